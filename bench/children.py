@@ -37,7 +37,7 @@ def children(report: Report) -> None:
             took = time.perf_counter() - began
             assert isinstance(output, dict)
             assert len(output) == count
-            assert await app.engine.store.mail(1) == [], "every letter was taken"
+            assert await app.engine.store.mailbox.claim(1) == [], "every letter was taken"
             async for verdict in verify(app.engine.store, app.engine.plans):
                 assert not verdict.differences, verdict
             return took

@@ -135,7 +135,7 @@ async def _wait(app: Tenuto, count: int, first: int = 0) -> list[tuple[int, str]
 async def _at_rest(app: Tenuto, count: int) -> list[tuple[int, str]]:
     """The same, once all of them have looked back at what came before."""
     waiting = await _wait(app, count)
-    while await app.engine.store.unlooked_waits(1):
+    while await app.engine.store.waits.unlooked(1):
         await app.engine.clock.sleep(0.01)
     return waiting
 

@@ -16,8 +16,9 @@ from tenuto import Tenuto, task
 from tenuto.engine.settings import Settings
 from tenuto.model.inputs import TaskSucceeded
 from tenuto.model.json import JSON
+from tenuto.store.parts.turns import Outcome, Turn, TurnResult
 from tenuto.store.postgres import PostgresStore
-from tenuto.store.protocol import Outcome, Turn, TurnResult
+from tenuto.store.postgres.turns import PostgresTurns
 
 STEPS = 10
 FED = linear(STEPS, id="fed", task="elsewhere")
@@ -87,7 +88,8 @@ async def feed(url: str, count: int, mine: int = 0, of: int = 1) -> None:
 
     A result is given once the one before it is answered; what comes second is refused.
     """
-    store = CountingStore(url)
+    store = PostgresStore(url)
+    turns = store.turns = CountingTurns(store._database)
     accepted: list[float] = []
     refused = 0
 
@@ -114,11 +116,11 @@ async def feed(url: str, count: int, mine: int = 0, of: int = 1) -> None:
             ended=max(accepted, default=began),
             accepted=len(accepted),
             refused=refused,
-            lost=store.lost,
+            lost=turns.lost,
         )
 
 
-class CountingStore(PostgresStore):
+class CountingTurns(PostgresTurns):
     """Counts the writes that lost to another process."""
 
     lost = 0

@@ -12,7 +12,6 @@ from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.ports import Caller, Clock, Ids, Sender, SystemClock, SystemIds
-from tenuto.store.access_protocol import AccessStore
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
@@ -142,7 +141,7 @@ def build_caller(*, may_be_private: bool = False) -> Caller:
 
 
 def build_authenticator(
-    store: AccessStore,
+    store: Store,
     clock: Clock,
     *,
     admin_key: str | None = None,
@@ -163,4 +162,6 @@ def build_authenticator(
 
         fetcher = HttpFetcher(may_be_private=may_be_private)
         tokens = OidcTokens(oidc, Provider(oidc.issuer, fetcher, clock))
-    return Authenticator(store, clock, admin_key=admin_key, tokens=tokens, is_required=is_required)
+    return Authenticator(
+        store.access, clock, admin_key=admin_key, tokens=tokens, is_required=is_required
+    )

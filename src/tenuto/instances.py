@@ -52,7 +52,7 @@ from tenuto.model.log import SHAPE_KEY, LogRow
 from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
-from tenuto.store.protocol import InstanceRow
+from tenuto.store.parts.instances import InstanceRow
 from tenuto.widgets import read_config, shape
 
 EMBEDDED = "app"
@@ -178,7 +178,9 @@ class InstanceRef:
         while True:
             after = items[-1]["seq"] if items else 0
             assert isinstance(after, int)
-            rows = await self._engine.store.seen_by(self._tenant).entries(self.id, after=after)
+            rows = await self._engine.store.seen_by(self._tenant).instances.entries(
+                self.id, after=after
+            )
             if not rows:
                 if not items:
                     raise not_there(self.id)

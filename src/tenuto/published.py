@@ -8,7 +8,7 @@ from tenuto.engine.event_views import near_view, targets_view
 from tenuto.engine.inspector import DryRun
 from tenuto.model.events import Event
 from tenuto.model.json import Object
-from tenuto.store.protocol import EventResult
+from tenuto.store.parts.turns import EventResult
 
 
 class Published(msgspec.Struct, frozen=True, kw_only=True):

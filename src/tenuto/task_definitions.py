@@ -19,8 +19,8 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import JSON
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.store.parts.tasks import TaskRow
 from tenuto.store.protocol import Store
-from tenuto.store.task_protocol import TaskRow
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
 _LONGEST_TEXT = 1_000
@@ -51,7 +51,7 @@ class TaskDefinitions:
         """Declare a task; Conflict where there is one of this id."""
         self._refuse(task)
         row = self._row(task, None)
-        if not await self._store.put_task(row):
+        if not await self._store.tasks.put(row):
             raise Conflict(
                 f"the task {task.id} is declared already",
                 code="TEN-3061",
@@ -67,7 +67,7 @@ class TaskDefinitions:
         """
         self._refuse(task)
         while True:
-            before = await self._seen.task(self._tenant, task.id)
+            before = await self._seen.tasks.get(self._tenant, task.id)
             version = 0 if before is None else before.version
             is_named = () if before is None else (tag_of(before), "*")
             if only_after not in (None, version, *is_named):
@@ -75,35 +75,37 @@ class TaskDefinitions:
             if before is not None and before.document == _encode(task):
                 return Declared(task, before)
             row = self._row(task, before)
-            if await self._store.put_task(row):
+            if await self._store.tasks.put(row):
                 await self._told(row)
                 return Declared(task, row)
 
     async def get(self, id: str) -> Declared:
         """A task; NotFound."""
-        row = await self._seen.task(self._tenant, id)
+        row = await self._seen.tasks.get(self._tenant, id)
         if row is None:
             raise NotFound(f"there is no declared task {id}", code="TEN-3063")
         return declared(row)
 
     async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
         """Tasks behind `after`, by their ids."""
-        return list(map(declared, await self._seen.tasks(self._tenant, after=after, limit=limit)))
+        return list(
+            map(declared, await self._seen.tasks.page(self._tenant, after=after, limit=limit))
+        )
 
     async def remove(self, id: str) -> None:
         """Forget a task; NotFound."""
-        if not await self._store.remove_task(self._tenant, id):
+        if not await self._store.tasks.remove(self._tenant, id):
             raise NotFound(f"there is no declared task {id}", code="TEN-3063")
         self._known.remove(self._tenant, id)
         await self._hint()
 
     async def undeclared(self, ids: Sequence[str]) -> Sequence[str]:
         """Which of these tasks nobody has declared."""
-        return [id for id in ids if await self._seen.task(self._tenant, id) is None]
+        return [id for id in ids if await self._seen.tasks.get(self._tenant, id) is None]
 
     async def refuse_bad_input(self, id: str, input: JSON) -> None:
         """InvalidInput where the task is declared and takes other inputs."""
-        row = await self._seen.task(self._tenant, id)
+        row = await self._seen.tasks.get(self._tenant, id)
         if row is None:
             return
         problems = given_problems(declared(row).task.input_schema, input)
@@ -117,7 +119,7 @@ class TaskDefinitions:
     async def _hint(self) -> None:
         # They hear of it by themselves too, only later.
         with suppress(StoreUnavailable):
-            await self._store.hint(())
+            await self._store.members.hint(())
 
     def _row(self, task: TaskDefinition, before: TaskRow | None) -> TaskRow:
         now = self._clock.now()

@@ -26,7 +26,7 @@ from tenuto.engine.until_known import until_known
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids
-from tenuto.store.outbox_protocol import Backlog, Listener
+from tenuto.store.parts.listeners import Backlog, Listener
 from tenuto.store.protocol import Store
 
 State: TypeAlias = Literal["active", "failing", "disabled", "unreadable"]
@@ -94,7 +94,7 @@ class _Listeners:
 
     async def remove(self, id: str) -> None:
         """Tell it nothing more; what was on its way is dropped. NotFound when there is none."""
-        if not await self._store.remove_listener(self._tenant, self.kind, id):
+        if not await self._store.listeners.remove(self._tenant, self.kind, id):
             raise await self._missing(id)
 
     async def _enabled(self, id: str) -> Listener:
@@ -110,7 +110,7 @@ class _Listeners:
             hears_inbox=hears_inbox(listener.patterns),
             health=encoded(Health(delivered_at=health.delivered_at, gaps=gaps)),
         )
-        if not await self._store.enable_listener(enabled):
+        if not await self._store.listeners.enable(enabled):
             # Somebody else has enabled it, or removed it, since it was read.
             return await self._found(id)
         self._changed()
@@ -125,7 +125,7 @@ class _Listeners:
             hears_inbox=hears_inbox(patterns),
             settings=encoded(endpoint),
         )
-        if not await self._store.change_listener(changed):
+        if not await self._store.listeners.change(changed):
             raise await self._missing(id)
         self._changed()
         return await self._found(id)
@@ -145,7 +145,7 @@ class _Listeners:
             expires_at=expires_at,
             tenant=self._tenant,
         )
-        await until_known(lambda: self._store.put_listener(listener), self._clock)
+        await until_known(lambda: self._store.listeners.put(listener), self._clock)
         self._changed()
         return listener
 
@@ -154,10 +154,10 @@ class _Listeners:
 
     async def _all(self) -> list[tuple[Listener, Backlog | None]]:
         seen = self._store.seen_by(self._tenant)
-        backlogs = await seen.backlogs(self._tenant)
+        backlogs = await seen.listeners.backlogs(self._tenant)
         return [
             (each, backlogs.get(each.id))
-            for each in await seen.listeners(self._tenant)
+            for each in await seen.listeners.of(self._tenant)
             if each.kind == self.kind
         ]
 

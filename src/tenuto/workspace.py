@@ -53,15 +53,10 @@ from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.published import Published, dry_published, published
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.pages import cursor_after
-from tenuto.store.protocol import (
-    DeadLetterPlace,
-    DeadLetterRow,
-    DefinitionRow,
-    InstancePage,
-    InstanceQuery,
-    InstanceRow,
-)
-from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.store.parts.instances import InstancePage, InstanceQuery, InstanceRow
+from tenuto.store.protocol import Parts
 from tenuto.task_definitions import TaskDefinitions
 from tenuto.tasks.registry import Registry
 from tenuto.webhooks import Subscriptions, Webhooks
@@ -153,7 +148,7 @@ class Workspace:
         """
         engine = self.engine
         definition_id = engine.plans.compile(document).definition.id
-        before = await self._seen.definition(self.tenant, definition_id)
+        before = await self._seen.definitions.get(self.tenant, definition_id)
         newest = 0 if before is None else before.version
         saved = await engine.plans.save(self.tenant, document, only_after=only_after)
         is_new = saved.version != newest
@@ -163,7 +158,7 @@ class Workspace:
         """A definition as it was saved, without a version the newest; NotFound."""
         found = None
         if not is_rehearsed(id):
-            found = await self._seen.definition(self.tenant, id, version)
+            found = await self._seen.definitions.get(self.tenant, id, version)
         if not is_there(found):
             await self.engine.plans.get(self.tenant, id, version)  # it says what there is instead
             raise NotFound(f"there is no workflow {id}", code="TEN-2002")
@@ -173,7 +168,7 @@ class Workspace:
         """Those of some versions of a definition that are there, in their order."""
         seen = self._seen
         rows = await asyncio.gather(
-            *(seen.definition(self.tenant, id, version) for version in versions)
+            *(seen.definitions.get(self.tenant, id, version) for version in versions)
         )
         return list(filter(is_there, rows))
 
@@ -182,7 +177,7 @@ class Workspace:
         found: list[DefinitionRow] = []
         while len(found) < limit:
             wanted = limit - len(found)
-            rows = await self._seen.newest_definitions(self.tenant, after=after, limit=wanted)
+            rows = await self._seen.definitions.newest(self.tenant, after=after, limit=wanted)
             found += filter(is_there, rows)
             if len(rows) < wanted:
                 break
@@ -209,7 +204,7 @@ class Workspace:
         instances of it still run, so that who broke off before they were cancelled can go on.
         """
         plans = self.engine.plans
-        there = await self._seen.definition(self.tenant, id)
+        there = await self._seen.definitions.get(self.tenant, id)
         if there is not None and is_hidden(there) and (await self._open_of(id, limit=1)).items:
             return None
         removed = await plans.hide(self.tenant, id)
@@ -218,7 +213,7 @@ class Workspace:
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        ids = await self._seen.definition_ids(self.tenant)
+        ids = await self._seen.definitions.ids(self.tenant)
         return [id for id in ids if not is_rehearsed(id)]
 
     # -- instances
@@ -314,7 +309,9 @@ class Workspace:
 
     async def instance(self, id: str) -> InstanceRef:
         """A reference to an instance; NotFound when there is none."""
-        found = await self._seen.instances(InstanceQuery(ids=(id,), limit=1, tenant=self.tenant))
+        found = await self._seen.instances.page(
+            InstanceQuery(ids=(id,), limit=1, tenant=self.tenant)
+        )
         if not found.items:
             raise not_there(id)
         return self._own(id)
@@ -372,7 +369,7 @@ class Workspace:
         query = msgspec.structs.replace(query, tenant=self.tenant)
         wanted = query.limit
         while True:
-            page = await self._seen.instances(query)
+            page = await self._seen.instances.page(query)
             if query.ids:
                 return page
             rows += [row for row in page.items if not is_rehearsed(row.definition_id)]
@@ -434,12 +431,12 @@ class Workspace:
         self, limit: int, *, below: DeadLetterPlace | None = None
     ) -> list[DeadLetterRow]:
         """Dead letters, newest first."""
-        return await self._seen.dead_letters(self.tenant, limit, below=below)
+        return await self._seen.dead_letters.page(self.tenant, limit, below=below)
 
     async def dead_letter(self, id: str) -> DeadLetterRow:
         """A dead letter; NotFound when there is none."""
         instance_id = id.partition(":")[0]
-        found = await self._seen.dead_letter(self.tenant, instance_id, id)
+        found = await self._seen.dead_letters.get(self.tenant, instance_id, id)
         if found is None:
             raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
         return found
@@ -470,7 +467,7 @@ class Workspace:
         # What is tried again has none any more. One of something that was handled is left, such as
         # of a step that was poison: it goes now.
         try:
-            await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
+            await self.engine.store.dead_letters.discard(self.tenant, letter.instance_id, id)
         except StoreUnavailable as error:
             raise may_be_written(
                 f"it is tried again, and whether its letter is gone is not known: {error.message}"
@@ -480,7 +477,7 @@ class Workspace:
     async def discard_dead_letter(self, id: str) -> None:
         """Forget a dead letter; NotFound when there is none."""
         letter = await self.dead_letter(id)
-        await self.engine.store.discard_dead_letter(self.tenant, letter.instance_id, id)
+        await self.engine.store.dead_letters.discard(self.tenant, letter.instance_id, id)
 
     # -- events
 
@@ -542,7 +539,7 @@ class Workspace:
     # -- inner
 
     @property
-    def _seen(self) -> TenantReads:
+    def _seen(self) -> Parts:
         """What is read for somebody is read as its tenant, who sees nothing of the others'."""
         return self.engine.store.seen_by(self.tenant)
 

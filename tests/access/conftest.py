@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.access_protocol import AuditEntry, AuditRow, KeyRow
-from tenuto.store.memory import MemoryStore
+from tenuto.testing.wrapped_store import Call
 from tests.access.hand_clock import BEGIN, HandClock
+from tests.kit.scripted_store import ScriptedStore
 
 
-class CountingStore(MemoryStore):
+class CountingStore(ScriptedStore):
     """Knows how often it was asked for keys, and how many lines came at once."""
 
     def __init__(self) -> None:
@@ -23,23 +23,24 @@ class CountingStore(MemoryStore):
         self.batches: list[int] = []
         self.is_away = False
 
-    async def key(self, id: str) -> KeyRow | None:
+    async def on_access_key(self, call: Call) -> object:
         self.looks += 1
         if self.is_away:
             raise StoreUnavailable("away")
-        return await super().key(id)
+        return await call()
 
-    async def has_keys(self) -> bool:
+    async def on_access_has_keys(self, call: Call) -> object:
         self.looks_for_any += 1
         if self.is_away:
             raise StoreUnavailable("away")
-        return await super().has_keys()
+        return await call()
 
-    async def append_audit(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
+    async def on_audit_append(self, call: Call) -> object:
+        entries = call.args[0]
         self.batches.append(len(entries))
         if self.is_away:
             raise StoreUnavailable("away")
-        return await super().append_audit(entries)
+        return await call()
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from tenuto.access.roles import Role
 from tenuto.access.shown import plain
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import SystemIds
-from tenuto.store.access_protocol import NO_HEAD, AuditHead, AuditRow
 from tenuto.store.audit_chain import chained, line_hash
+from tenuto.store.parts.audit import NO_HEAD, AuditHead, AuditRow
 from tests.access.conftest import CountingStore
 from tests.access.hand_clock import HandClock
 
@@ -28,11 +28,11 @@ ADA = Principal(tenant="acme", name="ada", role=Role.ADMIN, kind="key")
 
 @pytest.fixture
 def audit(store: CountingStore, clock: HandClock) -> AuditLog:
-    return AuditLog(store, clock, SystemIds())
+    return AuditLog(store.audit, clock, SystemIds())
 
 
 async def lines(store: CountingStore, tenant: str = "acme") -> list[AuditRow]:
-    return await store.audit_lines(tenant, after=0, limit=1_000)
+    return await store.audit.lines(tenant, after=0, limit=1_000)
 
 
 async def note(audit: AuditLog, target: str, **more: object) -> None:
@@ -92,7 +92,7 @@ async def test_what_comes_at_once_is_written_together_and_each_waits_for_it(
     await asyncio.gather(*(note(audit, f"i{n}") for n in range(500)))
     assert store.batches == [200, 200, 100]
     assert [row.entry.target for row in await lines(store)] == [f"i{n}" for n in range(500)]
-    assert (await verify_chain(store, "acme")).fault is None
+    assert (await verify_chain(store.audit, "acme")).fault is None
 
 
 async def test_what_is_not_durable_is_not_answered(audit: AuditLog, store: CountingStore) -> None:
@@ -215,10 +215,10 @@ async def test_a_chain_tells_what_was_done_to_it(
     for number in range(6):
         await note(audit, f"i{number}", after={"n": number})
     whole = await lines(store)
-    assert await verify_chain(store, "acme") == (AuditHead(6, whole[-1].hash), None)
+    assert await verify_chain(store.audit, "acme") == (AuditHead(6, whole[-1].hash), None)
     make, broken_at = DAMAGES[damage]
     reader = ChainReader()
-    fault = reader.read(make(whole)) or reader.end(await store.audit_head("acme"))
+    fault = reader.read(make(whole)) or reader.end(await store.audit.head("acme"))
     if not broken_at:
         # Nothing and null are the same in a line as people see it.
         assert fault is None
@@ -232,11 +232,11 @@ async def test_a_chain_is_read_page_by_page_while_it_grows(
 ) -> None:
     for number in range(5):
         await note(audit, f"i{number}")
-    verdict = await verify_chain(store, "acme", page=2)
+    verdict = await verify_chain(store.audit, "acme", page=2)
     assert (verdict.head.number, verdict.fault) == (5, None)
-    assert await verify_chain(store, "nobody", page=2) == (NO_HEAD, None)
+    assert await verify_chain(store.audit, "nobody", page=2) == (NO_HEAD, None)
     del store.disk.audit_log[("acme", 5)]
-    verdict = await verify_chain(store, "acme", page=2)
+    verdict = await verify_chain(store.audit, "acme", page=2)
     assert verdict.fault == ChainFault(5, "lines 5 to 5 are missing")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
 
 import pytest
 
@@ -14,7 +13,8 @@ from tenuto.access.chain import verify_chain
 from tenuto.access.principal import LOCAL
 from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.ports import SystemIds
-from tenuto.store.access_protocol import AuditEntry, AuditRow
+from tenuto.store.parts.audit import AuditRow
+from tenuto.testing.wrapped_store import Call
 from tests.access.conftest import CountingStore
 from tests.access.hand_clock import HandClock
 
@@ -23,11 +23,11 @@ pytestmark = pytest.mark.asyncio
 
 @pytest.fixture
 def audit(store: CountingStore, clock: HandClock) -> AuditLog:
-    return AuditLog(store, clock, SystemIds())
+    return AuditLog(store.audit, clock, SystemIds())
 
 
 async def lines(store: CountingStore) -> list[AuditRow]:
-    return await store.audit_lines("default", after=0, limit=10_000)
+    return await store.audit.lines("default", after=0, limit=10_000)
 
 
 async def settle() -> None:
@@ -65,17 +65,17 @@ async def test_a_line_that_could_not_be_written_is_told_and_written_later_once(
     await settle()
     await note(audit, "three")
     assert [row.entry.target for row in await lines(store)] == ["one", "two", "three"]
-    assert (await verify_chain(store, "default")).fault is None
+    assert (await verify_chain(store.audit, "default")).fault is None
 
 
 async def test_what_was_asked_and_perhaps_recorded_is_not_done_and_may_be_asked_again(
     store: CountingStore, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def in_doubt(entries: Sequence[AuditEntry]) -> list[AuditRow]:
+    async def in_doubt(call: Call) -> None:
         raise may_be_written("the connection broke")
 
-    monkeypatch.setattr(store, "append_audit", in_doubt)
-    audit = AuditLog(store, clock, SystemIds())
+    store.on("audit.append", in_doubt)
+    audit = AuditLog(store.audit, clock, SystemIds())
     with pytest.raises(StoreUnavailable) as refused:
         await audit.record(principal=LOCAL, action="a", target="t", outcome="asked")
     assert refused.value.code == "TEN-4001"
@@ -127,7 +127,7 @@ async def test_a_flood_of_unauthenticated_clients_is_a_line_and_then_a_number_a_
 async def test_unauthenticated_clients_from_everywhere_are_counted_together(
     store: CountingStore, clock: HandClock
 ) -> None:
-    audit = AuditLog(store, clock, SystemIds(), most_sources=10)
+    audit = AuditLog(store.audit, clock, SystemIds(), most_sources=10)
     for at in range(100):
         await refuse(audit, f"10.0.0.{at}")
     await audit.close()

@@ -36,7 +36,7 @@ def keys(store: CountingStore, clock: HandClock) -> Keys:
 
 @pytest.fixture
 def authenticator(store: CountingStore, clock: HandClock) -> Authenticator:
-    return Authenticator(store, clock)
+    return Authenticator(store.access, clock)
 
 
 async def made(keys: Keys, role: str = "operator", **wish: object) -> NewKey:
@@ -184,7 +184,7 @@ async def test_whether_there_are_keys_is_asked_once_for_all_who_come_at_once(
 async def test_made_up_keys_are_looked_up_once_and_drive_none_out(
     keys: Keys, authenticator: Authenticator, store: CountingStore, clock: HandClock
 ) -> None:
-    authenticator.ring = KeyRing(store, clock, most=10)
+    authenticator.ring = KeyRing(store.access, clock, most=10)
     new = await made(keys)
     await authenticator.authenticate(f"Bearer {new.text}", clock.now())
     for number in range(40):
@@ -199,7 +199,7 @@ async def test_made_up_keys_are_looked_up_once_and_drive_none_out(
 async def test_a_revoked_key_opens_nothing_within_a_second_and_at_once_here(
     keys: Keys, store: CountingStore, authenticator: Authenticator, clock: HandClock
 ) -> None:
-    elsewhere = Authenticator(store, clock)
+    elsewhere = Authenticator(store.access, clock)
     here = Keys(store, clock, SystemIds(), changed=authenticator.ring.forget)
     new = await made(keys)
     for each in (authenticator, elsewhere):
@@ -232,7 +232,7 @@ async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
     async def used() -> list[float | None]:
         return [
             None if row.last_used_at is None else (row.last_used_at - BEGIN).total_seconds()
-            for row in sorted(await store.keys("acme"), key=lambda row: row.id != one.row.id)
+            for row in sorted(await store.access.keys("acme"), key=lambda row: row.id != one.row.id)
         ]
 
     await authenticator.authenticate(f"Bearer {one.text}", clock.now())
@@ -256,7 +256,7 @@ async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
 async def test_the_admin_key_opens_every_tenant_and_no_other_names_one(
     keys: Keys, store: CountingStore, clock: HandClock
 ) -> None:
-    authenticator = Authenticator(store, clock, admin_key="a long secret".replace(" ", "-"))
+    authenticator = Authenticator(store.access, clock, admin_key="a long secret".replace(" ", "-"))
     now = clock.now()
     admin = await authenticator.authenticate("Bearer a-long-secret", now)
     assert (admin.tenant, admin.role, admin.kind) == ("default", Role.ADMIN, "system")
@@ -285,7 +285,7 @@ async def test_a_local_user_names_no_other_tenant(
 async def test_where_auth_is_required_nobody_is_local(
     store: CountingStore, clock: HandClock
 ) -> None:
-    authenticator = Authenticator(store, clock, is_required=True)
+    authenticator = Authenticator(store.access, clock, is_required=True)
     assert (await refusal(authenticator, None, clock)).code == "TEN-5010"
 
 

@@ -25,7 +25,7 @@ async def _is_revoked_everywhere(here: Store, there: Store) -> None:
     await here.open("p1", BEGIN)
     await there.open("p2", BEGIN)
     try:
-        gates = [Authenticator(here, clock), Authenticator(there, clock)]
+        gates = [Authenticator(here.access, clock), Authenticator(there.access, clock)]
         keys = Keys(there, clock, SystemIds(), changed=gates[1].ring.forget)
         assert [await authenticator.authenticate(None, clock.now()) for authenticator in gates] == [
             LOCAL,

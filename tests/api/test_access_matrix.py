@@ -23,7 +23,7 @@ from tenuto.access.roles import Role
 from tenuto.api.operation import Operation
 from tenuto.api.registry import OPERATIONS
 from tenuto.ports import SystemIds
-from tenuto.store.access_protocol import KeyRow
+from tenuto.store.parts.access import KeyRow
 from tests.api.conftest import Caller, served
 from tests.api.examples import Example, Things, example_of, furnished
 from tests.api.permissions_page import is_allowed, page
@@ -109,7 +109,7 @@ async def dead_key(call: Caller, **ended: timedelta) -> str:
         created_by="owner",
         **{name: now - before for name, before in ended.items()},
     )
-    assert await call.app.engine.store.put_key(row)
+    assert await call.app.engine.store.access.put_key(row)
     return f"tnt_{id}_{secret}"
 
 

@@ -66,7 +66,7 @@ async def test_no_change_is_durable_before_its_line_is(
         for moment in moments:
             if moment.rows != before:
                 assert any(b"the-request" in line for line in moment.lines)
-        verdict = await verify_chain(call.app.engine.store, "acme")
+        verdict = await verify_chain(call.app.engine.store.audit, "acme")
         assert verdict.fault is None
         assert verdict.head.number >= 2
 

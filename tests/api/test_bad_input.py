@@ -293,7 +293,7 @@ async def test_a_full_queue_is_429_and_a_store_that_is_away_503(
             reply = await call.post("/workflows/double/start", {"input": {"number": 1}})
             assert (reply.status, reply.json["code"]) == (status, error.code)
             assert int(reply.headers["retry-after"]) >= 1
-        monkeypatch.setattr(call.app.engine.store, "instances", _raising(error))
+        monkeypatch.setattr(call.app.engine.store.instances, "page", _raising(error))
         ready = await call.get("/health/ready")
         assert (ready.status, ready.json) == (503, {"status": "the store is away"})
         monkeypatch.undo()
@@ -359,8 +359,10 @@ async def test_while_the_store_is_away_starts_are_503_and_go_through_again_by_th
     async with serve() as call:
         await call.post("/workflows", DOUBLE)
         store = call.app.engine.store
-        for name in ("commit", "instances", "definition"):
-            monkeypatch.setattr(store, name, _raising(StoreUnavailable("the store is away")))
+        away = _raising(StoreUnavailable("the store is away"))
+        monkeypatch.setattr(store.turns, "commit", away)
+        monkeypatch.setattr(store.instances, "page", away)
+        monkeypatch.setattr(store.definitions, "get", away)
         body = {"input": {"number": 1}}
         key = {"idempotency-key": "once"}
         for method, path, sent in (
@@ -386,21 +388,21 @@ async def test_more_starts_than_can_wait_are_429_and_what_was_taken_is_done(
     monkeypatch.setattr(intake, "MOST_BEGINNING", 3)
     async with serve() as call:
         await call.post("/workflows", DOUBLE)
-        store, pipeline = call.app.engine.store, asyncio.Event()
-        commit = store.commit
+        store, gate = call.app.engine.store, asyncio.Event()
+        commit = store.turns.commit
 
         async def later(*turn: Any, **more: Any) -> object:  # noqa: ANN401
-            await pipeline.wait()
+            await gate.wait()
             return await commit(*turn, **more)
 
-        monkeypatch.setattr(store, "commit", later)
+        monkeypatch.setattr(store.turns, "commit", later)
         body = {"input": {"number": 1}}
         asked = [asyncio.create_task(call.post("/workflows/double/start", body)) for _ in range(60)]
         done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
         refused = done.pop().result()
         assert (refused.status, refused.json["code"]) == (429, "TEN-4290")
         assert int(refused.headers["retry-after"]) >= 1
-        pipeline.set()
+        gate.set()
         statuses = [reply.status for reply in await asyncio.gather(*asked)]
         assert set(statuses) == {201, 429}
         kept = (await call.get("/instances")).json["items"]

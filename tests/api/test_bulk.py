@@ -14,7 +14,7 @@ from tenuto.access.roles import Role
 from tenuto.bulk import BulkAsked, BulkOffice, Progress, Which, office
 from tenuto.bulk.finding import find
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
-from tenuto.store.bulk_protocol import BulkRow
+from tenuto.store.parts.bulk import BulkRow
 from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
 from tests.api.test_pipeline import KEYS, Keys, bearing, somebody
 
@@ -166,7 +166,7 @@ async def test_what_a_process_left_is_gone_on_with_and_counted_once(serve: Serve
         ids = await waiting(call, 2)
         await (await call.app.instance(ids[0])).pause()
         progress = Progress(done=7, pending=tuple(ids), is_found=True)
-        await call.app.engine.store.put_bulk(a_row(call, progress, *ids))
+        await call.app.engine.store.bulk.put(a_row(call, progress, *ids))
         assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 9, 0)
@@ -179,7 +179,7 @@ async def test_an_action_that_is_cancelled_goes_no_further(serve: Serve) -> None
     async with serve() as call:
         await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 1)
-        await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
+        await call.app.engine.store.bulk.put(a_row(call, Progress(), *ids))
         assert (await call("DELETE", "/instances/bulk/b")).status == 200
         await BulkOffice(call.app.engine, call.app.tasks).run_once()
         view = (await call.get("/instances/bulk/b")).json
@@ -196,11 +196,11 @@ async def test_who_lost_its_hold_on_an_action_writes_nothing_more(
         await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 1)
         store = call.app.engine.store
-        await store.put_bulk(a_row(call, Progress(), *ids))
+        await store.bulk.put(a_row(call, Progress(), *ids))
 
         async def taken_over(*_: object, **__: object) -> None:
             later = call.app.engine.clock.now() + office.HELD_FOR * 2
-            await store.claim_bulks(later, later + office.HELD_FOR, 1)
+            await store.bulk.claim(later, later + office.HELD_FOR, 1)
 
         monkeypatch.setattr(office, "act", taken_over)
         assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
@@ -216,7 +216,7 @@ async def test_a_repeat_counts_as_done_only_what_shows_that_it_was_done(serve: S
         await (await call.app.instance(paused)).pause()
         await (await call.app.instance(ended)).cancel()
         progress = Progress(pending=(paused, ended), is_found=True)
-        await call.app.engine.store.put_bulk(a_row(call, progress, paused, ended))
+        await call.app.engine.store.bulk.put(a_row(call, progress, paused, ended))
         assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 1, 1)
@@ -236,7 +236,7 @@ async def test_a_letter_that_went_with_its_retry_is_not_tried_twice(serve: Serve
         asked = BulkAsked(target="dead-letters", action="retry", which=Which(), by="ann")
         progress = Progress(pending=(letter["id"],), is_found=True)
         row = a_row(call, progress, letter["id"], asked=asked)
-        await call.app.engine.store.put_bulk(row)
+        await call.app.engine.store.bulk.put(row)
         assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 1, 0)
@@ -259,7 +259,7 @@ async def test_letters_that_are_named_are_looked_up_and_no_others_read(
             raise AssertionError("all letters are read")
 
         with monkeypatch.context() as patched:
-            patched.setattr(call.app.engine.store, "dead_letters", not_asked)
+            patched.setattr(call.app.engine.store.dead_letters, "page", not_asked)
             named = [ids[0], "nobody:x", ids[2], ids[0]]
             discard = {"action": "discard", "filter": {"ids": named}}
             counted = await call.post("/dead-letters/bulk", discard | {"dryRun": True})
@@ -279,8 +279,8 @@ async def test_letters_of_other_times_are_not_read_and_others_are_passed_over_to
         for _ in range(4):
             await call.start("refuse", {}, "?wait=30")
         store, read = call.app.engine.store, 0
-        oldest, *_, newest = sorted(each.at for each in await store.dead_letters("default"))
-        real = store.dead_letters
+        oldest, *_, newest = sorted(each.at for each in await store.dead_letters.page("default"))
+        real = store.dead_letters.page
 
         async def counted(*of: Any, **page: Any) -> Any:  # noqa: ANN401
             nonlocal read
@@ -288,7 +288,7 @@ async def test_letters_of_other_times_are_not_read_and_others_are_passed_over_to
             read += len(rows)
             return rows
 
-        monkeypatch.setattr(store, "dead_letters", counted)
+        monkeypatch.setattr(store.dead_letters, "page", counted)
         late = newest + timedelta(days=1)
         for which, expected in (
             (Which(created_before=oldest), 0),
@@ -310,12 +310,15 @@ async def test_a_long_action_takes_turns_with_those_of_others(
         await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 4)
         store = call.app.engine.store
-        await store.put_bulk(a_row(call, Progress(), *ids, id="long"))
-        await store.put_bulk(a_row(call, Progress(), ids[0], id="short", tenant="other"))
+        await store.bulk.put(a_row(call, Progress(), *ids, id="long"))
+        await store.bulk.put(a_row(call, Progress(), ids[0], id="short", tenant="other"))
         one = BulkOffice(call.app.engine, call.app.tasks)
         for _ in range(2):
             assert await one.run_once()
-        long, short = await store.bulk("default", "long"), await store.bulk("other", "short")
+        long, short = (
+            await store.bulk.get("default", "long"),
+            await store.bulk.get("other", "short"),
+        )
         assert long is not None
         assert short is not None
         assert (long.is_open, short.is_open) == (True, False)
@@ -332,7 +335,7 @@ async def test_what_a_process_had_in_hand_when_it_stopped_is_free_at_once(
         await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 1)
         store, begun = call.app.engine.store, asyncio.Event()
-        await store.put_bulk(a_row(call, Progress(), *ids))
+        await store.bulk.put(a_row(call, Progress(), *ids))
 
         async def takes_long(*_: object, **__: object) -> None:
             begun.set()
@@ -356,7 +359,7 @@ async def test_what_meets_bad_weather_is_free_at_once(
     async with serve() as call:
         await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 2)
-        await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
+        await call.app.engine.store.bulk.put(a_row(call, Progress(), *ids))
 
         async def stumbles(*_: object, **__: object) -> None:
             raise weather
@@ -378,7 +381,7 @@ async def test_an_action_that_is_cancelled_stops_within_its_page(
     async with serve() as call:
         await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 3)
-        await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
+        await call.app.engine.store.bulk.put(a_row(call, Progress(), *ids))
 
         async def cancelled_meanwhile(*_: object, **__: object) -> None:
             await call("DELETE", "/instances/bulk/b")

@@ -95,6 +95,6 @@ async def test_what_is_tried_again_while_its_letter_cannot_be_taken_away_is_not_
         async def away(tenant: str, instance_id: str, id: str) -> bool:
             raise StoreUnavailable("the store is away")
 
-        monkeypatch.setattr(call.app.engine.store, "discard_dead_letter", away)
+        monkeypatch.setattr(call.app.engine.store.dead_letters, "discard", away)
         reply = await call.post(f"/dead-letters/{quote(letter['id'], safe='')}/retry", {})
         assert (reply.status, reply.json["code"]) == (503, "TEN-4019")

@@ -124,7 +124,7 @@ async def test_webhooks_and_subscriptions_come_and_go(serve: Serve) -> None:
         assert changed.status == 200
         assert {name: changed.json[name] for name in other} == other
         assert (changed.json["description"], changed.json["secret"]) == (None, None)
-        (kept,) = await app.engine.store.listeners("default")
+        (kept,) = await app.engine.store.listeners.of("default")
         assert endpoint_of(kept).secret == made.json["secret"]
         assert (await call("PUT", "/webhooks/nobody", other)).json["code"] == "TEN-3301"
         assert (await call("PUT", f"/webhooks/{id}", {**other, "patterns": []})).status == 422

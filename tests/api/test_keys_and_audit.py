@@ -17,7 +17,7 @@ from tenuto.api.problems import Refusal
 from tenuto.api.registry import OPERATIONS
 from tenuto.api.service import Service
 from tenuto.model.durations import iso
-from tenuto.store.access_protocol import AuditEntry, AuditRow
+from tenuto.store.parts.audit import AuditEntry, AuditRow
 from tenuto.workspace import Saved, Workspace
 from tests.api.conftest import DOUBLE, WAIT, Caller, Reply, Serve
 
@@ -155,7 +155,7 @@ async def test_what_cannot_be_recorded_is_not_done_and_what_was_done_is_recorded
 ) -> None:
     async with serve() as call:
         store = call.app.engine.store
-        append, written = store.append_audit, asyncio.Event()
+        append, written = store.audit.append, asyncio.Event()
         failures: list[str] = []
 
         async def bad_weather(entries: Sequence[AuditEntry]) -> list[AuditRow]:
@@ -165,7 +165,7 @@ async def test_what_cannot_be_recorded_is_not_done_and_what_was_done_is_recorded
             written.set()
             return rows
 
-        monkeypatch.setattr(store, "append_audit", bad_weather)
+        monkeypatch.setattr(store.audit, "append", bad_weather)
         audit = call.pipeline.service.audit
         monkeypatch.setattr(audit._together, "_look", bad_weather)  # type: ignore[attr-defined]
         monkeypatch.setattr(audit._backlog, "_append", bad_weather)  # type: ignore[attr-defined]
@@ -227,12 +227,12 @@ async def test_a_key_of_a_clock_that_is_behind_moves_no_page_of_keys(serve: Serv
         for name in "bc":
             await made(call, ours, name=name)
         store = call.app.engine.store
-        oldest = (await store.keys("default"))[0]
+        oldest = (await store.access.keys("default"))[0]
         listed = await call("GET", "/keys?limit=1", headers=ours)
         before = replace(
             oldest, id="late", name="late", created_at=oldest.created_at - timedelta(1)
         )
-        await store.put_key(before)
+        await store.access.put_key(before)
         names = [each["name"] for each in listed.json["items"]]
         while (cursor := listed.json["nextCursor"]) is not None:
             listed = await call("GET", f"/keys?limit=1&cursor={cursor}", headers=ours)

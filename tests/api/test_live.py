@@ -328,7 +328,7 @@ async def test_a_stream_that_cannot_tell_everything_says_so_at_its_end(
         async def away(*_of: object, **_page: object) -> None:
             raise StoreUnavailable("it is away")
 
-        monkeypatch.setattr(call.app.engine.store, "entries", away)
+        monkeypatch.setattr(call.app.engine.store.instances, "entries", away)
         url = f"{call.url}/api/v1/instances/{id}/stream?untilEnd=true&since=1"
         async with call.session.get(url) as stream:
             [event] = [each async for each in events_of(stream)]

@@ -82,13 +82,13 @@ async def test_the_store_is_read_once_however_often_it_is_asked(
     async with serve() as caller:
         store = caller.app.engine.store
         looks = []
-        look = store.depths
+        look = store.upkeep.depths
 
         async def counted(now: Any) -> Any:  # noqa: ANN401
             looks.append(now)
             return await look(now)
 
-        monkeypatch.setattr(store, "depths", counted)
+        monkeypatch.setattr(store.upkeep, "depths", counted)
         for _ in range(5):
             await read(caller)
         assert len(looks) == 1

@@ -219,7 +219,7 @@ async def test_a_service_that_cannot_push_any_more_is_not_ready() -> None:
         async def broken(**_: object) -> object:
             raise AssertionError("a bug")
 
-        call.app.engine.store.pushed_tasks = broken  # type: ignore[method-assign, assignment]
+        call.app.engine.store.tasks.pushed = broken  # type: ignore[method-assign, assignment]
 
         async def is_told() -> bool:
             answer = await call("GET", "/health/ready")

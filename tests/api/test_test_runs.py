@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families as families
 from tenuto import Context, Tenuto
 from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
-from tenuto.store.protocol import InstancePage, InstanceQuery
+from tenuto.store.parts.instances import InstancePage, InstanceQuery
 from tenuto.tasks.registry import Registry
 from tests.api.conftest import DOUBLE, WAIT, Caller, Serve, until
 from tests.api.test_pipeline import Notes
@@ -129,7 +129,7 @@ async def test_everything_that_is_wrong_with_a_test_run_is_said(serve: Serve) ->
         assert (await call.post("/workflows/test", test_run(skipDelays=3))).status == 422
         reply = await call.post("/workflows/test", {"nodes": [{"id": "a", "type": "?"}]})
         assert reply.status == 422
-        assert await call.app.engine.store.definition_ids("default") == []
+        assert await call.app.engine.store.definitions.ids("default") == []
 
 
 @pytest.mark.asyncio
@@ -149,9 +149,9 @@ async def test_a_test_run_that_is_stopped_leaves_an_audit_line_and_nothing_else(
         for id in (running, over):
             assert (await call("DELETE", f"/workflows/test/{id}")).status == 204
             assert (await call.get(f"/instances/{id}")).status == 404
-            assert await store.entries(id) == []
-        assert await store.definition_ids("default") == []
-        assert await store.waits(running) == []
+            assert await store.instances.entries(id) == []
+        assert await store.definitions.ids("default") == []
+        assert await store.waits.of(running) == []
         assert (
             notes.kept
             == [
@@ -333,12 +333,12 @@ async def test_a_test_run_and_the_world_do_not_hear_each_other(serve: Serve) -> 
         assert (await call.post(where, {"pattern": "a..b"})).status == 422
         many = await call.post(f"/workflows/test/{other}/events", [{"pattern": "stop"}, 3])
         assert (many.json[0]["cancelled"], many.json[1]["error"]["status"]) == (1, 422)
-        assert "~test:" in str(await store.tenants())
+        assert "~test:" in str(await store.upkeep.tenants())
         # The newest of all stays until another one comes.
         await call.post("/events", {"pattern": "order.paid"})
         for id in (one, other):
             assert (await call("DELETE", f"/workflows/test/{id}")).status == 204
-        assert await store.tenants() == ["default"]
+        assert await store.upkeep.tenants() == ["default"]
 
 
 @pytest.mark.asyncio
@@ -351,13 +351,13 @@ async def test_lists_pass_over_test_runs_in_few_statements(
         for _ in range(12):
             assert (await call.post("/workflows/test", test_run(mocks=MOCKS))).status == 201
         asked: list[int] = []
-        plain = call.app.engine.store.instances
+        plain = call.app.engine.store.instances.page
 
         async def counted(query: InstanceQuery) -> InstancePage:
             asked.append(query.limit)
             return await plain(query)
 
-        monkeypatch.setattr(call.app.engine.store, "instances", counted)
+        monkeypatch.setattr(call.app.engine.store.instances, "page", counted)
         page = (await call.get("/instances?limit=1")).json
         assert len(asked) <= 2
         found = [each["id"] for each in page["items"]]

@@ -8,7 +8,7 @@ import pytest
 
 from tenuto.engine.engine import Engine
 from tenuto.engine.requests import Answer
-from tenuto.store.protocol import DefinitionRow
+from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace import Workspace
 from tests.api.conftest import DOUBLE, WAIT, Serve
 from tests.api.test_bulk import over
@@ -255,7 +255,7 @@ async def test_what_if_match_refuses_changes_nothing(serve: Serve) -> None:
                 "PUT", "/workflows/w", {"id": "w", "steps": [step]}, headers={"if-match": version}
             )
             assert (reply.status, reply.json["code"]) == (412, "TEN-3010"), version
-        assert await call.app.engine.store.listeners(None) == []
+        assert await call.app.engine.store.listeners.of(None) == []
 
 
 @pytest.mark.asyncio

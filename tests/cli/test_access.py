@@ -48,7 +48,7 @@ def test_a_key_opens_the_store_that_it_was_made_for(terminal: Terminal) -> None:
         clock = SystemClock()
         store = open_store(terminal.store)
         await store.open("p1", clock.now())
-        gate = Authenticator(store, clock)
+        gate = Authenticator(store.access, clock)
         principal = await gate.authenticate(f"Bearer {made['key']}", clock.now())
         await gate.close()
         await store.close(clock.now(), clean=True)
@@ -124,7 +124,7 @@ def test_a_name_does_nothing_to_the_terminal(terminal: Terminal) -> None:
         store = open_store(terminal.store)
         await store.open("p1", clock.now())
         name = "i1\r\n2 done admin\x1b[31m\u202e :smile:"
-        await AuditLog(store, clock, SystemIds()).record(
+        await AuditLog(store.audit, clock, SystemIds()).record(
             principal=LOCAL, action="cancel", target=name, outcome="done", after={"n": name}
         )
         await store.close(clock.now(), clean=True)

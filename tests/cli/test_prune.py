@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tenuto import Tenuto
-from tenuto.store.bulk_protocol import BulkRow
+from tenuto.store.parts.bulk import BulkRow
 from tests.cli.conftest import DOUBLE, Terminal
 
 
@@ -30,7 +30,7 @@ async def _other_tenants_live(app: Tenuto) -> None:
         space = app.workspace(tenant, "test")
         await space.deploy({**DOUBLE, "id": "double"})
         await (await space.start("double", 1)).result()
-    await app.engine.store.put_bulk(
+    await app.engine.store.bulk.put(
         BulkRow(
             tenant="acme",
             id="b1",

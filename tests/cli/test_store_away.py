@@ -20,7 +20,7 @@ from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import CancelAsked
 from tenuto.model.status import Status
-from tenuto.store.protocol import Mail
+from tenuto.store.parts.mailbox import Mail
 from tenuto.workspace import Workspace
 from tests.cli.beside import told
 from tests.cli.conftest import PATIENCE, WAIT, Terminal, one_of_each

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tenuto.app import Tenuto
 from tenuto.model.errors import WorkflowFailed
-from tenuto.store.protocol import Turn, TurnResult
+from tenuto.store.parts.turns import Turn, TurnResult
 from tenuto.tasks.context import Context
 from tests.crash.gauge import Gauge
 from tests.kit.checker.record import Fields
@@ -123,7 +123,7 @@ class Load:
 
     def _watch_commits(self) -> None:
         store = self._app.engine.store
-        commit = store.commit
+        commit = store.turns.commit
 
         async def watched(turn: Turn, lane: int = 0) -> TurnResult:
             self._gauge.add(committing=1)
@@ -132,7 +132,7 @@ class Load:
             finally:
                 self._gauge.add(committing=-1)
 
-        store.commit = watched  # type: ignore[method-assign]
+        store.turns.commit = watched  # type: ignore[method-assign]
 
 
 def main(arguments: list[str]) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 from tenuto import Tenuto
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import Object
-from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import CommitUnknown, DataRefused, Turn, TurnResult
+from tenuto.store.errors import CommitUnknown, DataRefused
+from tenuto.store.parts.turns import Turn
+from tenuto.testing.wrapped_store import Call
+from tests.kit.scripted_store import ScriptedStore
 from tests.kit.waits import every_wait_has_looked_back
 
 
@@ -35,7 +37,7 @@ ONE_WAIT: Object = {
 }
 
 
-class Moody(MemoryStore):
+class Moody(ScriptedStore):
     """A store whose next commits go as scripted: "away", "unknown", "unknown-done", or well."""
 
     def __init__(self, moods: Sequence[str] = (), *, shared: bool = False) -> None:
@@ -47,7 +49,9 @@ class Moody(MemoryStore):
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+    async def on_turns_commit(self, call: Call) -> object:
+        turn = call.turn
+        assert turn is not None
         await self.gate.wait()
         self.commits += 1
         self.tried.set()
@@ -58,7 +62,7 @@ class Moody(MemoryStore):
             raise CommitUnknown("the connection broke")
         if self.refused_text is not None and self.refused_text.encode() in _all_payloads(turn):
             raise DataRefused("no store takes this")
-        result = await super().commit(turn, lane)
+        result = await call()
         if mood == "unknown-done":
             raise CommitUnknown("the connection broke after the commit")
         return result

@@ -203,13 +203,13 @@ async def test_a_late_decision_reads_no_more_of_the_log_than_it_needs(
         await instance.decide("ok", "approved", by="ann", iteration="0")
         await until(app, instance, waits_for_event)
         store, read = app.engine.store, list[int]()
-        entries = store.entries
+        entries = store.instances.entries
 
         async def noting(id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
             read.append(after)
             return await entries(id, after=after, limit=1)
 
-        monkeypatch.setattr(store, "entries", noting)
+        monkeypatch.setattr(store.instances, "entries", noting)
         await instance.decide("ok", "approved", by="ann", iteration="0")
         assert read[0] == 5, "what was before the loop is not read"
         assert read == [5, 6, 7, 8], "nor what came after the decision"

@@ -85,7 +85,7 @@ async def test_an_event_id_that_is_not_what_it_looks_like_is_refused(text: str) 
         for error in await app.publish_all(documents):
             assert isinstance(error, InvalidInput)
             assert [each.code for each in error.problems] == ["TEN-2014"]
-        assert not await app.engine.store.unmatched_events(10)
+        assert not await app.engine.store.inbox.unmatched(10)
 
 
 async def test_the_id_of_a_cloud_event_is_never_that_of_another_event() -> None:
@@ -157,7 +157,9 @@ async def test_a_definition_that_was_saved_before_a_limit_still_runs() -> None:
             await app.deploy(document)
         assert [each.code for each in refused.value.problems] == ["TEN-1025"]
         content = msgspec.json.encode(document)
-        await app.engine.store.save_definition("default", "older", content, b"1", datetime.now(UTC))
+        await app.engine.store.definitions.save(
+            "default", "older", content, b"1", datetime.now(UTC)
+        )
         assert await (await app.start("older")).status() == "WAITING_FOR_EVENT"
         with pytest.raises(InvalidDefinition):
             await app.deploy(document)

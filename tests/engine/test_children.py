@@ -29,8 +29,10 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, ChildReported, Started, TaskFailed
 from tenuto.model.json import JSON, Object
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import InstanceQuery, InstanceRow, Mail
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
+from tenuto.store.parts.mailbox import Mail
 from tests.engine.situations import Moody, at_rest, until
+from tests.kit.scripted_store import ScriptedStore
 
 pytestmark = pytest.mark.asyncio
 
@@ -57,7 +59,7 @@ WAIT = inner(step("wait", "EVENT_WAIT", eventPattern="go"))
 ONCE: Object = {"maxAttempts": 1}
 
 
-class Lanes(MemoryStore):
+class Lanes(ScriptedStore):
     """Parent and child in different lanes."""
 
     lanes = 3
@@ -79,7 +81,7 @@ def tasks(app: Tenuto) -> list[Any]:
 
 async def rows(app: Tenuto, workflow: str = "inner") -> list[InstanceRow]:
     query = InstanceQuery(definition_id=workflow, limit=1_000)
-    return (await app.engine.store.instances(query)).items
+    return (await app.engine.store.instances.page(query)).items
 
 
 async def only_child(app: Tenuto) -> InstanceRow:
@@ -102,7 +104,7 @@ async def kinds(app: Tenuto, id: str) -> list[str]:
 async def assert_in_order(app: Tenuto) -> None:
     """No letter is left, and what is stored follows from the logs."""
     await at_rest(app)
-    assert await app.engine.store.mail(100) == []
+    assert await app.engine.store.mailbox.claim(100) == []
     async for verdict in verify(app.engine.store, app.engine.plans):
         assert verdict.differences == ()
 
@@ -481,7 +483,7 @@ async def test_a_start_that_comes_twice_changes_nothing() -> None:
             input={"n": 2},
             parent=Parent(id=parent.id, node="call", root_id=parent.id, depth=1),
         )
-        await app.engine.store.send([letter("again", child.id, again)])
+        await app.engine.store.mailbox.send([letter("again", child.id, again)])
         assert await app.engine._mailroom.run_once() == 1
         await assert_in_order(app)
         assert await kinds(app, child.id) == before
@@ -499,7 +501,7 @@ async def test_a_late_report_and_a_letter_to_nobody_are_taken_off() -> None:
         late = ChildReported(node="call", attempt=1, child_id="x", status=Status.FAILED)
         nobody = child_id(NOON, "nobody", NodeKey("n"), 1)
         error = Failure(code="X", message="x")
-        await app.engine.store.send(
+        await app.engine.store.mailbox.send(
             [
                 letter("late", parent.id, late),
                 letter("cancel", nobody, CancelAsked(by="nobody", source="PARENT")),
@@ -509,7 +511,7 @@ async def test_a_late_report_and_a_letter_to_nobody_are_taken_off() -> None:
         await app.engine._mailroom.run_once()
         await assert_in_order(app)
         assert await kinds(app, parent.id) == before
-        assert await app.engine.store.load([nobody]) == {}
+        assert await app.engine.store.turns.load([nobody]) == {}
 
 
 async def test_a_cancel_that_overtakes_the_start_is_kept() -> None:
@@ -523,7 +525,7 @@ async def test_a_cancel_that_overtakes_the_start_is_kept() -> None:
         start = Started(definition_id="inner", definition_version=1, input=None, parent=parent)
         cancel = CancelAsked(by=other, source="PARENT")
         store, mailroom = app.engine.store, app.engine._mailroom
-        await store.send([letter("start", id, start), letter("cancel", id, cancel)])
+        await store.mailbox.send([letter("start", id, start), letter("cancel", id, cancel)])
         # The cancel is handed over first, as a hint, and finds nobody.
         mailroom.send(SendMail(to=id, id="cancel", at=NOON, input=cancel), "default")
         await at_rest(app)
@@ -554,10 +556,10 @@ async def test_what_a_letter_starts_belongs_to_whom_it_comes_from(tie: str) -> N
             else msgspec.structs.replace(begun, rerun_of=source)
         )
         id = str(uuid.uuid4())
-        await engine.store.send([letter("start", id, start)])
+        await engine.store.mailbox.send([letter("start", id, start)])
         await engine._mailroom.run_once()
         await at_rest(app)
-        assert (await engine.store.load([id]))[id].row.tenant == "acme"
+        assert (await engine.store.turns.load([id]))[id].row.tenant == "acme"
 
 
 @pytest.mark.parametrize("tie", ["parent", "rerun"])
@@ -574,11 +576,11 @@ async def test_what_comes_from_nobody_is_not_started_for_anybody(tie: str) -> No
             rerun_of=None if parent else gone,
         )
         store, mailroom = app.engine.store, app.engine._mailroom
-        await store.send([letter("start", id, start)])
+        await store.mailbox.send([letter("start", id, start)])
         while await mailroom.run_once():
             await at_rest(app)
         assert await rows(app) == []
-        assert await store.mail(10) == []
+        assert await store.mailbox.claim(10) == []
 
 
 async def test_a_workflow_that_is_gone_when_the_letter_comes_fails_the_step() -> None:

@@ -200,7 +200,7 @@ async def test_a_task_that_ignores_cancellation_holds_up_nothing_beyond_its_grac
         shop.may_ship.set()
 
         async def is_kept() -> bool:
-            letters = await app.engine.store.dead_letters("default", 10)
+            letters = await app.engine.store.dead_letters.page("default", 10)
             return [letter.kind for letter in letters] == ["late-result"]
 
         await until(app, is_kept)
@@ -223,7 +223,7 @@ async def test_a_failed_compensation_is_kept_and_can_be_tried_again() -> None:
         assert undone["status"] == "COMPLETED_WITH_ERRORS"
         assert undone["completed"] == ["release_inventory"]
         assert undone["failed"][0]["error"] == "out of order"
-        [letter] = await app.engine.store.dead_letters("default", 10)
+        [letter] = await app.engine.store.dead_letters.page("default", 10)
         assert (letter.kind, letter.node) == ("compensation-failed", "refund_payment")
         shop.broken.clear()
         assert await order.retry_compensation("refund_payment") is Status.CANCELLED

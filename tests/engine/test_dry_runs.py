@@ -10,12 +10,13 @@ import pytest
 
 from tenuto import Tenuto
 from tenuto.model.json import JSON, Object
-from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import Delivery, Turn, TurnResult
+from tenuto.store.parts.inbox import Delivery
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
+from tenuto.testing.wrapped_store import Call
 from tests.core.drawing import box, draw, end
+from tests.kit.scripted_store import ScriptedStore
 
 NAMES = ("a.b", "a.c", "b")
 PATTERNS = (*NAMES, "a.*", "**")
@@ -36,16 +37,18 @@ DEFINITIONS = ("one", "two", "three")
 SCHEMA: Object = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
 
-class Recording(MemoryStore):
+class Recording(ScriptedStore):
     """Keeps whom each event was found to be for, before anything follows from it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.matched: dict[str, tuple[Delivery, ...]] = {}
 
-    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+    async def on_turns_commit(self, call: Call) -> object:
+        turn = call.turn
+        assert turn is not None
         self.matched |= {match.event_id: match.deliveries for match in turn.matches}
-        return await super().commit(turn, lane)
+        return await call()
 
 
 def _asked(chance: Random, conditions: tuple[str | None, ...]) -> Object:

@@ -12,7 +12,7 @@ from tenuto import Tenuto
 from tenuto.engine.settings import Settings
 from tenuto.model.inputs import ResumeAsked
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import Orphan
+from tenuto.store.parts.members import Orphan
 from tenuto.store.sqlite import SqliteStore
 from tests.engine.situations import steps
 

@@ -51,7 +51,7 @@ async def test_an_instance_that_came_to_rest_here_may_end_elsewhere() -> None:
         waiting = asyncio.create_task(instance.result(PATIENCE))
         await turns(1)
         go_on.set()
-        while not await there.engine.store.waits(instance.id):
+        while not await there.engine.store.waits.of(instance.id):
             await turns(1)
         await there.publish("word", {"k": 7})
         await waiting

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tenuto import Conflict, InvalidInput, Settings, Status, Tenuto
 from tenuto.model.json import Object
-from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import WaitKey, WaitRow, WaitTerm
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import ONE_WAIT, at_rest, until_waiting
 from tests.engine.work import counted_work
+from tests.kit.scripted_store import ScriptedStore
 
 pytestmark = pytest.mark.asyncio
 
@@ -182,16 +181,9 @@ async def test_an_event_finds_by_its_correlation_id_the_one_that_waits_for_it() 
     """However many wait for others."""
     seen: list[str] = []
 
-    class Seeing(MemoryStore):
-        async def waits_for(
-            self,
-            tenant: str,
-            terms: Sequence[WaitTerm],
-            *,
-            limit: int,
-            after: WaitKey | None = None,
-        ) -> list[WaitRow]:
-            found = await super().waits_for(tenant, terms, limit=limit, after=after)
+    class Seeing(ScriptedStore):
+        async def on_waits_matching(self, call: Call) -> object:
+            found = await call()
             seen.extend(each.instance_id for each in found)
             return found
 

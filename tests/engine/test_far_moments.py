@@ -43,8 +43,8 @@ async def test_a_row_with_a_far_moment_stops_nothing(kind: str, tmp_path: Path) 
         paused = await app.start("wait")
         await app.engine.ask(paused.id, PauseAsked(by="x", until=TOO_LATE))
         added = await app.subscriptions.add("https://example.com", "a.b", subscriber_id="x")
-        [listener] = [each for each in await store.listeners(None) if each.id == added.id]
-        await store.put_listener(replace(listener, expires_at=TOO_LATE))
+        [listener] = [each for each in await store.listeners.of(None) if each.id == added.id]
+        await store.listeners.put(replace(listener, expires_at=TOO_LATE))
         event = Event(
             id="e",
             pattern="b",

@@ -12,9 +12,11 @@ from tenuto import Tenuto
 from tenuto.engine.first_fits import MOST_EACH, first_fits
 from tenuto.model.json import JSON, Object
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import PastEvents, PastPage, PastTerm
+from tenuto.store.parts.inbox import PastEvents, PastTerm
+from tenuto.testing.wrapped_store import Call
 from tests.core.drawing import draw, wait
 from tests.engine.situations import until_waiting
+from tests.kit.scripted_store import ScriptedStore
 from tests.store.situations import NOON, event, turn
 
 VALUES: list[JSON] = [
@@ -62,7 +64,7 @@ async def stored(values: Sequence[JSON]) -> MemoryStore:
     store = MemoryStore()
     events = tuple(event(f"e{at}", payload={"k": value}) for at, value in enumerate(values))
     await store.open("process-1", NOON)
-    await store.commit(turn("t1", events=events))
+    await store.turns.commit(turn("t1", events=events))
     return store
 
 
@@ -98,12 +100,12 @@ async def test_what_is_read_is_read_in_pages_until_everybody_has_found_something
     monkeypatch.setattr("tenuto.engine.first_fits.PAGE", 3)
     pages: list[tuple[int, int]] = []
 
-    class Paged(MemoryStore):
-        async def past_texts(
-            self, *args: str, first: int, limit: int
-        ) -> list[tuple[int, str | None]]:
+    class Paged(ScriptedStore):
+        async def on_inbox_past_texts(self, call: Call) -> object:
+            first = call.kwargs["first"]
+            limit = call.kwargs["limit"]
             pages.append((first, limit))
-            return await super().past_texts(*args, first=first, limit=limit)
+            return await call()
 
     store = Paged((await stored(range(20))).disk)
     questions = [asked(PastTerm("k", None, str(n))) for n in (0, 1, 2, 7)]
@@ -123,13 +125,14 @@ async def test_no_more_is_read_than_is_worth_it() -> None:
     assert await first_fits(store, questions) == [MOST_EACH * count + 1] * count
 
 
-class Counting(MemoryStore):
+class Counting(ScriptedStore):
     """Counts how many events waits had shown, one by one."""
 
     looked_at = 0
 
-    async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
-        page = await super().past_events(asked, after=after, limit=limit)
+    async def on_inbox_past(self, call: Call) -> object:
+        after = call.kwargs.get("after", 0)
+        page = await call()
         self.looked_at += page.after - after
         return page
 

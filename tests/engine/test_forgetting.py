@@ -13,7 +13,7 @@ from tenuto.engine.forgetting import Forgetter
 from tenuto.model.durations import parse_duration
 from tenuto.model.errors import NotFound
 from tenuto.model.json import Object
-from tenuto.store.erasing_protocol import Erasure
+from tenuto.store.parts.instances import Erasure
 from tests.engine.situations import ONE_WAIT, steps
 from tests.engine.telling_world import DAY, QUIET, World, quiet
 

@@ -14,8 +14,8 @@ from tenuto.engine.settings import Settings
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
 from tenuto.model.status import Status
+from tenuto.store.parts.members import Orphan, Pulse
 from tenuto.store.postgres import PostgresStore
-from tenuto.store.protocol import Orphan, Pulse
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.postgres_database import fresh_database
 
@@ -86,10 +86,10 @@ async def test_a_guest_takes_over_nothing_and_runs_nothing(store: str) -> None:
         hanging = await app.start("long", {})
         left_by = app.engine.process_id
     async with Tenuto(store, settings=GUEST) as guest:
-        before = await guest.engine.store.load([hanging.id])
+        before = await guest.engine.store.turns.load([hanging.id])
         await guest.publish("paid", {})
     async with Tenuto(store, settings=GUEST) as guest:
-        after = await guest.engine.store.load([hanging.id])
+        after = await guest.engine.store.turns.load([hanging.id])
     assert after == before
     assert after[hanging.id].owner == left_by
 
@@ -100,7 +100,7 @@ async def test_a_guest_that_stays_says_that_it_lives_and_inherits_nothing(
     store = PostgresStore(await fresh_database(), beat_every=timedelta(milliseconds=10))
     guest = Tenuto(store, settings=GUEST)
     beats, has_beaten_twice = list[Pulse](), asyncio.Event()
-    plain = guest.engine.store.beat
+    plain = guest.engine.store.members.beat
 
     async def beat() -> Pulse:
         beats.append((await plain())._replace(has_orphans=True))
@@ -111,8 +111,8 @@ async def test_a_guest_that_stays_says_that_it_lives_and_inherits_nothing(
     async def claim(limit: int) -> list[Orphan]:
         raise AssertionError("a guest claims nothing")
 
-    monkeypatch.setattr(guest.engine.store, "beat", beat)
-    monkeypatch.setattr(guest.engine.store, "claim_orphans", claim)
+    monkeypatch.setattr(guest.engine.store.members, "beat", beat)
+    monkeypatch.setattr(guest.engine.store.members, "claim_orphans", claim)
     async with guest, asyncio.timeout(20):
         await has_beaten_twice.wait()
     assert guest.engine.fault is None
@@ -124,7 +124,7 @@ async def test_what_a_guest_sets_going_begins_at_once_while_it_stays() -> None:
         id = await one_that_waits(app)
         assert (await guest.publish("paid", {})).resumed == 1
         assert await (await guest.instance(id)).result(timeout=20) == "shipped"
-        [delivery] = await app.engine.store.deliveries(id)
+        [delivery] = await app.engine.store.inbox.deliveries_to(id)
         assert delivery.outcome == "resumed"
 
 
@@ -135,7 +135,7 @@ async def test_a_guest_takes_no_mail_and_no_timers(store: str) -> None:
         await guest.publish("paid", {})
     async with Tenuto(store, settings=GUEST) as guest:
         assert await (await guest.instance(id)).status() is Status.WAITING_FOR_EVENT
-        assert [each.instance_id for each in await guest.engine.store.mail(10)] == [id]
+        assert [each.instance_id for each in await guest.engine.store.mailbox.claim(10)] == [id]
 
 
 async def test_a_guest_starts_and_commands_nothing(store: str) -> None:

@@ -8,15 +8,15 @@ from random import Random
 
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import Pulse
 from tenuto.tasks.registry import Registry
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
+from tenuto.testing.wrapped_store import Call
+from tests.kit.scripted_store import ScriptedStore
 
 
-class Hearing(MemoryStore):
+class Hearing(ScriptedStore):
     """Knows when each beat came, and does not hear some of them."""
 
     def __init__(self, *, unheard: set[int]) -> None:
@@ -24,11 +24,11 @@ class Hearing(MemoryStore):
         self.beaten_at: list[float] = []
         self._unheard = unheard
 
-    async def beat(self) -> Pulse:
+    async def on_members_beat(self, call: Call) -> object:
         self.beaten_at.append(round(asyncio.get_running_loop().time(), 6))
         if len(self.beaten_at) in self._unheard:
             raise StoreUnavailable("nobody hears it")
-        return await super().beat()
+        return await call()
 
 
 def beaten(store: Hearing, until: float) -> list[float]:

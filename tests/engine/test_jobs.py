@@ -16,9 +16,9 @@ from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import CancelAsked, Started
 from tenuto.model.json import Object
-from tenuto.store.job_protocol import JobClaims, JobKey
+from tenuto.store.errors import CommitUnknown
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import CommitUnknown
+from tenuto.store.parts.jobs import JobClaims, JobKey
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry
@@ -146,15 +146,15 @@ def test_waiting_for_a_process_that_has_the_task_is_no_loss() -> None:
         id = await stage.started(one)
         await stage.clock.sleep(1)
         for number in range(8):
-            stage.disk.bury(one.process_id)
-            one.store.abandon()  # type: ignore[attr-defined]
+            stage.disk.declare_dead(one.process_id)
+            one.store.abandon()
             one = stage.engine(f"next {number}", "near")
             await one.open()
             await stage.clock.sleep(10)
         two = stage.engine("two", "far")
         await two.open()
         await one.final_state(id)
-        rows = await two.store.entries(id)
+        rows = await two.store.instances.entries(id)
         assert not [row for row in rows if row.event_type == "NODE_LOST"]
         assert stage.ran == [("one", "near", 1), ("two", "far", 1)]
 
@@ -178,10 +178,10 @@ def test_a_job_of_a_process_that_fell_silent_is_lost_and_given_to_another() -> N
         await three.open()
         await one.final_state(id)
         assert ("three", "far", 2) in stage.ran
-        before = await three.store.entries(id)
+        before = await three.store.instances.entries(id)
         stage.holding["two"].set()  # its late result is refused
         await stage.clock.sleep(5)
-        assert await three.store.entries(id) == before
+        assert await three.store.instances.entries(id) == before
 
     Stage().play(story)
 
@@ -243,8 +243,8 @@ def test_who_has_no_room_for_jobs_tells_of_those_that_were_dropped() -> None:
         three._jobs._leases = {JobKey("x", "", "", n): 0 for n in range(MOST_AT_ONCE)}
         told: list[str] = []
         three._jobs._report = lambda request: told.append(request.instance_id)
-        stage.disk.bury(two.process_id)
-        two.store.abandon()  # type: ignore[attr-defined]
+        stage.disk.declare_dead(two.process_id)
+        two.store.abandon()
         assert await three._jobs.run_once() == 0
         assert sorted(told) == sorted(ids)
 
@@ -270,7 +270,7 @@ def test_jobs_of_a_claim_whose_answer_got_lost_are_run_and_no_loss(
         assert sorted(stage.ran) == [("one", "near", 1)] * 3 + [("two", "far", 1)] * 3
         for id in ids:
             await one.final_state(id)
-            kinds = [row.event_type for row in await one.store.entries(id)]
+            kinds = [row.event_type for row in await one.store.instances.entries(id)]
             assert "NODE_FAILED" not in kinds
         assert stage.disk.jobs == {}
 
@@ -282,14 +282,14 @@ def test_what_is_reported_and_not_written_yet_is_not_taken_up_again() -> None:
         one, two = stage.engine("one", "near"), stage.engine("two", "far")
         await one.open()
         await two.open()
-        commit, is_away = two.store.commit, True
+        commit, is_away = two.store.turns.commit, True
 
         async def away(turn: Any, lane: int = 0) -> Any:  # noqa: ANN401
             if is_away:
                 raise StoreUnavailable("away")
             return await commit(turn, lane)
 
-        two.store.commit = away  # type: ignore[method-assign]
+        two.store.turns.commit = away  # type: ignore[method-assign]
         ids = [await stage.started(one)]
         await stage.clock.sleep(5)
         assert stage.ran == [("one", "near", 1), ("two", "far", 1)]
@@ -320,7 +320,7 @@ def test_what_this_process_was_done_with_is_not_kept_in_mind_for_ever() -> None:
 
 def lose_one_answer(engine: Engine, error: Exception) -> list[Exception]:
     """The next claim that brings jobs is made, and nobody hears of it; when it was it is told."""
-    claim, lost = engine.store.claim_jobs, list[Exception]()
+    claim, lost = engine.store.jobs.claim, list[Exception]()
 
     async def unheard(*asked: Any, **options: Any) -> JobClaims:  # noqa: ANN401
         claims = await claim(*asked, **options)
@@ -329,7 +329,7 @@ def lose_one_answer(engine: Engine, error: Exception) -> list[Exception]:
             raise error
         return claims
 
-    engine.store.claim_jobs = unheard  # type: ignore[method-assign]
+    engine.store.jobs.claim = unheard  # type: ignore[method-assign]
     return lost
 
 

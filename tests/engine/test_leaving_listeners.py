@@ -7,7 +7,7 @@ import pytest
 from tenuto import NotFound, Tenuto
 from tenuto.engine import retention
 from tenuto.model.json import Object
-from tenuto.store.protocol import DataRefused
+from tenuto.store.errors import DataRefused
 from tests.engine.situations import steps
 from tests.engine.telling_world import DAY, World, quiet
 
@@ -28,7 +28,7 @@ def test_old_versions_stop_listening_once_none_of_their_instances_goes_on() -> N
     world = World()
 
     async def listening(app: Tenuto) -> int:
-        return len(await app.engine.store.listeners("default"))
+        return len(await app.engine.store.listeners.of("default"))
 
     async def work(app: Tenuto) -> None:
         first = await app.deploy(LISTENS)
@@ -66,9 +66,9 @@ def test_however_many_instances_there_are_they_are_looked_through_in_the_end(
         for number in range(45):
             await app.start("listens", {"wanted": number})
         await quiet(app, 2 * DAY)
-        assert len(await app.engine.store.listeners("default")) == 2
+        assert len(await app.engine.store.listeners.of("default")) == 2
         await quiet(app, 2 * DAY)
-        assert len(await app.engine.store.listeners("default")) == 1
+        assert len(await app.engine.store.listeners.of("default")) == 1
 
     world.life(work)
 
@@ -80,10 +80,10 @@ def test_a_definition_that_was_not_saved_does_not_listen() -> None:
         async def refusing(*_: object, **__: object) -> object:
             raise DataRefused("simulated")
 
-        app.engine.store.save_definition = refusing  # type: ignore[method-assign,assignment]
+        app.engine.store.definitions.save = refusing  # type: ignore[method-assign,assignment]
         with pytest.raises(DataRefused):
             await app.deploy(LISTENS)
-        assert await app.engine.store.listeners("default") == []
+        assert await app.engine.store.listeners.of("default") == []
 
     world.life(work)
 
@@ -99,15 +99,15 @@ def test_one_that_is_removed_while_it_is_enabled_stays_removed() -> None:
         [shown] = await app.webhooks.list()
         assert shown.state == "disabled"
         store = app.engine.store
-        read = store.listeners
+        read = store.listeners.of
 
         async def overtaken(tenant: str) -> list[object]:
             found = await read(tenant)
-            store.listeners = read  # type: ignore[method-assign]
+            store.listeners.of = read  # type: ignore[method-assign]
             await app.webhooks.remove(hook.id)
             return list(found)
 
-        store.listeners = overtaken  # type: ignore[method-assign,assignment]
+        store.listeners.of = overtaken  # type: ignore[method-assign,assignment]
         with pytest.raises(NotFound):
             await app.webhooks.enable(hook.id)
         assert await app.webhooks.list() == []

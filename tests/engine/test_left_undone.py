@@ -11,8 +11,9 @@ from tenuto import Tenuto
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import PastEvents, PastPage, WaitRow
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import steps
+from tests.kit.scripted_store import ScriptedStore
 from tests.kit.turns import turns
 from tests.kit.workload.drawing import document, node
 
@@ -32,7 +33,7 @@ FLOW = document(
 )
 
 
-class Slow(MemoryStore):
+class Slow(ScriptedStore):
     """Looks for past events only once it is let."""
 
     def __init__(self, disk: MemoryDisk) -> None:
@@ -40,24 +41,24 @@ class Slow(MemoryStore):
         self.is_looking = asyncio.Event()
         self.may_look = asyncio.Event()
 
-    async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
+    async def on_inbox_past(self, call: Call) -> object:
         self.is_looking.set()
         await self.may_look.wait()
-        return await super().past_events(asked, after=after, limit=limit)
+        return await call()
 
 
-class Shaky(MemoryStore):
+class Shaky(ScriptedStore):
     """Away at the moment at which unfinished look-backs are asked for, a few times."""
 
     def __init__(self, disk: MemoryDisk) -> None:
         super().__init__(disk, shared=True)
         self.away = 0
 
-    async def unlooked_waits(self, limit: int) -> list[WaitRow]:
+    async def on_waits_unlooked(self, call: Call) -> object:
         if self.away:
             self.away -= 1
             raise StoreUnavailable("the store is away")
-        return await super().unlooked_waits(limit)
+        return await call()
 
 
 @pytest.mark.asyncio
@@ -107,7 +108,7 @@ async def test_a_take_over_that_broke_off_is_taken_up_again() -> None:
         await slow.is_looking.wait()
         await is_working.wait()
         shaky.away = 2
-        disk.bury(gone.engine.process_id)
+        disk.declare_dead(gone.engine.process_id)
         for instance in instances:
             await (await heir.instance(instance.id)).result(PATIENCE)
     await gone.engine._end(clean=False)

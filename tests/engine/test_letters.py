@@ -11,9 +11,11 @@ from tenuto.engine import intake, letters
 from tenuto.engine.batch import PendingMatch
 from tenuto.engine.intake import Intake
 from tenuto.model.json import JSON, Object
-from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import MatchWrite, Turn, TurnResult
+from tenuto.store.memory import MemoryDisk
+from tenuto.store.parts.turns import MatchWrite
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import at_rest, until, until_waiting
+from tests.kit.scripted_store import ScriptedStore
 from tests.store.situations import NOON, mail
 
 pytestmark = pytest.mark.asyncio
@@ -26,7 +28,7 @@ WAIT: Object = {
 LARGE: Object = {"text": "x" * 100_000}
 
 
-class Noting(MemoryStore):
+class Noting(ScriptedStore):
     """Notes what was written about matching; may fail to note that it is done."""
 
     def __init__(self, disk: MemoryDisk | None = None, *, never_done: bool = False) -> None:
@@ -35,11 +37,13 @@ class Noting(MemoryStore):
         self.never_done = never_done
         self.stuck = asyncio.Event()
 
-    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+    async def on_turns_commit(self, call: Call) -> object:
+        turn = call.turn
+        assert turn is not None
         if self.never_done and any(match.is_done for match in turn.matches):
             self.stuck.set()
             await asyncio.Event().wait()
-        result = await super().commit(turn, lane)
+        result = await call()
         self.matches += turn.matches
         return result
 
@@ -97,12 +101,12 @@ async def test_a_letter_that_comes_again_after_its_event_is_gone_is_taken_off() 
         await completed(app, 1)
         await app.publish("another")
         await at_rest(app)
-        await store.send(store.matches[0].mail)
-        assert await store.prune_events("default", app.engine.clock.now(), 10) == 1
+        await store.mailbox.send(store.matches[0].mail)
+        assert await store.inbox.prune("default", app.engine.clock.now(), 10) == 1
         app.engine._mailroom._is_in_doubt = True
         assert await app.engine._mailroom.run_once() == 1
         await at_rest(app)
-        assert await store.mail(10) == []
+        assert await store.mailbox.claim(10) == []
 
 
 async def test_an_event_for_many_is_written_in_parts_and_done_with_the_last(
@@ -137,9 +141,9 @@ async def test_an_event_whose_last_part_was_never_written_is_matched_again(
     assert [len(match.mail) for match in dying.matches] == [4, 4]
     async with Tenuto(Noting(disk), settings=QUIET) as app:
         await completed(app, 10)
-        deliveries = await app.engine.store.deliveries_of("default", "e")
+        deliveries = await app.engine.store.inbox.deliveries_of("default", "e")
         assert [each.outcome for each in deliveries] == ["resumed"] * 10
-        found = await app.engine.store.event("default", "e")
+        found = await app.engine.store.inbox.get("default", "e")
         assert found is not None
         assert found.resumed < 10
         assert (await app.event("e"))["resumed"] == 10

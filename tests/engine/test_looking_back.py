@@ -18,11 +18,13 @@ from tenuto.model.events import Event
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import PastEvents, PastPage, PastTerm, Turn, TurnResult
+from tenuto.store.parts.inbox import PastTerm
 from tenuto.store.sqlite import SqliteStore
+from tenuto.testing.wrapped_store import Call
 from tests.core.drawing import draw, end, wait
 from tests.engine.situations import until, until_waiting
 from tests.kit.postgres_database import fresh_database
+from tests.kit.scripted_store import ScriptedStore
 from tests.store.situations import wait as wait_row
 
 pytestmark = pytest.mark.asyncio
@@ -51,30 +53,33 @@ STARTED: Object = draw("d", d=end()) | {"id": "started", "triggers": [{"eventPat
 QUICK = Settings(mail_every=0.2, watch_every=0.05)
 
 
-class Counting(MemoryStore):
+class Counting(ScriptedStore):
     """Counts the events that it shows to waits."""
 
     shown = 0
     looked_at = 0
 
-    async def past_events(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
-        page = await super().past_events(asked, after=after, limit=limit)
+    async def on_inbox_past(self, call: Call) -> object:
+        after = call.kwargs.get("after", 0)
+        page = await call()
         self.shown += len(page.items)
         self.looked_at += page.after - after
         return page
 
 
-class Busy(SqliteStore):
+class Busy(ScriptedStore):
     """Once it has an event's targets, it takes nothing more before its gate is opened."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path)
+        super().__init__(SqliteStore(path))
         self.gate = asyncio.Event()
         self.gate.set()
 
-    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+    async def on_turns_commit(self, call: Call) -> object:
+        turn = call.turn
+        assert turn is not None
         await self.gate.wait()
-        result = await super().commit(turn, lane)
+        result = await call()
         if turn.matches:
             self.gate.clear()
         return result
@@ -151,7 +156,7 @@ async def test_a_wait_that_looks_back_at_nothing_finds_nothing() -> None:
 
 
 async def opened(app: Tenuto, instance_id: str) -> bool:
-    return [each.node for each in await app.engine.store.waits(instance_id)] == ["w"]
+    return [each.node for each in await app.engine.store.waits.of(instance_id)] == ["w"]
 
 
 @pytest.mark.parametrize(
@@ -239,8 +244,8 @@ async def test_of_ten_thousand_events_a_wait_takes_the_first() -> None:
         output = await gated.result(30)
         assert isinstance(output, dict)
         assert output["eventId"] == "e0"
-        assert await app.engine.store.waits(gated.id) == []
-        assert await app.engine.store.mail(10) == []
+        assert await app.engine.store.waits.of(gated.id) == []
+        assert await app.engine.store.mailbox.claim(10) == []
 
 
 async def both_publish(first: Tenuto, second: Tenuto, count: int) -> None:

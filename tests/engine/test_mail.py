@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
@@ -20,8 +19,11 @@ from tenuto.model.inputs import CancelAsked, EventCause, Input, Started
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import NOTHING_KNOWN, InstanceQuery, Mail, StoredInstance
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.mailbox import Mail
+from tenuto.testing.wrapped_store import Call
 from tests.cli.waiting import until, waits_for_event
+from tests.kit.scripted_store import ScriptedStore
 from tests.kit.turns import turns
 
 pytestmark = pytest.mark.asyncio
@@ -40,7 +42,7 @@ def letter(engine: Engine, id: str, to: str, input: Input) -> Mail:
     return Mail(id=id, instance_id=to, input=msgspec.json.encode(input), created_at=now)
 
 
-class Asked(MemoryStore):
+class Asked(ScriptedStore):
     """Notes which letters each look brought."""
 
     def __init__(self, disk: MemoryDisk | None = None, *, shared: bool = False) -> None:
@@ -48,26 +50,24 @@ class Asked(MemoryStore):
         self.brought: list[list[str]] = []
         self.is_losing_answers = False
 
-    async def mail(self, limit: int, *, again: bool = True) -> list[Mail]:
-        found = await super().mail(limit, again=again)
+    async def on_mailbox_claim(self, call: Call) -> object:
+        found = await call()
         self.brought.append([each.id for each in found])
         if self.is_losing_answers:
             raise StoreUnavailable("the answer got lost")
         return found
 
 
-class FailingLoads(MemoryStore):
+class FailingLoads(ScriptedStore):
     """Once cannot be read."""
 
     is_failing = False
 
-    async def load(
-        self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
-    ) -> dict[str, StoredInstance]:
+    async def on_turns_load(self, call: Call) -> object:
         if self.is_failing:
             self.is_failing = False
             raise StoreUnavailable("as planned")
-        return await super().load(instance_ids, known)
+        return await call()
 
 
 async def waiting(app: Tenuto) -> str:
@@ -87,7 +87,7 @@ async def test_a_letter_in_hand_is_not_fetched_again() -> None:
     async with Tenuto(store, settings=QUIET) as app:
         id, engine = await waiting(app), app.engine
         unreadable = Mail(id="m0", instance_id=id, input=b"?", created_at=engine.clock.now())
-        await store.send([unreadable, letter(engine, "m1", id, CancelAsked(by="x"))])
+        await store.mailbox.send([unreadable, letter(engine, "m1", id, CancelAsked(by="x"))])
         store.brought.clear()
         for _ in range(3):
             await engine._mailroom.run_once()
@@ -102,7 +102,7 @@ async def test_letters_of_a_look_whose_answer_got_lost_are_handed_over_by_the_ne
     store = Asked()
     async with Tenuto(store, settings=QUIET) as app:
         id, engine = await waiting(app), app.engine
-        await store.send([letter(engine, "m1", id, CancelAsked(by="x"))])
+        await store.mailbox.send([letter(engine, "m1", id, CancelAsked(by="x"))])
         store.is_losing_answers = True
         with pytest.raises(StoreUnavailable):
             await engine._mailroom.run_once()
@@ -117,13 +117,13 @@ async def test_a_start_by_letter_survives_that_the_store_cannot_be_read() -> Non
     async with Tenuto(store, settings=QUIET) as app:
         id, engine = await waiting(app), app.engine
         started = Started(definition_id="wait", definition_version=1, input=None, rerun_of=id)
-        await store.send([letter(engine, "m1", "new", started)])
+        await store.mailbox.send([letter(engine, "m1", "new", started)])
         store.is_failing = True
         with pytest.raises(StoreUnavailable):
             await engine._mailroom.run_once()
         assert await engine._mailroom.run_once() == 1
         await idle(app)
-        assert list(await store.load(["new"])) == ["new"]
+        assert list(await store.turns.load(["new"])) == ["new"]
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -136,7 +136,7 @@ async def test_a_letter_starts_nothing_of_a_workflow_that_was_removed(shared: bo
         start = Started(definition_id="wait", definition_version=1, input=None)
         cause = EventCause(event_id="e", trigger=0, tenant="default")
         parent = Parent(id=id, node="n", iteration="", root_id=id, depth=1)
-        await store.send(
+        await store.mailbox.send(
             [
                 letter(engine, "m1", "of-event", replace(start, cause=cause)),
                 letter(engine, "m2", "again", replace(start, rerun_of=id)),
@@ -151,7 +151,7 @@ async def test_a_letter_starts_nothing_of_a_workflow_that_was_removed(shared: bo
         await idle(app)
         await turns(20)
         await idle(app)
-        ids = {row.id for row in (await store.instances(InstanceQuery(limit=9))).items}
+        ids = {row.id for row in (await store.instances.page(InstanceQuery(limit=9))).items}
         assert ids == {id, "child"}
         assert await engine._mailroom.run_once() == 0
 
@@ -174,7 +174,7 @@ async def test_a_letter_for_what_another_process_owns_by_now_is_put_back_for_it(
             instance = await two.start("hold")
             await begun.wait()
             cancel = CancelAsked(by="x")
-            await stores[0].send([letter(one.engine, "m1", instance.id, cancel)])
+            await stores[0].mailbox.send([letter(one.engine, "m1", instance.id, cancel)])
             # As if it had come to the first before the second took the instance.
             [number] = disk.mail
             disk.claims[number] = one.engine.process_id

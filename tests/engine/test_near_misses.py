@@ -18,10 +18,12 @@ from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import Turn, WaitRow
+from tenuto.store.parts.turns import Turn
+from tenuto.testing.wrapped_store import Call
 from tests.core.drawing import box, draw, end, loop, wait
 from tests.engine.situations import ONE_WAIT, at_rest, until, until_waiting
 from tests.kit.postgres_database import fresh_database
+from tests.kit.scripted_store import ScriptedStore
 
 pytestmark = pytest.mark.asyncio
 
@@ -133,7 +135,7 @@ async def test_an_event_that_came_before_a_wait_looks_back_says_so(quick: Tenuto
         received_at=quick.engine.clock.now() - timedelta(hours=1),
     )
     turn = Turn(id="t", process_id=quick.engine.process_id, at=event.received_at, events=(event,))
-    await quick.engine.store.commit(turn)
+    await quick.engine.store.turns.commit(turn)
     instance = await quick.start("flow")
     await until_waiting(quick, 1)
     [[near]] = await near_of(quick, instance.id)
@@ -154,7 +156,7 @@ async def test_near_misses_look_at_the_last_hundred_events_within_a_day(quick: T
         for n, moment in enumerate(received)
     )
     turn = Turn(id="t", process_id=quick.engine.process_id, at=now, events=events)
-    await quick.engine.store.commit(turn)
+    await quick.engine.store.turns.commit(turn)
     [near] = await near_of(quick, instance.id)
     assert [each["eventId"] for each in near] == [f"e{n}" for n in range(10_000, 9_900, -1)]
     assert len(near) == MOST_EVENTS
@@ -172,7 +174,7 @@ async def test_events_of_more_than_a_day_ago_are_no_near_misses(quick: Tenuto) -
     moment = quick.engine.clock.now() - timedelta(hours=25)
     old = Event(id="old", pattern="payment.received", payload={}, received_at=moment)
     turn = Turn(id="t", process_id=quick.engine.process_id, at=moment, events=(old,))
-    await quick.engine.store.commit(turn)
+    await quick.engine.store.turns.commit(turn)
     assert await near_of(quick, instance.id) == [[]]
 
 
@@ -190,7 +192,7 @@ async def test_a_wildcard_finds_its_near_misses_among_recent_events_of_any_name(
         for n, name in enumerate(names)
     )
     turn = Turn(id="t", process_id=quick.engine.process_id, at=now, events=events)
-    await quick.engine.store.commit(turn)
+    await quick.engine.store.turns.commit(turn)
     [near] = await near_of(quick, instance.id)
     assert [each["eventId"] for each in near] == [f"e{MOST_READ}", f"e{MOST_READ - 1}"]
 
@@ -306,13 +308,13 @@ async def test_an_event_that_nobody_knows_is_not_found(app: Tenuto) -> None:
         await app.event("e")
 
 
-class Counting(MemoryStore):
+class Counting(ScriptedStore):
     """Counts the waits that are read."""
 
     read = 0
 
-    async def waits_near(self, *given: Any, **named: Any) -> list[WaitRow]:  # noqa: ANN401
-        found = await super().waits_near(*given, **named)
+    async def on_waits_near(self, call: Call) -> object:
+        found = await call()
         self.read += len(found)
         return found
 
@@ -363,7 +365,7 @@ async def test_a_dry_run_of_an_event_that_is_not_matched_yet_says_whom_it_will_r
     instance = await quick.start("waiting", {"orderId": 7})
     await until_waiting(quick, 1)
     turn = Turn(id="t", process_id=quick.engine.process_id, at=now, events=(event,))
-    await quick.engine.store.commit(turn)
+    await quick.engine.store.turns.commit(turn)
     dry = await quick.publish("payment.received", {"orderId": 7}, id="e", dry_run=True)
     assert (dry.duplicate, dry.resumed) == (True, 1)
     assert dry.targets[0]["instanceId"] == instance.id
@@ -434,7 +436,7 @@ async def test_a_thousand_events_are_taken_at_once(quick: Tenuto) -> None:
     results = await quick.publish_all([{"pattern": "a.b", "id": str(n)} for n in range(1_000)])
     assert all(isinstance(each, Published) for each in results)
     assert (
-        len(await quick.engine.store.latest_events("default", "a.b", _LONG_AGO, limit=9_999))
+        len(await quick.engine.store.inbox.latest("default", "a.b", _LONG_AGO, limit=9_999))
         == 1_000
     )
     with pytest.raises(InvalidInput, match="cannot be taken"):

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import PauseAsked, ResumeAsked, Started
-from tenuto.store.protocol import NOTHING_KNOWN, StoredInstance
+from tenuto.store.parts.turns import NOTHING_KNOWN, StoredInstance
 from tests.engine.test_jobs import Stage
 from tests.kit.workload.drawing import document, node
 
@@ -82,7 +82,7 @@ def test_a_job_whose_instance_could_not_be_read_at_first_is_begun_later_and_is_n
         one, two = stage.engine("one", "near"), stage.engine("two", "far")
         await one.open()
         await two.open()
-        load, broken = two.store.load, [True]
+        load, broken = two.store.turns.load, [True]
 
         async def once_away(
             ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
@@ -92,7 +92,7 @@ def test_a_job_whose_instance_could_not_be_read_at_first_is_begun_later_and_is_n
                 raise StoreUnavailable("away")
             return await load(ids, known)
 
-        two.store.load = once_away  # type: ignore[method-assign, assignment]
+        two.store.turns.load = once_away  # type: ignore[method-assign, assignment]
         id = await stage.started(one)
         async with asyncio.timeout(300):
             await one.final_state(id)
@@ -110,11 +110,11 @@ def test_a_fenced_process_reads_nothing_of_what_it_owned() -> None:
         id = await stage.started(one)
         await stage.clock.sleep(0.1)
         await two.open()
-        stage.disk.bury(one.process_id)
+        stage.disk.declare_dead(one.process_id)
         await two.final_state(id)
         await stage.clock.sleep(30)
         reads: list[object] = []
-        load = one.store.load
+        load = one.store.turns.load
 
         async def counted(
             ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
@@ -122,7 +122,7 @@ def test_a_fenced_process_reads_nothing_of_what_it_owned() -> None:
             reads.append(ids)
             return await load(ids, known)
 
-        one.store.load = counted  # type: ignore[method-assign,assignment]
+        one.store.turns.load = counted  # type: ignore[method-assign,assignment]
         await stage.clock.sleep(60)
         assert reads == []
 

@@ -17,9 +17,13 @@ from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.ports import SystemClock
+from tenuto.store.errors import DataRefused
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import DataRefused, InstanceWrite, Turn, TurnResult
+from tenuto.store.parts.turns import InstanceWrite
+from tenuto.store.protocol import Store
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import at_rest, until
+from tests.kit.scripted_store import ScriptedStore
 
 pytestmark = pytest.mark.asyncio
 
@@ -55,7 +59,7 @@ FLOW: Object = {
 }
 
 
-class Picky(MemoryStore):
+class Picky(ScriptedStore):
     """Never takes what `refuses` says; its words quote what no store keeps."""
 
     def __init__(self, disk: MemoryDisk | None = None) -> None:
@@ -63,11 +67,13 @@ class Picky(MemoryStore):
         self.refuses: Callable[[InstanceWrite], bool] = lambda _: False
         self.refused = 0
 
-    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+    async def on_turns_commit(self, call: Call) -> object:
+        turn = call.turn
+        assert turn is not None
         if any(map(self.refuses, turn.writes)):
             self.refused += 1
             raise DataRefused("not this: \0 \ud800")
-        return await super().commit(turn, lane)
+        return await call()
 
 
 def entry(seq: int, *, of_children: bool = False) -> Callable[[InstanceWrite], bool]:
@@ -81,7 +87,7 @@ def entry(seq: int, *, of_children: bool = False) -> Callable[[InstanceWrite], b
     return refuses
 
 
-def app_on(store: MemoryStore, clock: SystemClock | None = None) -> Tenuto:
+def app_on(store: Store, clock: SystemClock | None = None) -> Tenuto:
     app = Tenuto(store, settings=Settings(stop_grace=0.0), clock=clock)
 
     @app.task
@@ -120,7 +126,7 @@ async def test_an_instance_is_set_aside_visibly_wherever_the_store_refuses_to_go
     async with app_on(Picky()) as app:
         run = await played(app, event_first=event_first)
         [child] = [each for each in await app.instances() if each.id != run.id]
-        length = len(await app.engine.store.entries(child.id if of_children else run.id))
+        length = len(await app.engine.store.instances.entries(child.id if of_children else run.id))
     codes = []
     for seq in range(1, length + 1):
         store = Picky()
@@ -133,7 +139,7 @@ async def test_an_instance_is_set_aside_visibly_wherever_the_store_refuses_to_go
             codes.append(error.error.code if isinstance(error, WorkflowFailed) else error.code)
             found = {each.id: each.status for each in await app.instances()}
             assert found.get(STARTED, Status.FAILED) is Status.FAILED
-            assert STARTED not in {each.instance_id for each in await store.mail(10)}
+            assert STARTED not in {each.instance_id for each in await store.mailbox.claim(10)}
     # A start that is refused is told to whoever asked; a child's to its parent.
     starts = codes.count("TEN-2004")
     aside = "CHILD_FAILED" if of_children else "NOT_STORABLE"
@@ -161,7 +167,7 @@ async def test_what_another_process_left_is_set_aside_too(step: Object) -> None:
     async with app_on(MemoryStore(disk)) as app:
         await app.deploy({"id": "flow", "steps": [step]})
         run = await app.start("flow", {}, instance_id=STARTED)
-        length = len(await app.engine.store.entries(run.id))
+        length = len(await app.engine.store.instances.entries(run.id))
     store = Picky(disk)
     store.refuses = entry(length + 1)
     async with app_on(store, TwoHoursLater()) as app:
@@ -169,7 +175,7 @@ async def test_what_another_process_left_is_set_aside_too(step: Object) -> None:
             await (await app.instance(run.id)).result(10)
         assert failed.value.error.code == "NOT_STORABLE"
         assert "not this" in failed.value.error.message
-        assert await store.due_timers(app.engine.clock.now(), 10) == ([], None)
+        assert await store.timers.due(app.engine.clock.now(), 10) == ([], None)
 
 
 async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while(

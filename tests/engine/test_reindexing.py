@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,12 @@ from tenuto.engine.reindexing import Reindexer
 from tenuto.model.errors import NotFound, StoreUnavailable
 from tenuto.model.json import JSON
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import InstanceWrite, Mail, Turn, TurnResult
+from tenuto.store.parts.turns import InstanceWrite, Turn, TurnResult
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import at_rest, until, until_waiting
 from tests.engine.test_searching import FOUND, app_on
 from tests.kit.postgres_database import connected, fresh_database
+from tests.kit.scripted_store import ScriptedStore
 
 GUEST = Settings(is_guest=True)
 """Of a process that takes no letters."""
@@ -50,7 +51,7 @@ async def reindexed(app: Tenuto, workflow: str | None = None, *, page: int = 100
 
 
 async def letters(app: Tenuto) -> int:
-    return (await app.engine.store.depths(app.engine.clock.now())).mail
+    return (await app.engine.store.upkeep.depths(app.engine.clock.now())).mail
 
 
 async def found(app: Tenuto, **wanted: JSON) -> list[str]:
@@ -108,13 +109,13 @@ async def test_what_another_process_owns_is_indexed_by_that_one(
         await begun.wait()
         assert await found(guest, **{"input.a": 1}) == []
         written: list[InstanceWrite] = []
-        commit = guest.engine.store.commit
+        commit = guest.engine.store.turns.commit
 
         async def noted(turn: Turn, lane: int = 0) -> TurnResult:
             written.extend(turn.writes)
             return await commit(turn, lane)
 
-        monkeypatch.setattr(guest.engine.store, "commit", noted)
+        monkeypatch.setattr(guest.engine.store.turns, "commit", noted)
         assert await reindexed(guest) == [1]
         assert [each.searchable for each in written] == [None]
         assert [letter.for_owner for each in written for letter in each.mail_sent] == [True]
@@ -129,25 +130,28 @@ async def test_what_another_process_owns_is_indexed_by_that_one(
         assert await letters(guest) == 0
 
 
-class Noting(MemoryStore):
+class Noting(ScriptedStore):
     """Notes how many instances each turn is about, and whether letters are left."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns: list[int] = []
+        self.sizes: list[int] = []
         self.letters = 0
 
-    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
-        self.turns.append(len(turn.writes))
+    async def on_turns_commit(self, call: Call) -> object:
+        turn = call.turn
+        assert turn is not None
+        self.sizes.append(len(turn.writes))
         self.letters += sum(len(write.mail_sent) for write in turn.writes)
-        return await super().commit(turn, lane)
+        return await call()
 
-    async def send(self, mail: Sequence[Mail]) -> None:
+    async def on_mailbox_send(self, call: Call) -> None:
+        mail = call.args[0]
         self.letters += len(mail)
-        await super().send(mail)
+        await call()
 
 
-async def several(app: Tenuto, store: MemoryStore, count: int) -> None:
+async def several(app: Tenuto, store: MemoryStore | ScriptedStore, count: int) -> None:
     """Instances of two tenants and two workflows, of which nothing is indexed."""
     for tenant in ("default", "other"):
         space = app.workspace(tenant, "eve")
@@ -164,11 +168,11 @@ async def test_only_so_many_are_under_way_and_no_letters_are_left_for_what_nobod
     store = Noting()
     async with app_on(store) as app:
         await several(app, store, 7)
-    store.turns.clear()
+    store.sizes.clear()
     async with Tenuto(store, settings=GUEST) as guest:
         assert await reindexed(guest, page=3) == [3, 6, 7, 10, 13, 14, 17, 20, 21, 24, 27, 28]
-    assert len(store.disk.searchable) == sum(store.turns) == 28
-    assert max(store.turns) <= 3
+    assert len(store.disk.searchable) == sum(store.sizes) == 28
+    assert max(store.sizes) <= 3
     assert store.letters == 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed
 from tenuto.engine.verify import verify
 from tenuto.model.json import Object
-from tenuto.store.protocol import Turn, TurnResult
+from tenuto.store.parts.turns import Turn, TurnResult
 from tests.engine.situations import steps
 
 pytestmark = pytest.mark.asyncio
@@ -82,10 +82,10 @@ async def test_a_retry_takes_the_dead_letter_with_it(url: str, tmp_path: Path) -
         instance = await app.start("flow")
         await failed(instance)
         store = app.engine.store
-        assert len(await store.dead_letters("default")) == 1
+        assert len(await store.dead_letters.page("default")) == 1
         shop.is_broken = False
         await instance.retry()
-        assert await store.dead_letters("default") == []
+        assert await store.dead_letters.page("default") == []
         assert await instance.result(timeout=20) == "mended"
 
 
@@ -118,13 +118,13 @@ async def test_a_turn_says_who_had_ended_and_may_be_erased_meanwhile() -> None:
         await app.deploy(steps("a", task="flaky"))
         instance = await app.start("flow")
         await failed(instance)
-        commit, said = app.engine.store.commit, list[bool]()
+        commit, said = app.engine.store.turns.commit, list[bool]()
 
         async def noting(turn: Turn, lane: int = 0) -> TurnResult:
             said.extend(write.had_ended for write in turn.writes)
             return await commit(turn, lane)
 
-        app.engine.store.commit = noting  # type: ignore[method-assign]
+        app.engine.store.turns.commit = noting  # type: ignore[method-assign]
         await instance.retry()
         await failed(instance)
         assert said[0]

@@ -21,14 +21,15 @@ from tenuto.model.inputs import CancelAsked, EventCause, Input, PauseAsked, Resu
 from tenuto.model.json import Object
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.memory.disk import Owner, unpack
-from tenuto.store.protocol import Mail
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.protocol import Store
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
-from tests.engine.old_program import OldMemory
+from tests.engine.old_program import OldProgram
 from tests.kit.workload.drawing import document, edge, node
 
 TAKE_OVER = 7.0
@@ -66,11 +67,11 @@ class Stage:
         most_looks: int | None = None,
         **options: Any,  # noqa: ANN401
     ) -> tuple[Engine, Counter[str]]:
-        store = OldMemory(self.disk, shared=True)
+        store = OldProgram(MemoryStore(self.disk, shared=True))
         store.most_looks = most_looks
         return self._engine(name, store, **options), store.asked
 
-    def _engine(self, name: str, store: MemoryStore, *, has_task: bool = True) -> Engine:
+    def _engine(self, name: str, store: Store, *, has_task: bool = True) -> Engine:
         async def run(ctx: Context) -> str:
             self.ran.append((name, ctx.attempt))
             if name in self.holding:
@@ -90,8 +91,8 @@ class Stage:
 
     async def kill(self, engine: Engine) -> None:
         await engine._loops.stop()
-        self.disk.bury(engine.process_id)
-        engine.store.abandon()  # type: ignore[attr-defined]
+        self.disk.declare_dead(engine.process_id)
+        engine.store.abandon()
 
     def owner(self, instance_id: str) -> str | None:
         row = self.disk.owners.get(instance_id)
@@ -108,10 +109,10 @@ class Stage:
             )
             for number, input in enumerate(inputs)
         ]
-        await outside.send(letters)
+        await outside.mailbox.send(letters)
 
     async def kinds(self, instance_id: str) -> Counter[str]:
-        rows = await MemoryStore(self.disk, shared=True).entries(instance_id)
+        rows = await MemoryStore(self.disk, shared=True).instances.entries(instance_id)
         return Counter(row.event_type for row in rows)
 
 
@@ -214,11 +215,11 @@ def test_an_old_program_that_is_alone_with_it_asks_seldom_and_ever_more_so() -> 
         await stage.clock.sleep(NAP)
         asked.subtract(before)
         # The pause is doubled each time: of eleven instances little is read.
-        assert asked["load"] <= 20
+        assert asked["turns.load"] <= 20
         # As often as it would look without having heard of anything, and when a pause is over.
-        assert asked["claim_orphans"] <= 10
-        assert asked["due_timers"] <= NAP / 5 + 20
-        assert asked["mail"] <= NAP / 2 + 20
+        assert asked["members.claim_orphans"] <= 10
+        assert asked["timers.due"] <= NAP / 5 + 20
+        assert asked["mailbox.claim"] <= NAP / 2 + 20
 
     played(story)
 
@@ -260,9 +261,9 @@ def test_a_timer_that_came_to_an_old_program_fires_in_a_new_one() -> None:
         await gone.close()
         await stage.clock.sleep(NAP + 5)
         assert stage.ran == [("old", 1)]
-        looks = asked["due_timers"]
+        looks = asked["timers.due"]
         await stage.clock.sleep(FIRST_PAUSE / 2)
-        assert asked["due_timers"] - looks <= FIRST_PAUSE / 5
+        assert asked["timers.due"] - looks <= FIRST_PAUSE / 5
         await heir.open()
         await ended(stage, heir, *ids, within=TAKE_OVER)
         assert sorted(stage.ran) == [("new", 1), ("new", 1), ("old", 1)]
@@ -342,7 +343,7 @@ def test_a_job_that_an_old_program_cannot_read_is_no_lost_attempt() -> None:
         plain = await stage.started(owner, work("plain"))
         await stage.clock.sleep(NAP)
         assert stage.ran == [("old", 1)]
-        assert asked["load"] < 30
+        assert asked["turns.load"] < 30
         await heir.open()
         await ended(stage, heir, id, plain, within=TAKE_OVER)
         assert stage.ran == [("old", 1), ("new", 1)]
@@ -366,7 +367,7 @@ def test_past_what_can_be_kept_in_mind_nothing_more_is_taken_over(
         await stage.kill(gone)
         await old.open()
         await stage.clock.sleep(FIRST_PAUSE / 2)
-        assert asked["load"] <= 2 * len(ids)
+        assert asked["turns.load"] <= 2 * len(ids)
         await heir.open()
         await ended(stage, heir, *ids, within=TAKE_OVER)
 
@@ -401,11 +402,11 @@ def test_of_more_letters_than_can_be_kept_in_mind_few_are_looked_at(crowd: Crowd
         for number in range(crowd.there):
             await stage.send(f"nobody {number}", CancelAsked(by="test"))
         await stage.clock.sleep(FIRST_PAUSE / 3)
-        before = asked["mail"]
+        before = asked["mailbox.claim"]
         await stage.clock.sleep(FIRST_PAUSE / 3)
         assert old.fault is None
         # Not one more than with an empty mailbox.
-        assert asked["mail"] - before <= FIRST_PAUSE / 3 / 2 + 1
+        assert asked["mailbox.claim"] - before <= FIRST_PAUSE / 3 / 2 + 1
         # What is for an instance of its own comes all the same, and the rest to others.
         await stage.send(own, PauseAsked(by="test"))
         await stage.clock.sleep(5)
@@ -433,8 +434,8 @@ def test_of_more_timers_than_can_be_kept_in_mind_few_are_looked_at(crowd: Crowd)
         await stage.clock.sleep(FIRST_PAUSE / 3)
         asked.subtract(before)
         assert old.fault is None
-        assert asked["due_timers"] <= FIRST_PAUSE / 3 / 5 + 1
-        assert asked["load"] == 0
+        assert asked["timers.due"] <= FIRST_PAUSE / 3 / 5 + 1
+        assert asked["turns.load"] == 0
         await heir.open()
         await ended(stage, heir, *ids, within=TAKE_OVER)
 
@@ -453,9 +454,9 @@ def test_past_what_can_be_kept_in_mind_pauses_grow_all_the_same(crowd: Crowd) ->
         await old.open()
         loads: list[int] = []
         for _ in range(3):
-            before = asked["load"]
+            before = asked["turns.load"]
             await stage.clock.sleep(15 * FIRST_PAUSE)
-            loads.append(asked["load"] - before)
+            loads.append(asked["turns.load"] - before)
         assert loads[-1] <= loads[0] / 2
 
     played(story)
@@ -472,7 +473,7 @@ def test_one_look_into_a_mailbox_that_never_ends_does(monkeypatch: pytest.Monkey
         for number in range(20):
             await stage.send(f"nobody {number}", CancelAsked(by="test"))
         assert await old._mailroom.run_once() == 5
-        assert asked["mail"] == 5
+        assert asked["mailbox.claim"] == 5
 
     played(story)
 
@@ -485,7 +486,7 @@ def test_a_store_that_is_away_is_given_it_back_later() -> None:
         id = await stage.started(gone, work("newer"))
         await stage.clock.sleep(1)
         await stage.kill(gone)
-        plain, tries = old.store.give_back, 0
+        plain, tries = old.store.members.give_back, 0
 
         async def away(unread: Any) -> bool:  # noqa: ANN401
             nonlocal tries
@@ -494,7 +495,7 @@ def test_a_store_that_is_away_is_given_it_back_later() -> None:
                 raise StoreUnavailable("away")
             return await plain(unread)
 
-        old.store.give_back = away  # type: ignore[method-assign]
+        old.store.members.give_back = away  # type: ignore[method-assign]
         await old.open()
         await stage.clock.sleep(1)
         assert stage.owner(id) == old.process_id

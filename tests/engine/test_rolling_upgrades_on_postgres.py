@@ -14,7 +14,8 @@ from tenuto.engine.settings import Settings
 from tenuto.model.inputs import Started
 from tenuto.model.json import Object
 from tenuto.store.postgres import PostgresStore
-from tests.engine.old_program import OldPostgres
+from tenuto.store.protocol import Store
+from tests.engine.old_program import OldProgram
 from tests.engine.situations import steps
 from tests.kit.postgres_database import connected, fresh_database
 from tests.store.postgres_place import let_time_pass
@@ -36,7 +37,7 @@ class Stage:
         self.apps: list[Tenuto] = []
         self.is_working = asyncio.Event()
 
-    async def opened(self, name: str, store: PostgresStore, *, has_other: bool = True) -> Tenuto:
+    async def opened(self, name: str, store: Store, *, has_other: bool = True) -> Tenuto:
         settings = Settings(
             mail_every=BEATS,
             jobs_every=BEATS,
@@ -62,7 +63,7 @@ class Stage:
         self.apps.remove(app)
         await app.engine._loops.stop()
         app.engine.runner.abandon()
-        app.engine.store.abandon()  # type: ignore[attr-defined]
+        app.engine.store.abandon()
         await let_time_pass(self.url, process_id)
 
     async def until(self, sql: str) -> None:
@@ -83,7 +84,8 @@ async def test_the_old_one_keeps_nothing_that_it_cannot_read_and_the_new_one_goe
     stage: Stage,
 ) -> None:
     gone = await stage.opened("gone", PostgresStore(stage.url, beat_every=BEAT_EVERY))
-    old_store = OldPostgres(stage.url, beat_every=BEAT_EVERY)
+    inner = PostgresStore(stage.url, beat_every=BEAT_EVERY)
+    old_store = OldProgram(inner)
     old = await stage.opened("old", old_store)
     for document in (NEWER, PLAIN):
         await gone.deploy(document)
@@ -97,18 +99,18 @@ async def test_the_old_one_keeps_nothing_that_it_cannot_read_and_the_new_one_goe
 
     # Now it leaves them alone: looking costs what it always does, a beat, a look for mail and one
     # for jobs, and nothing is asked for because of what it has given back.
-    loads, before = old_store.asked["load"], old_store.statements
-    claims = old_store.asked["claim_orphans"]
+    loads, before = old_store.asked["turns.load"], inner.statements
+    claims = old_store.asked["members.claim_orphans"]
     await stage.until("SELECT pg_sleep(1) IS NOT NULL")
-    assert old_store.asked["load"] == loads
-    assert old_store.asked["claim_orphans"] == claims
-    assert old_store.statements - before <= 4 / BEATS
+    assert old_store.asked["turns.load"] == loads
+    assert old_store.asked["members.claim_orphans"] == claims
+    assert inner.statements - before <= 4 / BEATS
 
     new = await stage.opened("new", PostgresStore(stage.url, beat_every=BEAT_EVERY))
     for each in newer:
         instance = await new.instance(each.id)
         assert await instance.result(PATIENCE) == "new"
-        kinds = [entry.event_type for entry in await new.engine.store.entries(each.id)]
+        kinds = [entry.event_type for entry in await new.engine.store.instances.entries(each.id)]
         assert kinds.count("NODE_DISPATCHED") == 2
     await stage.until("SELECT count(*) = 0 FROM tenuto.owners")
     assert old.engine.fault is None
@@ -118,7 +120,7 @@ async def test_the_old_one_keeps_nothing_that_it_cannot_read_and_the_new_one_goe
 async def test_what_the_new_one_writes_to_an_instance_of_the_old_one_is_handed_over(
     stage: Stage,
 ) -> None:
-    old = await stage.opened("gone", OldPostgres(stage.url, beat_every=BEAT_EVERY))
+    old = await stage.opened("gone", OldProgram(PostgresStore(stage.url, beat_every=BEAT_EVERY)))
     new = await stage.opened("new", PostgresStore(stage.url, beat_every=BEAT_EVERY))
     await old.deploy(PLAIN)
     started = await old.start("plain")
@@ -136,19 +138,19 @@ async def test_jobs_that_the_old_one_cannot_read_are_run_by_the_new_one(stage: S
     owner = await stage.opened(
         "owner", PostgresStore(stage.url, beat_every=BEAT_EVERY), has_other=False
     )
-    old_store = OldPostgres(stage.url, beat_every=BEAT_EVERY)
+    old_store = OldProgram(PostgresStore(stage.url, beat_every=BEAT_EVERY))
     await stage.opened("old", old_store)
     plan = (await owner.engine.plans.save("default", LEFT)).plan
     start = Started(definition_id="newer", definition_version=1, input={})
     ids = [(await owner.engine.start(plan, start)).instance_id for _ in range(3)]
     await stage.until("SELECT count(*) = 3 FROM tenuto.jobs WHERE token > 0 AND leased_by IS NULL")
-    loads = old_store.asked["load"]
+    loads = old_store.asked["turns.load"]
     await stage.until("SELECT pg_sleep(0.5) IS NOT NULL")
-    assert old_store.asked["load"] == loads
+    assert old_store.asked["turns.load"] == loads
     await stage.opened("new", PostgresStore(stage.url, beat_every=BEAT_EVERY))
     for id in ids:
         assert await (await owner.instance(id)).result(PATIENCE) == "new"
-        kinds = [entry.event_type for entry in await owner.engine.store.entries(id)]
+        kinds = [entry.event_type for entry in await owner.engine.store.instances.entries(id)]
         assert kinds.count("NODE_DISPATCHED") == 1
 
 
@@ -156,7 +158,7 @@ async def test_a_day_later_there_is_still_somebody_to_inherit_from(stage: Stage)
     """What was given back lies under a name of its own, which is forgotten like any other."""
     gone = await stage.opened("gone", PostgresStore(stage.url, beat_every=BEAT_EVERY))
     await gone.deploy(NEWER)
-    await stage.opened("old", OldPostgres(stage.url, beat_every=BEAT_EVERY))
+    await stage.opened("old", OldProgram(PostgresStore(stage.url, beat_every=BEAT_EVERY)))
     for _ in range(2):
         started = await gone.start("newer")
         await stage.is_working.wait()

@@ -20,10 +20,14 @@ from tenuto.model.json import JSON, Object, are_the_same
 from tenuto.model.search_terms import LARGEST, SearchTerm, term_of
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import InstanceQuery, Searchable, Turn, TurnResult
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.turns import Searchable
+from tenuto.store.protocol import Store
+from tenuto.testing.wrapped_store import Call
 from tenuto.workspace import Start, Workspace
 from tests.engine.situations import at_rest, until, until_waiting
 from tests.kit.postgres_database import fresh_database
+from tests.kit.scripted_store import ScriptedStore
 from tests.kit.waits import every_wait_has_looked_back
 
 pytestmark = pytest.mark.asyncio
@@ -55,7 +59,7 @@ VALUES: list[JSON] = [
 ]  # fmt: skip
 
 
-def app_on(store: str | MemoryStore) -> Tenuto:
+def app_on(store: str | Store) -> Tenuto:
     app = Tenuto(store, settings=Settings(mail_every=0.2))
 
     @app.task
@@ -184,16 +188,18 @@ async def test_what_is_found_is_what_is_there_for_every_seed(app: Tenuto, seeds:
         await holds(app, seed=seed, count=40, asked=60)
 
 
-class Noting(MemoryStore):
+class Noting(ScriptedStore):
     """Notes by what instances are found from each write on."""
 
     def __init__(self) -> None:
         super().__init__()
         self.noted: list[Searchable | None] = []
 
-    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
+    async def on_turns_commit(self, call: Call) -> object:
+        turn = call.turn
+        assert turn is not None
         self.noted += [write.searchable for write in turn.writes]
-        return await super().commit(turn, lane)
+        return await call()
 
 
 async def test_only_what_changed_of_a_workflow_that_lists_something_is_written() -> None:

@@ -16,7 +16,7 @@ from tenuto.engine.settings import Settings
 from tenuto.model.errors import TaskError
 from tenuto.model.json import Object
 from tenuto.model.status import Status
-from tenuto.store.protocol import DefinitionRow
+from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace import Workspace
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.postgres_database import fresh_database
@@ -124,13 +124,13 @@ async def test_starts_at_once_ask_once_which_version_is_the_newest(
 ) -> None:
     here, _ = apps
     await here.deploy(GREET)
-    plain, asked = here.engine.store.definition, list[str]()
+    plain, asked = here.engine.store.definitions.get, list[str]()
 
     async def counted(tenant: str, id: str, version: int | None = None) -> DefinitionRow | None:
         asked.append(id)
         return await plain(tenant, id, version)
 
-    monkeypatch.setattr(here.engine.store, "definition", counted)
+    monkeypatch.setattr(here.engine.store.definitions, "get", counted)
     await asyncio.gather(*(here.start("greet", "Ada") for _ in range(50)))
     assert len(asked) <= 2
 
@@ -144,7 +144,7 @@ async def test_a_store_of_one_process_is_not_asked_which_version_is_the_newest(
         async def asked(*_: object) -> DefinitionRow | None:
             raise AssertionError("it knows what it saved")
 
-        monkeypatch.setattr(app.engine.store, "definition", asked)
+        monkeypatch.setattr(app.engine.store.definitions, "get", asked)
         await (await app.start("nap")).result(timeout=20)
 
 

@@ -13,7 +13,8 @@ from tenuto import Settings, StoreUnavailable, Tenuto, TenutoError
 from tenuto.engine import engine, lane, outage
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
-from tenuto.store.protocol import InstanceQuery, LookedBack
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.waits import LookedBack
 from tests.engine.situations import ONE_WAIT, Moody, steps
 from tests.kit.turns import turns
 
@@ -206,7 +207,7 @@ async def test_what_was_refused_is_not_done_after_all() -> None:
         with pytest.raises(TenutoError):
             await asked
         await turns()
-        assert (await app.engine.store.instances(InstanceQuery())).items == []
+        assert (await app.engine.store.instances.page(InstanceQuery())).items == []
 
 
 async def test_a_refused_start_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:

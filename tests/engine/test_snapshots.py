@@ -45,7 +45,7 @@ async def test_a_long_log_is_folded_from_its_last_snapshot(tmp_path: Path) -> No
     assert entries == 803
     assert entries - version < 400
     async with Tenuto(f"sqlite:///{path}") as app:
-        stored = (await app.engine.store.load([instance_id]))[instance_id]
+        stored = (await app.engine.store.turns.load([instance_id]))[instance_id]
         assert len(stored.tail) == entries - version
         instance = await app.instance(instance_id)
         assert await instance.result(60) == "x"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Sequence
 from pathlib import Path
 
 import apsw
@@ -13,8 +12,8 @@ import pytest
 from tenuto import Settings, Status, Tenuto, WorkflowCancelled
 from tenuto.core import Plan
 from tenuto.model.json import JSON, Object
-from tenuto.store.protocol import Mail
-from tenuto.store.sqlite import SqliteStore
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.sqlite.mailbox import SqliteMailbox
 from tests.engine.situations import ONE_WAIT, steps, until_waiting
 from tests.engine.work import Work, counted_work
 
@@ -84,20 +83,20 @@ async def test_an_idle_engine_asks_for_little(
     assert 60 / Settings().mail_every <= 60
     statements_at_look: list[int] = []
     is_idle = asyncio.Event()
-    look = SqliteStore.mail
+    look = SqliteMailbox.claim
 
-    async def counted_look(store: SqliteStore, limit: int, *, again: bool = True) -> Sequence[Mail]:
-        statements_at_look.append(store.statements)
+    async def counted_look(mailbox: SqliteMailbox, limit: int, *, again: bool = True) -> list[Mail]:
+        statements_at_look.append(app.engine.store.statements)  # type: ignore[attr-defined]
         latest = statements_at_look[-20:]
         if len(latest) == 20 and latest[-1] - latest[0] < 20:
             is_idle.set()
-        return await look(store, limit, again=again)
+        return await look(mailbox, limit, again=again)
 
     url = f"sqlite:///{tmp_path}/idle.db"
     async with Tenuto(url, settings=Settings(mail_every=0.01, project_every=0.01)) as app:
         await app.deploy(SLEEPING)
         await app.start("sleeping", {"n": 1})
-        monkeypatch.setattr(SqliteStore, "mail", counted_look)
+        monkeypatch.setattr(SqliteMailbox, "claim", counted_look)
         async with asyncio.timeout(30):
             await is_idle.wait()
 
@@ -177,7 +176,7 @@ async def test_a_letter_that_cannot_be_read_is_left_and_the_others_are_taken(
             "new": b'{"type":"of-a-newer-program"}',
             "old": b'{"type":"cancel-asked","by":"x"}',
         }
-        await app.engine.store.send(
+        await app.engine.store.mailbox.send(
             [
                 Mail(id=id, instance_id=instance.id, input=input, created_at=now)
                 for id, input in inputs.items()
@@ -186,7 +185,7 @@ async def test_a_letter_that_cannot_be_read_is_left_and_the_others_are_taken(
     async with Tenuto(url) as again:
         with pytest.raises(WorkflowCancelled):
             await (await again.instance(instance.id)).result(5)
-        assert [letter.id for letter in await again.engine.store.mail(10)] == ["new"]
+        assert [letter.id for letter in await again.engine.store.mailbox.claim(10)] == ["new"]
     assert "new" in caplog.text
 
 

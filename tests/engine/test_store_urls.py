@@ -59,7 +59,7 @@ def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
 def test_behind_a_pooler_another_server_is_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
     app = Tenuto(POOLER, listen_url=SERVER)
     assert isinstance(app.engine.store, PostgresStore)
-    assert app.engine.store._listen_address.shown == "postgresql://ada@db.example/orders"
+    assert app.engine.store._database._listen_address.shown == "postgresql://ada@db.example/orders"
     monkeypatch.setenv("TENUTO_LISTEN_URL", SERVER)
     assert listen_url(POOLER) == SERVER
     assert listen_url("sqlite:///orders.db") is None

@@ -10,13 +10,14 @@ import pytest
 from tenuto import Tenuto
 from tenuto.engine.settings import Settings
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import Orphan
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import steps
+from tests.kit.scripted_store import ScriptedStore
 
 PATIENCE = 20
 
 
-class StandsStill(MemoryStore):
+class StandsStill(ScriptedStore):
     """A process that is buried after its beat, or its opening, and before it takes over."""
 
     def __init__(self, disk: MemoryDisk, *, at_claim: int) -> None:
@@ -28,15 +29,16 @@ class StandsStill(MemoryStore):
         self.names.append(process_id)
         return await super().open(process_id, now, is_guest=is_guest)
 
-    async def enter(self, process_id: str, now: datetime) -> None:
+    async def on_members_enter(self, call: Call) -> None:
+        process_id = call.args[0]
         self.names.append(process_id)
-        await super().enter(process_id, now)
+        await call()
 
-    async def claim_orphans(self, limit: int) -> list[Orphan]:
+    async def on_members_claim_orphans(self, call: Call) -> object:
         self._at_claim -= 1
         if self._at_claim == 0:
-            self.disk.bury(self.names[-1])
-        return await super().claim_orphans(limit)
+            self.disk.declare_dead(self.names[-1])
+        return await call()
 
 
 @pytest.mark.asyncio
@@ -67,9 +69,9 @@ async def test_a_process_buried_before_it_takes_over_does_so_under_another_name(
         return "done"
 
     if at_claim == 1:
-        disk.bury(gone.engine.process_id)
+        disk.declare_dead(gone.engine.process_id)
     async with heir:
-        disk.bury(gone.engine.process_id)
+        disk.declare_dead(gone.engine.process_id)
         await (await heir.instance(instance.id)).result(PATIENCE)
         assert len(store.names) == 2
         assert heir.engine.process_id == store.names[-1]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tenuto import Settings, Tenuto
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
-from tenuto.store.outbox_protocol import OutboxRow
+from tenuto.store.parts.outbox import OutboxRow
 from tenuto.testing.virtual_loop import Crashed
 from tenuto.testing.weather import Fault
 from tests.engine.situations import ONE_WAIT, steps
@@ -291,7 +291,7 @@ def test_what_has_arrived_is_recorded_once_the_store_is_back() -> None:
         """The store is away whenever it is to record what has arrived, three times."""
 
         def on_write(self, verb: str) -> Fault | None:
-            if verb != "settle":
+            if verb != "outbox.settle":
                 return None
             self.told += 1
             return Fault.UNAVAILABLE if self.told <= 3 else None
@@ -317,9 +317,9 @@ def test_a_listener_that_cannot_be_read_holds_up_no_other() -> None:
     async def work(app: Tenuto) -> None:
         added = await app.webhooks.add("https://example.com/strange", "order.**")
         await app.webhooks.add("https://example.com/plain", "order.**")
-        listeners = await app.engine.store.listeners("default")
+        listeners = await app.engine.store.listeners.of("default")
         [strange] = [each for each in listeners if each.id == added.id]
-        await app.engine.store.put_listener(replace(strange, health=b'{"failingSince":7}'))
+        await app.engine.store.listeners.put(replace(strange, health=b'{"failingSince":7}'))
 
     async def go_on(app: Tenuto) -> None:
         await app.publish("order.placed", {}, id="e")
@@ -465,17 +465,17 @@ def test_whoever_comes_while_the_outbox_is_read_misses_nothing() -> None:
         # While nobody listens at all the outbox is not looked into.
         await app.webhooks.add("https://example.org", "something.else")
         await quiet(app, 1)
-        look = store.outbox
+        look = store.outbox.claim
 
-        async def late_look(limit: int, *, passing_over: Collection[str]) -> list[OutboxRow]:
+        async def late_look(limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
             await app.webhooks.add("https://example.com", "paid")
             await app.engine.postmaster.publish(
                 Event(id="e1", pattern="paid", payload=1, received_at=app.engine.clock.now())
             )
-            store.outbox = look  # type: ignore[method-assign]
+            store.outbox.claim = look  # type: ignore[method-assign]
             return await look(limit, passing_over=passing_over)
 
-        store.outbox = late_look  # type: ignore[method-assign,assignment]
+        store.outbox.claim = late_look  # type: ignore[method-assign]
         app.engine.telling.hint()
         await quiet(app)
 

@@ -31,10 +31,10 @@ async def tell(app: Tenuto) -> dict[str, list[int]]:
     await asyncio.gather(*(app.start("flow", {"n": n}, key=f"k{n}") for n in range(2)))
     await quiet(app)
     store = app.engine.store
-    assert await store.outbox(10) == []
-    assert await store.backlogs("default") == {}
+    assert await store.outbox.claim(10) == []
+    assert await store.listeners.backlogs("default") == {}
     ids = [each.id for each in await app.instances()]
-    return {id: [each.seq for each in await store.entries(id, after=1)] for id in ids}
+    return {id: [each.seq for each in await store.instances.entries(id, after=1)] for id in ids}
 
 
 def broken_off(writes: int) -> Iterator[tuple[Fault, int]]:

@@ -15,8 +15,9 @@ from tenuto.engine.timekeeper import BATCH, Timekeeper
 from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
-from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import TimerRow
+from tenuto.store.parts.timers import TimerRow
+from tenuto.testing.wrapped_store import Call
+from tests.kit.scripted_store import ScriptedStore
 
 pytestmark = pytest.mark.asyncio
 
@@ -28,8 +29,9 @@ async def test_a_flood_of_due_timers_is_read_once_each() -> None:
     stored = [TimerRow(instance_id=f"{n:05}", key=key, due=now) for n in range(5 * BATCH)]
     read = 0
 
-    class Flood(MemoryStore):
-        async def due_timers(self, now, limit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    class Flood(ScriptedStore):
+        async def on_timers_due(self, call: Call) -> object:
+            limit = call.args[1]
             nonlocal read
             rows, rest = stored[:limit], stored[limit:]
             read += len(rows)
@@ -56,8 +58,9 @@ async def test_a_timer_that_was_set_aside_is_forgotten_once_it_is_gone() -> None
     key = TimerKey(TimerKind.DELAY, "nap")
     stored = [TimerRow(instance_id=f"i{n}", key=key, due=clock.now()) for n in range(3)]
 
-    class Rows(MemoryStore):
-        async def due_timers(self, now, limit):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    class Rows(ScriptedStore):
+        async def on_timers_due(self, call: Call) -> object:
+            limit = call.args[1]
             return stored[:limit], None
 
     reported: list[Request] = []

@@ -19,7 +19,7 @@ from tenuto.model.family import triggered_id
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import Turn
+from tenuto.store.parts.turns import Turn
 from tests.core.drawing import arms, box, draw, emit, end, wait
 from tests.engine.situations import at_rest, until
 from tests.engine.work import counted_work
@@ -78,7 +78,7 @@ async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 async def outcomes(app: Tenuto, event_id: str) -> list[tuple[str, str]]:
-    found = await app.engine.store.deliveries_of("default", event_id)
+    found = await app.engine.store.inbox.deliveries_of("default", event_id)
     return [(each.arm, each.outcome) for each in found]
 
 
@@ -94,8 +94,8 @@ async def test_an_event_cancels_the_instances_that_it_fits(shop: Shop) -> None:
     assert await outcomes(app, "e") == [("0", "cancelled")]
     again = await app.publish("order.cancelled", {"id": 1}, id="e")
     assert (again.duplicate, again.cancelled) == (True, 1)
-    assert await app.engine.store.waits(mine.id) == []
-    assert [each.arm for each in await app.engine.store.waits(other.id)] == ["0", "1", ""]
+    assert await app.engine.store.waits.of(mine.id) == []
+    assert [each.arm for each in await app.engine.store.waits.of(other.id)] == ["0", "1", ""]
 
 
 async def test_an_event_that_is_older_than_the_instance_cancels_nothing(shop: Shop) -> None:
@@ -110,7 +110,7 @@ async def test_an_event_that_is_older_than_the_instance_cancels_nothing(shop: Sh
     # It is in the inbox, and nobody has looked yet whom it is for.
     process_id = app.engine.process_id
     turn = Turn(id="t", process_id=process_id, at=old.received_at, events=(old,))
-    stored = await app.engine.store.commit(turn)
+    stored = await app.engine.store.turns.commit(turn)
     instance = await app.start("order", {"id": 1})
     match = await app.engine.postmaster.match(stored.events["old"].number, old)
     assert (match.cancelled, match.mail) == (0, ())
@@ -185,7 +185,7 @@ async def test_an_event_that_is_sent_again_before_it_is_matched_starts_no_second
     earlier = engine.clock.now() - timedelta(seconds=1)
     first = Event(id="big", pattern="order.paid", payload=sent, received_at=earlier)
     turn = Turn(id="t", process_id=engine.process_id, at=earlier, events=(first,))
-    number = (await engine.store.commit(turn)).events["big"].number
+    number = (await engine.store.turns.commit(turn)).events["big"].number
     again = await app.publish("order.paid", sent, id="big")
     assert (again.duplicate, again.started) == (True, 1)
     await engine.postmaster.match(number, first)
@@ -218,7 +218,7 @@ async def test_an_input_that_does_not_fit_is_a_recorded_refusal(shop: Shop) -> N
     await app.deploy(RECEIPT)
     published = await app.publish("order.paid", {"big": True}, id="bad")
     assert published.started == 0
-    [delivery] = await app.engine.store.deliveries_of("default", "bad")
+    [delivery] = await app.engine.store.inbox.deliveries_of("default", "bad")
     assert (delivery.outcome, delivery.node, delivery.arm) == ("refused", "receipt", "0")
     assert delivery.reason is not None
     assert "INVALID_INPUT" in delivery.reason
@@ -230,10 +230,10 @@ async def test_a_start_that_is_refused_when_it_is_decided_is_recorded_too(shop: 
     await app.deploy(RECEIPT | {"workflowOptions": {"deadline": "{{ctx.input.id}}"}})
     assert (await app.publish("order.sent", {"id": "no moment"}, id="e")).started == 1
     await at_rest(app)
-    [delivery] = await app.engine.store.deliveries_of("default", "e")
+    [delivery] = await app.engine.store.inbox.deliveries_of("default", "e")
     assert (delivery.outcome, await app.instances()) == ("refused", [])
     assert "deadline" in str(delivery.reason)
-    assert await app.engine.store.mail(10) == []
+    assert await app.engine.store.mailbox.claim(10) == []
 
 
 async def test_a_chain_of_starts_by_lifecycle_events_is_cut(shop: Shop) -> None:
@@ -254,9 +254,9 @@ async def test_a_chain_of_starts_by_lifecycle_events_is_cut(shop: Shop) -> None:
     await until(app, lambda: ended(app, 1))
     [only] = await app.instances()
     assert (await app.engine.state_of(only.id)).state.chain == 16
-    assert [each.outcome for each in await app.engine.store.deliveries_of("default", "e16")] == [
-        "refused"
-    ]
+    assert [
+        each.outcome for each in await app.engine.store.inbox.deliveries_of("default", "e16")
+    ] == ["refused"]
 
 
 async def test_a_workflow_that_starts_itself_by_what_it_emits_comes_to_an_end() -> None:
@@ -274,7 +274,7 @@ async def test_a_workflow_that_starts_itself_by_what_it_emits_comes_to_an_end() 
         deliveries = [
             delivery
             for each in found
-            for delivery in await app.engine.store.deliveries_of("default", f"{each.id}:e")
+            for delivery in await app.engine.store.inbox.deliveries_of("default", f"{each.id}:e")
         ]
         [refused] = [each for each in deliveries if each.outcome == "refused"]
         assert refused.reason == "it is the end of a chain of 100 starts by emitted events"
@@ -330,12 +330,12 @@ async def test_what_a_step_published_before_a_crash_is_matched_after_it(shop: Sh
     app.engine._dispatcher._match = lambda _number, _event: None
     telling = await app.start("telling", {"id": 7})
     await telling.result(10)
-    assert len(await app.engine.store.unmatched_events(10)) == 1
+    assert len(await app.engine.store.inbox.unmatched(10)) == 1
     await app.close()
     app = await shop.open()
     await until(app, lambda: ended(app, 2))
-    assert await app.engine.store.unmatched_events(10) == []
-    [delivery] = await app.engine.store.deliveries_of("default", f"{telling.id}:e")
+    assert await app.engine.store.inbox.unmatched(10) == []
+    [delivery] = await app.engine.store.inbox.deliveries_of("default", f"{telling.id}:e")
     assert delivery.outcome == "started"
 
 
@@ -368,7 +368,7 @@ async def test_of_two_open_arms_that_an_event_fits_the_first_listed_takes_it(sho
     assert (await app.publish("x.a", id="e")).resumed == 1
     await instance.result(10)
     assert await outcomes(app, "e") == [("z", "resumed")]
-    assert await app.engine.store.waits(instance.id) == []
+    assert await app.engine.store.waits.of(instance.id) == []
 
 
 async def test_the_id_of_an_instance_follows_from_the_event_and_the_definition() -> None:

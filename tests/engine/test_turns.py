@@ -23,7 +23,7 @@ from tenuto.engine import drafting, intake
 from tenuto.model.inputs import Input
 from tenuto.model.json import Object
 from tenuto.model.status import Status
-from tenuto.store.protocol import NOTHING_KNOWN, StoredInstance
+from tenuto.store.parts.turns import NOTHING_KNOWN, StoredInstance
 from tests.engine.situations import ONE_WAIT, Moody, at_rest, steps
 
 pytestmark = pytest.mark.asyncio
@@ -358,7 +358,7 @@ async def test_a_list_catches_up_also_after_the_store_was_away(
             begun.set()
             await may_end.wait()
 
-    load, is_away = store.load, iter([True])
+    load, is_away = store.turns.load, iter([True])
 
     async def away_once(
         ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
@@ -372,7 +372,7 @@ async def test_a_list_catches_up_also_after_the_store_was_away(
         await app.start("flow")
         await begun.wait()
         await at_rest(app)
-        monkeypatch.setattr(store, "load", away_once)
+        monkeypatch.setattr(store.turns, "load", away_once)
         store.moods = ["away"]
         for _ in range(3):  # it cannot be written, then not read, then all is well
             app.engine.lanes[0].project()

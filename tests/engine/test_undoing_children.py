@@ -96,7 +96,7 @@ async def test_what_was_kept_for_people_goes_when_it_is_undone_after_all() -> No
     async with Tenuto() as app:
         there = Undoing(app)
         parent = await there.failed_parent()
-        kept = {each.node for each in await app.engine.store.dead_letters("default", 10)}
+        kept = {each.node for each in await app.engine.store.dead_letters.page("default", 10)}
         assert kept == {"last", "call", "undo_a", "undo_b"}
         there.is_broken = False
         await parent.retry_compensation("call")
@@ -105,7 +105,7 @@ async def test_what_was_kept_for_people_goes_when_it_is_undone_after_all() -> No
             return bool((await undoing_of(parent))["status"] == "COMPLETED")
 
         await until(app, is_whole)
-        left = [each.node for each in await app.engine.store.dead_letters("default", 10)]
+        left = [each.node for each in await app.engine.store.dead_letters.page("default", 10)]
         assert left == ["last"]
 
 
@@ -115,7 +115,7 @@ async def test_a_parent_follows_a_child_that_is_undone_by_hand() -> None:
         there = Undoing(app)
         parent = await there.failed_parent()
         there.is_broken = False
-        letters = await app.engine.store.dead_letters("default", 10)
+        letters = await app.engine.store.dead_letters.page("default", 10)
         [child_id] = {each.instance_id for each in letters} - {parent.id}
         child = await app.instance(child_id)
 
@@ -137,7 +137,7 @@ async def test_a_parent_follows_a_child_that_is_undone_by_hand() -> None:
         assert await parent.status() == "FAILED"
         with pytest.raises(Conflict):
             await parent.retry_compensation("call")
-        left = [each.node for each in await app.engine.store.dead_letters("default", 10)]
+        left = [each.node for each in await app.engine.store.dead_letters.page("default", 10)]
         assert left == ["last"]
 
 

@@ -15,8 +15,10 @@ from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.engine.recovery import Recovery
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import MatchWrite, Turn, TurnResult, WaitKey, WaitRow, WaitTerm
+from tenuto.store.parts.turns import MatchWrite
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import ONE_WAIT
+from tests.kit.scripted_store import ScriptedStore
 from tests.store.situations import ME, NOON, event, turn
 
 pytestmark = pytest.mark.asyncio
@@ -38,14 +40,14 @@ class Choosy:
                 each.refuse(TenutoError("the store refused the data", code="TEN-2004"))
                 continue
             done = MatchWrite(event_id=id, mail=(), deliveries=(), resumed=0, matched_at=NOON)
-            await self._store.commit(turn(f"match {id}", matches=(done,)))
+            await self._store.turns.commit(turn(f"match {id}", matches=(done,)))
             each.matched(done)
 
 
 async def test_an_event_that_cannot_be_matched_is_left_alone_once() -> None:
     store = MemoryStore()
     await store.open(ME, NOON)
-    await store.commit(
+    await store.turns.commit(
         turn("t1", events=(event("bad"), event("in hand"), event("good"), event("fine")))
     )
     choosy = Choosy(store)
@@ -57,23 +59,23 @@ async def test_an_event_that_cannot_be_matched_is_left_alone_once() -> None:
     )
     await recovery.finish()
     assert sorted(choosy.tried) == ["bad", "fine", "good"]
-    assert [each.id for _, each in await store.unmatched_events(10)] == ["bad", "in hand"]
+    assert [each.id for _, each in await store.inbox.unmatched(10)] == ["bad", "in hand"]
 
 
-class Counting(MemoryStore):
+class Counting(ScriptedStore):
     """Counts the questions that events ask, and the turns that record them."""
 
-    questions = turns = 0
+    questions = recorded = 0
 
-    async def waits_for(
-        self, tenant: str, terms: Sequence[WaitTerm], *, limit: int, after: WaitKey | None = None
-    ) -> list[WaitRow]:
+    async def on_waits_matching(self, call: Call) -> object:
         self.questions += 1
-        return await super().waits_for(tenant, terms, limit=limit, after=after)
+        return await call()
 
-    async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
-        self.turns += bool(turn.matches)
-        return await super().commit(turn, lane)
+    async def on_turns_commit(self, call: Call) -> object:
+        turn = call.turn
+        assert turn is not None
+        self.recorded += bool(turn.matches)
+        return await call()
 
 
 async def test_what_a_crash_left_unmatched_is_matched_together() -> None:
@@ -86,19 +88,19 @@ async def test_what_a_crash_left_unmatched_is_matched_together() -> None:
         payloads = [
             event(f"e{n}", pattern="payment.received", payload={"orderId": n}) for n in range(300)
         ]
-        await app.engine.store.commit(
+        await app.engine.store.turns.commit(
             turn("t", events=tuple(payloads), process_id=app.engine.process_id)
         )
     counting = Counting(disk)
     async with Tenuto(counting) as app:
         await app.engine.caught_up()
-        assert await counting.unmatched_events(1) == []
+        assert await counting.inbox.unmatched(1) == []
         assert counting.questions <= 2
-        assert counting.turns <= 10
+        assert counting.recorded <= 10
         await (await app.instance(waiting.id)).result(5)
 
 
-class Slow(MemoryStore):
+class Slow(ScriptedStore):
     """Tells whom events are for only once it may; the first time that it is asked it is away."""
 
     def __init__(self, disk: MemoryDisk) -> None:
@@ -106,11 +108,11 @@ class Slow(MemoryStore):
         self.may_answer = asyncio.Event()
         self.faults = [StoreUnavailable("away")]
 
-    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
+    async def on_waits_terms(self, call: Call) -> object:
         await self.may_answer.wait()
         if self.faults:
             raise self.faults.pop()
-        return await super().wait_terms(tenant, pattern)
+        return await call()
 
 
 async def test_an_app_is_open_while_it_matches_what_others_left() -> None:
@@ -120,7 +122,9 @@ async def test_an_app_is_open_while_it_matches_what_others_left() -> None:
         waiting = await app.start("waiting", {"orderId": 7})
         await app.engine._settle()
         left = event("e", pattern="payment.received", payload={"orderId": 7})
-        await app.engine.store.commit(turn("t", events=(left,), process_id=app.engine.process_id))
+        await app.engine.store.turns.commit(
+            turn("t", events=(left,), process_id=app.engine.process_id)
+        )
     for _ in range(2):
         # Whoever stops before it has caught up leaves the rest to the next.
         slow = Slow(disk)
@@ -132,20 +136,20 @@ async def test_an_app_is_open_while_it_matches_what_others_left() -> None:
         await (await app.instance(waiting.id)).result(5)
         await app.engine.caught_up()
         assert not app.engine.is_catching_up
-        assert await slow.unmatched_events(1) == []
+        assert await slow.inbox.unmatched(1) == []
 
 
-class Denying(MemoryStore):
+class Denying(ScriptedStore):
     """Does not let waits be read, the first time that somebody looks."""
 
     def __init__(self, code: str) -> None:
         super().__init__()
         self.codes = [code]
 
-    async def wait_terms(self, tenant: str, pattern: str) -> list[WaitTerm]:
+    async def on_waits_terms(self, call: Call) -> object:
         if self.codes:
             raise StoreUnavailable("no", code=self.codes.pop())
-        return await super().wait_terms(tenant, pattern)
+        return await call()
 
 
 @pytest.mark.parametrize("code", ["TEN-4004", "TEN-4005", "TEN-4006"])

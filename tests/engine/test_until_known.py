@@ -12,9 +12,8 @@ from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.ports import SystemClock, SystemIds
-from tenuto.store.access_protocol import KeyRow
-from tenuto.store.memory import MemoryStore
-from tenuto.store.outbox_protocol import Listener
+from tenuto.testing.wrapped_store import Call
+from tests.kit.scripted_store import ScriptedStore
 
 pytestmark = pytest.mark.asyncio
 
@@ -22,7 +21,7 @@ AWAY, LOST = StoreUnavailable("away"), may_be_written("the connection broke")
 ADMIN = Principal(tenant="default", name="ada", role=Role.ADMIN, kind="key")
 
 
-class Losing(MemoryStore):
+class Losing(ScriptedStore):
     """A store that keeps what it is given the first time, and whose answers go as scripted."""
 
     def __init__(self, answers: Sequence[StoreUnavailable]) -> None:
@@ -30,13 +29,13 @@ class Losing(MemoryStore):
         self.answers = list(answers)
         self.tries = 0
 
-    async def put_listener(self, listener: Listener) -> None:
+    async def on_listeners_put(self, call: Call) -> None:
         if not self.tries or not self.answers:
-            await super().put_listener(listener)
+            await call()
         self._answer()
 
-    async def put_key(self, key: KeyRow) -> bool:
-        was_put = await super().put_key(key)
+    async def on_access_put_key(self, call: Call) -> object:
+        was_put = await call()
         self._answer()
         return was_put
 
@@ -65,7 +64,7 @@ async def test_a_key_whose_answer_was_lost_is_there_once() -> None:
         made = await Keys(store, SystemClock(), SystemIds()).create(
             ADMIN, KeyWish(name="build", role="viewer")
         )
-        assert [each.id for each in await store.keys("default")] == [made.row.id]
+        assert [each.id for each in await store.access.keys("default")] == [made.row.id]
 
 
 async def test_what_is_not_known_stays_so_and_what_was_refused_is_said_at_once() -> None:

@@ -12,11 +12,11 @@ from tenuto.engine.outbox import PAGE
 from tenuto.model.events import Event
 from tenuto.model.json import Object
 from tenuto.model.log import LogRow
+from tenuto.store.errors import DataRefused
 from tenuto.store.memory import MemoryDisk
 from tenuto.store.memory.disk import pack, unpack
 from tenuto.store.outbox_columns import ListenerColumns
-from tenuto.store.outbox_protocol import Posting
-from tenuto.store.protocol import DataRefused
+from tenuto.store.parts.outbox import Posting
 from tests.engine.situations import ONE_WAIT, steps
 from tests.engine.telling_world import World, in_order, quiet
 
@@ -137,20 +137,20 @@ def test_what_the_store_does_not_put_on_its_way_is_found_by_halves() -> None:
     async def work(app: Tenuto) -> None:
         await app.webhooks.add("https://example.com", "paid.**")
         store = app.engine.store
-        drained = store.drained
+        drained = store.outbox.drain
 
         async def refusing(numbers: list[int], postings: list[Posting]) -> None:
             if any(each.event_id == "bad" for each in postings):
                 raise DataRefused("simulated")
             await drained(numbers, postings)
 
-        store.drained = refusing  # type: ignore[method-assign,assignment]
+        store.outbox.drain = refusing  # type: ignore[method-assign,assignment]
         ids = [*(f"e{n}" for n in range(10)), "bad", *(f"e{n}" for n in range(10, 20))]
         await asyncio.gather(*(app.publish("paid.now", id=id) for id in ids))
         await quiet(app, 60)
         assert sorted(world.hook.ids) == sorted(id for id in ids if id != "bad")
         assert list(app.untold) == ["default:bad"]
-        store.drained = drained  # type: ignore[method-assign]
+        store.outbox.drain = drained  # type: ignore[method-assign]
         await quiet(app, 600)
         assert world.hook.ids[-1] == "bad"
 

@@ -15,11 +15,11 @@ import pytest_asyncio
 from tenuto import InvalidInput, NotFound, Settings, TaskError, Tenuto, Webhook
 from tenuto.engine.signing import header_id, signed_headers
 from tenuto.model.json import Object
-from tenuto.store.memory import MemoryStore
-from tenuto.store.outbox_protocol import Settlement
 from tenuto.store.protocol import Store
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import ONE_WAIT, steps
 from tests.kit.hooks import Receiver, receiver
+from tests.kit.scripted_store import ScriptedStore
 
 pytestmark = pytest.mark.asyncio
 
@@ -33,15 +33,15 @@ async def hook() -> AsyncIterator[Receiver]:
         yield made
 
 
-class Settling(MemoryStore):
+class Settling(ScriptedStore):
     """A store that tells when something is known of an address."""
 
     def __init__(self) -> None:
         super().__init__()
         self._settled = asyncio.Event()
 
-    async def settle(self, settlement: Settlement) -> None:
-        await super().settle(settlement)
+    async def on_outbox_settle(self, call: Call) -> None:
+        await call()
         self._settled.set()
 
     async def until_failing(self, app: Tenuto) -> Webhook:

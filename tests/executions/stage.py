@@ -18,6 +18,7 @@ from tenuto.model.inputs import CancelAsked, Started
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import Limits
 from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall
@@ -45,7 +46,7 @@ class Stage:
         self,
         *,
         shared: bool = False,
-        store: MemoryStore | None = None,
+        store: Store | None = None,
         registry: Registry | None = None,
         limits: Limits | None = None,
     ) -> tuple[Engine, TaskBroker]:
@@ -78,7 +79,7 @@ class Stage:
         return (await engine.start(deployed.plan, begun, tenant=tenant)).instance_id
 
     async def log(self, engine: Engine, instance_id: str) -> list[tuple[str, str | None, int]]:
-        rows = await engine.store.entries(instance_id)
+        rows = await engine.store.instances.entries(instance_id)
         return [(row.event_type, row.node_id, row.attempt) for row in rows]
 
     async def lines_of(self, engine: Engine, instance_id: str, node: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tenuto.executions.claim_queue import ClaimQueue
-from tenuto.store.job_protocol import WorkerClaim
+from tenuto.store.parts.jobs import WorkerClaim
 
 
 def wanted(*ids: str, tenant: str = "t") -> WorkerClaim:

@@ -15,7 +15,7 @@ from tenuto.executions.tokens import Tokens
 from tenuto.model.errors import Overloaded
 from tenuto.model.executions import ClaimedTask
 from tenuto.model.json import Object
-from tenuto.store.job_protocol import JobKey, Lease, WorkerClaim
+from tenuto.store.parts.jobs import JobKey, Lease, WorkerClaim
 from tests.executions.stage import A_WHILE, FLOW, LEASE, Stage, cancel, done, failed, report
 from tests.kit.workload.drawing import document, node
 

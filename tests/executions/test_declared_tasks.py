@@ -12,7 +12,7 @@ from tenuto.model.errors import NotFound
 from tenuto.model.executions import ClaimedTask
 from tenuto.model.json import JSON, Object
 from tenuto.model.task_definition import TaskDefinition
-from tenuto.store.protocol import BEAT_EVERY
+from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.task_definitions import TaskDefinitions
 from tenuto.tasks.registry import Registry
 from tests.executions.stage import LEASE, Stage, done, failed, report

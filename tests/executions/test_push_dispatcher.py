@@ -17,7 +17,7 @@ from tenuto.executions.push_dispatcher import PushDispatcher
 from tenuto.model.status import Status
 from tenuto.model.task_definition import BreakerPolicy, TaskDefinition, TaskLimits
 from tenuto.ports import Page
-from tenuto.store.task_protocol import TaskRow
+from tenuto.store.parts.tasks import TaskRow
 from tenuto.testing.virtual_clock import VirtualClock
 from tests.executions.stage import Stage
 from tests.kit.workload.drawing import document, node
@@ -71,8 +71,8 @@ async def declare(
         breaker=BreakerPolicy(failures=2, open_for=10_000),
     )
     now = engine.clock.now()
-    there = await engine.store.task("default", id)
-    assert await engine.store.put_task(
+    there = await engine.store.tasks.get("default", id)
+    assert await engine.store.tasks.put(
         TaskRow(
             tenant="default",
             id=id,
@@ -99,13 +99,13 @@ async def two(
 
 def write_late(engine: Engine, clock: VirtualClock) -> None:
     """Let what is known of addresses be old by the time at which it is changed."""
-    put = engine.store.put_target
+    put = engine.store.tasks.put_target
 
     async def late(*of_what: Any) -> bool:  # noqa: ANN401
         await clock.sleep(LATE)
         return await put(*of_what)
 
-    engine.store.put_target = late  # type: ignore[assignment, method-assign]
+    engine.store.tasks.put_target = late  # type: ignore[assignment, method-assign]
 
 
 async def over(pushers: list[tuple[Engine, asyncio.Task[None]]]) -> None:
@@ -241,11 +241,11 @@ def test_what_is_declared_costs_nothing_while_there_is_nothing_to_push() -> None
             await declare(engine, TaskLimits(), id=f"idle{number}")
         await declare(engine, TaskLimits())
         asked: Counter[str] = Counter()
-        for verb in ("claim_for_worker", "target", "pushed_with_jobs"):
+        for verb in ("jobs.claim_for_worker", "tasks.target", "tasks.pushed_with_jobs"):
             counted(engine, verb, asked)
         await stage.clock.sleep(20)
-        assert 8 <= asked["pushed_with_jobs"] <= 12
-        assert asked.total() == asked["pushed_with_jobs"], "one question for all of them"
+        assert 8 <= asked["tasks.pushed_with_jobs"] <= 12
+        assert asked.total() == asked["tasks.pushed_with_jobs"], "one question for all of them"
         id = await stage.started(pushers[1][0], FLOW)
         assert (await engine.final_state(id)).state.status == "COMPLETED"
         await over(pushers)
@@ -273,10 +273,11 @@ def test_what_another_process_has_offered_is_pushed() -> None:
 
 def counted(engine: Engine, verb: str, asked: Counter[str]) -> None:
     """Count how often a verb of the store is asked for."""
-    real = getattr(engine.store, verb)
+    part, name = verb.split(".")
+    real = getattr(getattr(engine.store, part), name)
 
     async def noted(*given: object, **named: object) -> object:
         asked[verb] += 1
         return await real(*given, **named)
 
-    setattr(engine.store, verb, noted)
+    setattr(getattr(engine.store, part), name, noted)

@@ -10,7 +10,7 @@ import pytest
 from tenuto.api.call import Call, ClientGone
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
 from tenuto.model.executions import ClaimedTask, ReleasedTask
-from tenuto.store.job_protocol import JobKey, Lease
+from tenuto.store.parts.jobs import JobKey, Lease
 from tests.executions.stage import FLOW, LEASE, Stage, done, report
 
 SECONDS = LEASE.total_seconds()
@@ -81,7 +81,7 @@ def test_what_is_being_put_back_is_handed_to_nobody_who_asks_again() -> None:
         engine, broker = await stage.opened()
         await stage.started(engine, FLOW)
         may_grant, may_put_back = asyncio.Event(), asyncio.Event()
-        granting, putting_back = engine.store.claim_for_worker, engine.store.put_back_jobs
+        granting, putting_back = engine.store.jobs.claim_for_worker, engine.store.jobs.put_back
 
         async def slow_grant(*given: Any) -> Any:  # noqa: ANN401 - as the store has it
             found = await granting(*given)
@@ -92,8 +92,8 @@ def test_what_is_being_put_back_is_handed_to_nobody_who_asks_again() -> None:
             await may_put_back.wait()
             await putting_back(*given)
 
-        engine.store.claim_for_worker = slow_grant  # type: ignore[method-assign, assignment]
-        engine.store.put_back_jobs = slow_put_back  # type: ignore[method-assign, assignment]
+        engine.store.jobs.claim_for_worker = slow_grant  # type: ignore[method-assign, assignment]
+        engine.store.jobs.put_back = slow_put_back  # type: ignore[method-assign, assignment]
         left = asyncio.create_task(broker.claim("default", "w1", request_id="r1"))
         await stage.clock.sleep(0.1)
         left.cancel()

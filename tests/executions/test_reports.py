@@ -14,10 +14,11 @@ from tenuto.model.errors import Conflict, InvalidInput, NotFound
 from tenuto.model.executions import TaskReport
 from tenuto.model.json import Object
 from tenuto.model.log import LogRow
-from tenuto.store.job_protocol import JobKey
-from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import StoredInstance
+from tenuto.store.parts.jobs import JobKey
+from tenuto.store.parts.turns import StoredInstance
+from tenuto.testing.wrapped_store import Call
 from tests.executions.stage import LEASE, Stage, cancel, done, failed, report
+from tests.kit.scripted_store import ScriptedStore
 from tests.kit.workload.drawing import document, node
 
 ONE = document("one", [node("a", "task", taskId="ship", handles=["left"])], [])
@@ -89,7 +90,11 @@ def test_a_lease_that_lapsed_is_a_loss_and_the_zombie_changes_nothing() -> None:
         assert codes([*await report(broker, done(task))]) == ["TEN-3012"]
         assert await stage.log(engine, id) == before
         assert await report(broker, done(again)) == [None]
-        [lost] = [row for row in await engine.store.entries(id) if row.event_type == "NODE_FAILED"]
+        [lost] = [
+            row
+            for row in await engine.store.instances.entries(id)
+            if row.event_type == "NODE_FAILED"
+        ]
         assert lost.payload is not None
         assert b"LOST" in lost.payload
 
@@ -205,7 +210,7 @@ def test_a_worker_that_obeys_ends_the_grace() -> None:
             with pytest.raises(Conflict):
                 await broker.heartbeat("default", task.execution_id, task.lease_token)
             assert codes([*await report(broker, done(task, 9))]) == ["TEN-3012"]
-            letters = [each.kind for each in await engine.store.dead_letters("default")]
+            letters = [each.kind for each in await engine.store.dead_letters.page("default")]
             assert letters == ["late-result"] * (1 if obeys else 2)
 
     Stage().play(story)
@@ -247,7 +252,9 @@ def test_a_handle_stands_beside_the_output() -> None:
         assert task.handles == ("left",)
         assert await report(broker, done(task, 5, "left"), done(task, 5, "left")) == [None, None]
         [row] = [
-            row for row in await engine.store.entries(id) if row.event_type == "NODE_COMPLETED"
+            row
+            for row in await engine.store.instances.entries(id)
+            if row.event_type == "NODE_COMPLETED"
         ]
         assert row.payload is not None
         assert b'"left"' in row.payload
@@ -292,12 +299,12 @@ def test_an_execution_id_names_the_attempt() -> None:
 
 
 def test_heartbeats_that_come_together_are_written_together() -> None:
-    class Counting(MemoryStore):
+    class Counting(ScriptedStore):
         writes = 0
 
-        async def extend_for_workers(self, *given: object) -> object:  # type: ignore[override]
+        async def on_jobs_extend_for_workers(self, call: Call) -> object:
             Counting.writes += 1
-            return await super().extend_for_workers(*given)  # type: ignore[arg-type]
+            return await call()
 
     async def story(stage: Stage) -> None:
         engine, broker = await stage.opened(store=Counting(stage.disk))
@@ -321,7 +328,7 @@ def test_a_report_that_does_not_count_has_little_read_however_long_the_log_is() 
         assert set(await report(broker, *map(done, rest))) == {None}
         assert await report(broker, done(last, 1)) == [None]
         read = 0
-        entries = engine.store.entries
+        entries = engine.store.instances.entries
 
         async def counted(id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
             nonlocal read
@@ -332,12 +339,12 @@ def test_a_report_that_does_not_count_has_little_read_however_long_the_log_is() 
         async def loaded(*_: object) -> dict[str, StoredInstance]:
             raise AssertionError("nothing so large is read for it")
 
-        engine.store.entries = counted  # type: ignore[method-assign, assignment]
+        engine.store.instances.entries = counted  # type: ignore[method-assign, assignment]
         assert await report(broker, done(last, 1)) == [None]
         assert 0 < read <= 200
         [differs] = await report(broker, done(last, 2))
         assert isinstance(differs, Conflict)
-        engine.store.load = loaded  # type: ignore[method-assign, assignment]
+        engine.store.turns.load = loaded  # type: ignore[method-assign, assignment]
         [guessed] = await report(broker, replace(done(last, 1), lease_token="1.0"))
         assert isinstance(guessed, Conflict)
         assert guessed.code == "TEN-3012"

@@ -107,7 +107,7 @@ class Simulation:
             task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
         for id in ids:
-            log = [from_row(row) for row in await steady.store.entries(id)]
+            log = [from_row(row) for row in await steady.store.instances.entries(id)]
             self._judge(id, log)
         await steady.close()
         await other.close()

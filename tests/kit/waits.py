@@ -8,5 +8,5 @@ from tests.kit.turns import turns
 
 async def every_wait_has_looked_back(app: Tenuto) -> None:
     """Until then an event may be found by the wait instead of finding it, and counts as such."""
-    while await app.engine.store.unlooked_waits(1):
+    while await app.engine.store.waits.unlooked(1):
         await turns(1)

@@ -10,9 +10,11 @@ import msgspec
 from tenuto import Settings, Tenuto
 from tenuto.live import Dropped, Feed, LiveHub, Message
 from tenuto.model.json import Object
-from tenuto.model.log import LogRow
-from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.memory import MemoryDisk
+from tenuto.store.protocol import Store
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import steps
+from tests.kit.scripted_store import ScriptedStore
 
 PATIENCE = 20
 FLOW = steps("a", "b", "c")
@@ -30,7 +32,7 @@ WAIT: Object = {
 }
 
 
-class Counting(MemoryStore):
+class Counting(ScriptedStore):
     """Counts how often a log is read, and how often it is asked how long logs are."""
 
     def __init__(self, disk: MemoryDisk | None = None, *, shared: bool = False) -> None:
@@ -38,16 +40,17 @@ class Counting(MemoryStore):
         self.reads = 0
         self.looks: list[int] = []
 
-    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+    async def on_instances_entries(self, call: Call) -> object:
         self.reads += 1
-        return await super().entries(instance_id, after=after, limit=limit)
+        return await call()
 
-    async def newest_seqs(self, instance_ids: Any) -> dict[str, int]:  # noqa: ANN401
+    async def on_instances_newest_seqs(self, call: Call) -> object:
+        instance_ids = call.args[0]
         self.looks.append(len(instance_ids))
-        return await super().newest_seqs(instance_ids)
+        return await call()
 
 
-def app_on(store: str | MemoryStore, **settings: float) -> Tenuto:
+def app_on(store: str | Store, **settings: float) -> Tenuto:
     """A program whose task gives back what it gets."""
     chosen: dict[str, Any] = {"watch_every": 0.01, "mail_every": 0.2, **settings}
     app = Tenuto(store, settings=Settings(**chosen))

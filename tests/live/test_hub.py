@@ -104,7 +104,7 @@ async def test_a_change_made_here_costs_no_read_however_many_watch() -> None:
         hub = LiveHub(app.engine)
         await app.deploy(WAIT)
         instance = await app.start("waiting")
-        while not await store.waits(instance.id):
+        while not await store.waits.of(instance.id):
             await turns(1)
         begun: list[asyncio.Event] = [asyncio.Event() for _ in range(200)]
 
@@ -141,7 +141,7 @@ async def test_what_is_at_hand_is_told_as_the_log_tells_it() -> None:
         instance = await app.start("flow", {"n": 1})
         log_told = await whole(hub, instance.id)
         held = await app.engine.state_of(instance.id)
-        rows = await store.entries(instance.id)
+        rows = await store.instances.entries(instance.id)
         for given in (rows, rows[:4] + rows[2:], rows[:4] + rows[6:], rows[3:], []):
             room = WatchedInstance(store, app.engine.clock, held.plan, blank(instance.id))
             feed = Feed(room, 0, until_end=True)
@@ -191,13 +191,13 @@ async def test_what_was_missed_and_cannot_be_read_breaks_off_with_a_reason(
         hub = LiveHub(app.engine)
         await app.deploy(WAIT)
         instance = await app.start("waiting")
-        rows = await app.engine.store.entries(instance.id)
+        rows = await app.engine.store.instances.entries(instance.id)
 
         async def entries(*_of: object, **_page: object) -> object:
             return [row._replace(event_type="FROM_LATER") for row in rows]
 
         async with hub.follow("default", instance.id) as feed:
-            monkeypatch.setattr(app.engine.store, "entries", entries)
+            monkeypatch.setattr(app.engine.store.instances, "entries", entries)
             with pytest.raises(TenutoError, match="newer program") as refused:
                 await some_told(feed, 1)
         assert refused.value.code == "TEN-4005"
@@ -267,7 +267,7 @@ async def test_a_store_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatc
         instance = await app.start("waiting")
         async with hub.follow("default", instance.id, until_end=True) as feed:
             await some_told(feed, 3)
-            plain, refusals = store.entries, [2]
+            plain, refusals = store.instances.entries, [2]
 
             async def away(*of: object, **page: object) -> object:
                 if refusals[0]:
@@ -275,7 +275,7 @@ async def test_a_store_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatc
                     raise StoreUnavailable("it is away")
                 return await plain(*of, **page)  # type: ignore[arg-type]
 
-            monkeypatch.setattr(store, "entries", away)
+            monkeypatch.setattr(store.instances, "entries", away)
             await app.publish("go")
             assert (await all_told(feed))[-1]["status"] == "COMPLETED"
             assert refusals == [0]
@@ -292,13 +292,13 @@ async def test_a_log_that_this_program_cannot_read_breaks_off_with_a_reason(
         async with hub.follow("default", instance.id) as feed:
             await some_told(feed, 3)
             store = app.engine.store
-            rows = await store.entries(instance.id)
+            rows = await store.instances.entries(instance.id)
             newer = [rows[-1]._replace(seq=len(rows) + 1, event_type="FROM_LATER")]
 
             async def entries(*_of: object, **_page: object) -> object:
                 return newer
 
-            monkeypatch.setattr(store, "entries", entries)
+            monkeypatch.setattr(store.instances, "entries", entries)
             room = hub._watched[instance.id].opening.result()[0]
             assert isinstance(room, WatchedInstance)
             room.hint(len(rows) + 1)
@@ -320,7 +320,7 @@ async def test_who_watches_what_is_erased_is_told_so(
         await instance.result(20)
         async with hub.follow("default", instance.id) as feed:
             await some_told(feed, 5)
-            while not await store.erase_instances("default", [instance.id]):
+            while not await store.instances.erase("default", [instance.id]):
                 await turns(1)
             with pytest.raises(NotFound, match="not there any more"):
                 await all_told(feed)

@@ -11,7 +11,7 @@ from tenuto.live.messages import Message
 from tenuto.live.replay import MOST_PAGES, Page, Replay
 from tenuto.model.errors import NotFound, StoreUnavailable
 from tenuto.model.log import LogRow
-from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.protocol import Parts
 from tests.core.play import ID
 from tests.live.test_messages import all_of, rows_of, wandered
 
@@ -23,6 +23,10 @@ class Log:
         self.rows = rows
         self.reads: list[int] = []
         self.is_away = False
+
+    @property
+    def instances(self) -> Log:
+        return self
 
     async def entries(self, _id: str, *, after: int, limit: int) -> list[LogRow]:
         self.reads.append(after)
@@ -48,7 +52,7 @@ async def test_a_log_is_told_the_same_in_pages_of_any_size(seed: int) -> None:
     log, whole = Log(rows_of(run)), all_of(run)
     for size in (1, 3, 10, 1_000):
         for since in (0, 1, 2, len(log.rows) // 2, len(log.rows) - 1):
-            replay = Replay(cast("TenantReads", log), run.plan, ID, page=size)
+            replay = Replay(cast("Parts", log), run.plan, ID, page=size)
             told = await read_all(replay, since, len(log.rows))
             assert told == [each for each in whole if each.seq > since]
 
@@ -57,7 +61,7 @@ async def test_a_log_is_told_the_same_in_pages_of_any_size(seed: int) -> None:
 async def test_a_page_is_read_once_for_all_who_want_it() -> None:
     run = wandered(1)
     log = Log(rows_of(run))
-    replay = Replay(cast("TenantReads", log), run.plan, ID, page=5)
+    replay = Replay(cast("Parts", log), run.plan, ID, page=5)
     pages = await asyncio.gather(*(replay.page_after(0, None) for _ in range(50)))
     assert log.reads == [0]
     assert all(page is pages[0] for page in pages)
@@ -70,7 +74,7 @@ async def test_a_page_is_read_once_for_all_who_want_it() -> None:
 async def test_a_page_that_could_not_be_read_is_read_again() -> None:
     run = wandered(1)
     log = Log(rows_of(run))
-    replay = Replay(cast("TenantReads", log), run.plan, ID)
+    replay = Replay(cast("Parts", log), run.plan, ID)
     log.is_away = True
     with pytest.raises(StoreUnavailable):
         await replay.page_after(0, None)

@@ -35,10 +35,12 @@ from tenuto.model.inputs import TimerDue, TimerKind
 from tenuto.model.log import LogRow
 from tenuto.model.policy import RetryPolicy
 from tenuto.model.status import NodeStatus
-from tenuto.store.memory import commit, outbox
+from tenuto.store.memory import turns
 from tenuto.store.memory.disk import MemoryDisk, pack
+from tenuto.store.memory.outbox import MemoryOutbox
 from tenuto.store.outcomes import WON
-from tenuto.store.protocol import InstanceWrite, LookedBack, Ownership, Turn, WaitRow, WriteResult
+from tenuto.store.parts.turns import InstanceWrite, Ownership, Turn, WriteResult
+from tenuto.store.parts.waits import LookedBack, WaitRow
 
 Bug = Callable[[], AbstractContextManager[Any]]
 
@@ -56,7 +58,7 @@ def losers_write() -> Iterator[None]:
         disk.put(disk.log, (instance_id, seq), pack(row._replace(seq=seq)))
         disk.put(disk.log_ends, instance_id, seq)
 
-    with patch.object(commit, "_gate", gate), patch.object(commit, "_append", append):
+    with patch.object(turns, "_gate", gate), patch.object(turns, "_append", append):
         yield
 
 
@@ -198,13 +200,13 @@ def keys_are_shared() -> AbstractContextManager[Any]:
 
 def owners_stay() -> AbstractContextManager[Any]:
     """The owner row outlives the work that it stands for."""
-    write_ownership = commit._write_ownership
+    write_ownership = turns._write_ownership
 
     def keep(disk: MemoryDisk, process_id: str, write: InstanceWrite) -> None:
         if write.ownership is not Ownership.RELEASE:
             write_ownership(disk, process_id, write)
 
-    return patch.object(commit, "_write_ownership", keep)
+    return patch.object(turns, "_write_ownership", keep)
 
 
 def far_timers_are_not_written() -> AbstractContextManager[Any]:
@@ -213,8 +215,8 @@ def far_timers_are_not_written() -> AbstractContextManager[Any]:
     def forget(disk: MemoryDisk, write: InstanceWrite) -> None:
         obligations(disk, replace(write, timers_set=()))
 
-    obligations = commit._write_obligations
-    return patch.object(commit, "_write_obligations", forget)
+    obligations = turns._write_obligations
+    return patch.object(turns, "_write_obligations", forget)
 
 
 def loops_forget_how_far_they_are() -> AbstractContextManager[Any]:
@@ -322,12 +324,12 @@ def what_undoes_is_given_something_else() -> AbstractContextManager[Any]:
 
 def jobs_stay() -> AbstractContextManager[Any]:
     """What was offered to others is not taken back once it has come to its end."""
-    obligations = commit._write_obligations
+    obligations = turns._write_obligations
 
     def keep(disk: MemoryDisk, write: InstanceWrite) -> None:
         obligations(disk, replace(write, jobs_withdrawn=()))
 
-    return patch.object(commit, "_write_obligations", keep)
+    return patch.object(turns, "_write_obligations", keep)
 
 
 def streams_do_not_wait() -> AbstractContextManager[Any]:
@@ -337,9 +339,9 @@ def streams_do_not_wait() -> AbstractContextManager[Any]:
 
 def an_outbox_that_forgets() -> AbstractContextManager[Any]:
     """Rows are taken off before what they tell is on its way."""
-    drained = outbox.drained
+    drain = MemoryOutbox.drain
 
-    def forget(disk: MemoryDisk, process_id: str, numbers: Sequence[int], _: object) -> None:
-        drained(disk, process_id, numbers, ())
+    async def forget(self: MemoryOutbox, numbers: Sequence[int], _: object) -> None:
+        await drain(self, numbers, ())
 
-    return patch("tenuto.store.memory.outbox.drained", forget)
+    return patch.object(MemoryOutbox, "drain", forget)

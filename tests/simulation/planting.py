@@ -8,10 +8,10 @@ from itertools import product
 import apsw
 
 from tenuto.store.columns import InstanceColumns
-from tenuto.store.job_protocol import JobKey
 from tenuto.store.memory.disk import MemoryDisk, pack, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
 from tenuto.store.outbox_columns import OutboxColumns, PostingColumns
+from tenuto.store.parts.jobs import JobKey
 from tests.kit.postgres_database import connected, in_another_thread
 from tests.kit.simulator.places import InMemory, InSqlite, Place
 from tests.kit.simulator.postgres_place import InPostgres

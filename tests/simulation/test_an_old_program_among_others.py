@@ -12,21 +12,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from tenuto.store.protocol import Unread
-from tenuto.testing.faulty_store import Handle
-from tests.engine.old_program import OldMemory
+from tenuto.store.memory import MemoryStore
+from tenuto.store.protocol import Store
+from tenuto.testing.wrapped_store import Call
+from tests.engine.old_program import OldProgram
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import Scenario, two_engines
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario, without_owners
 from tests.kit.workload import Cancel, Pause, Resume
 
 
-class Old(OldMemory):
+class Old(OldProgram):
     """Counts what it gives back to others."""
 
-    async def give_back(self, unread: Unread) -> bool:
+    async def on_members_give_back(self, call: Call) -> object:
+        [unread] = call.args
         self.asked["given back"] += len(unread.instances) + len(unread.letters)
-        return await super().give_back(unread)
+        return await call()
 
 
 class WithAnOldProgram(InMemory):
@@ -37,11 +39,11 @@ class WithAnOldProgram(InMemory):
         self._opened = 0
         self.old: list[Old] = []
 
-    def store(self) -> Handle:
+    def store(self) -> Store:
         self._opened += 1
         if self._opened % 2:
             return super().store()
-        self.old.append(Old(self.disk, shared=True))
+        self.old.append(Old(MemoryStore(self.disk, shared=True)))
         return self.old[-1]
 
 

@@ -14,16 +14,19 @@ from tenuto.engine.engine import Engine
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import Started
 from tenuto.model.status import Status
-from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.memory import MemoryDisk
+from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.store.postgres.rhythm import DEAD_AFTER, Rhythm
-from tenuto.store.protocol import BEAT_EVERY, Pulse, Store
+from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
 from tenuto.testing.faulty_store import FaultyStore
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Calm, Fault
+from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import steps
+from tests.kit.scripted_store import ScriptedStore
 
 INSTANCES = 20
 PROMISED = 15.0
@@ -44,7 +47,7 @@ class Heard:
     steady_since: float
 
 
-class Beating(MemoryStore):
+class Beating(ScriptedStore):
     """Takes others for dead as a database does: after their silence, if it was steady itself."""
 
     def __init__(self, world: World) -> None:
@@ -53,18 +56,19 @@ class Beating(MemoryStore):
         self._clock = world.clock
 
     async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
+        self._name = process_id
         self._heard[process_id] = Heard(self._clock.ticks(), self._clock.ticks())
         return await super().open(process_id, now, is_guest=is_guest)
 
-    async def beat(self) -> Pulse:
-        now, me = self._clock.ticks(), self._heard[str(self._process_id)]
+    async def on_members_beat(self, call: Call) -> object:
+        now, me = self._clock.ticks(), self._heard[self._name]
         if now - me.last > LONGEST_GAP:
             me.steady_since = now
         me.last = now
         if now - me.steady_since >= SILENCE:
             silent = {id for id, each in self._heard.items() if each.last < now - SILENCE}
             self.disk.live -= silent
-        return await super().beat()
+        return await call()
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 from tenuto.model.json import Object
 from tenuto.model.search_terms import SearchTerm, term_of
 from tenuto.store.memory.disk import unpack
-from tenuto.store.protocol import Searchable
+from tenuto.store.parts.turns import Searchable
 from tenuto.testing.weather import AtWrite, Fault
 from tests.kit.checker import Instance
 from tests.kit.simulator.places import InMemory

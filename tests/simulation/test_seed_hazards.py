@@ -13,7 +13,8 @@ from tenuto.engine.engine import Engine
 from tenuto.model.errors import InvalidDefinition
 from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started
 from tenuto.model.status import TRANSITIONS, Status
-from tenuto.store.protocol import DataRefused, InstanceWrite, Outcome, Turn
+from tenuto.store.errors import DataRefused
+from tenuto.store.parts.turns import InstanceWrite, Outcome, Turn
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import BEGIN, VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
@@ -43,7 +44,7 @@ class CommitFault(Calm):
         self._fault = fault
 
     def on_write(self, verb: str) -> Fault | None:
-        if verb != "commit":
+        if verb != "turns.commit":
             return None
         super().on_write(verb)
         return self._fault if self.writes == self._number else None
@@ -128,7 +129,7 @@ def test_z8_two_transitions_at_once_make_one_history() -> None:
         assert accepted
         final = await engine.final_state(id)
         assert final.state.status is Status.CANCELLED
-        kinds = [row.event_type for row in await engine.store.entries(id)]
+        kinds = [row.event_type for row in await engine.store.instances.entries(id)]
         assert kinds.count("CANCEL_REQUESTED") == 1
         assert kinds.count("PAUSE_REQUESTED") <= kinds.count("RESUME_REQUESTED") + 1
 
@@ -176,7 +177,7 @@ def test_z10_an_entry_of_an_attempt_stands_once(store: str, tmp_path: Path) -> N
 
     async def main(engine: Engine) -> None:
         id = await _started(engine)
-        rows = await engine.store.entries(id)
+        rows = await engine.store.instances.entries(id)
         assert all(row.attempt >= 1 for row in rows)
         again = next(row for row in rows if row.event_type == "NODE_DISPATCHED")
         write = InstanceWrite(
@@ -184,12 +185,12 @@ def test_z10_an_entry_of_an_attempt_stands_once(store: str, tmp_path: Path) -> N
         )
         turn = Turn(id="again", process_id=engine.process_id, at=BEGIN, writes=(write,))
         try:
-            result = await engine.store.commit(turn)
+            result = await engine.store.turns.commit(turn)
         except DataRefused:
             pass
         else:
             assert result.writes[id].outcome is not Outcome.WON
-        assert await engine.store.entries(id) == rows
+        assert await engine.store.instances.entries(id) == rows
 
     in_a_process(place, main)
 

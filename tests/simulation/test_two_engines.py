@@ -59,7 +59,7 @@ def test_an_old_picture_clears_no_timer() -> None:
         due = TimerDue(key=TimerKey(TimerKind.RESUME), due=until)
         second._report(Request(id, due))
         await clock.sleep(1.0)
-        timers, _ = await first.store.due_timers(until, 10)
+        timers, _ = await first.store.timers.due(until, 10)
         assert [timer.key.kind for timer in timers] == [TimerKind.RESUME]
 
     try:

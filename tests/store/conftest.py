@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Protocol
 
 import apsw
 import pytest
@@ -19,30 +18,24 @@ from tests.store.postgres_place import TestedStore, let_time_pass
 from tests.store.situations import ME, NOON
 
 
-class Handle(Store, Protocol):
-    """A store as tests use it: it can also be left as SIGKILL leaves it."""
-
-    def abandon(self) -> None: ...
-
-
 class Place:
     """Where data lie, and on which any number of stores may be opened one after the other."""
 
-    def __init__(self, make: Callable[[bool], Handle]) -> None:
+    def __init__(self, make: Callable[[bool], Store]) -> None:
         self._make = make
-        self._handles: list[Handle] = []
+        self._handles: list[Store] = []
 
-    def store(self, *, shared: bool = False) -> Handle:
+    def store(self, *, shared: bool = False) -> Store:
         handle = self._make(shared)
         self._handles.append(handle)
         return handle
 
-    async def opened(self, process_id: str, *, shared: bool = False) -> Handle:
+    async def opened(self, process_id: str, *, shared: bool = False) -> Store:
         handle = self.store(shared=shared)
         await handle.open(process_id, NOON)
         return handle
 
-    async def bury(self, process_id: str, *, by: Handle) -> None:
+    async def bury(self, process_id: str, *, by: Store) -> None:
         """Have a process taken for dead that is not; what it owned is `by`'s from then on."""
         raise NotImplementedError
 
@@ -63,9 +56,9 @@ class PostgresPlace(Place):
         super().__init__(lambda _shared: TestedStore(url, gone))
         self.url = url
 
-    async def bury(self, process_id: str, *, by: Handle) -> None:
+    async def bury(self, process_id: str, *, by: Store) -> None:
         await let_time_pass(self.url, process_id)
-        await by.claim_orphans(1000)
+        await by.members.claim_orphans(1000)
 
     async def owned(self, instance_id: str) -> tuple[str, int]:
         async with connected(self.url) as connection:
@@ -87,9 +80,9 @@ class MemoryPlace(Place):
         disk = self.disk = MemoryDisk()
         super().__init__(lambda shared: MemoryStore(disk, shared=shared))
 
-    async def bury(self, process_id: str, *, by: Handle) -> None:
-        self.disk.bury(process_id)
-        await by.claim_orphans(1000)
+    async def bury(self, process_id: str, *, by: Store) -> None:
+        self.disk.declare_dead(process_id)
+        await by.members.claim_orphans(1000)
 
     async def owned(self, instance_id: str) -> tuple[str, int]:
         owner = unpack(Owner, self.disk.owners[instance_id])
@@ -99,7 +92,7 @@ class MemoryPlace(Place):
 class SqlitePlace(Place):
     """A file."""
 
-    def __init__(self, path: Path, make: Callable[[bool], Handle]) -> None:
+    def __init__(self, path: Path, make: Callable[[bool], Store]) -> None:
         super().__init__(make)
         self._path = path
 
@@ -160,5 +153,5 @@ async def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncI
 
 
 @pytest_asyncio.fixture
-async def store(place: Place) -> Handle:
+async def store(place: Place) -> Store:
     return await place.opened(ME)

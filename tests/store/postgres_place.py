@@ -36,7 +36,7 @@ class TestedStore(PostgresStore):
         latest = await super().open(process_id, now, is_guest=is_guest)
         if self._gone:
             await let_time_pass(self._url, *self._gone)
-            await self.claim_orphans(0)
+            await self.members.claim_orphans(0)
         return latest
 
     async def close(self, now: datetime, *, clean: bool) -> None:
@@ -45,7 +45,7 @@ class TestedStore(PostgresStore):
         self._gone = gone
 
     def abandon(self) -> None:
-        process_id = self._process_id
+        process_id = self._database.process_id
         super().abandon()
         if process_id is not None:
             self._gone.append(process_id)

@@ -14,19 +14,13 @@ from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.log import LogRow
 from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
-from tenuto.store.protocol import (
-    DeadLetterRow,
-    InstanceUpdate,
-    InstanceWrite,
-    Mail,
-    NewInstance,
-    PastEvents,
-    Searchable,
-    Store,
-    TimerRow,
-    Turn,
-    WaitRow,
-)
+from tenuto.store.parts.dead_letters import DeadLetterRow
+from tenuto.store.parts.inbox import PastEvents
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.timers import TimerRow
+from tenuto.store.parts.turns import InstanceUpdate, InstanceWrite, NewInstance, Searchable, Turn
+from tenuto.store.parts.waits import WaitRow
+from tenuto.store.protocol import Store
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 ME = "process-1"
@@ -49,7 +43,7 @@ async def inbox(
     found: list[tuple[int, Event]] = []
     after, is_last = 0, False
     while not is_last:
-        page = await store.past_events(asked, after=after, limit=limit)
+        page = await store.inbox.past(asked, after=after, limit=limit)
         found += page.items
         after, is_last = page.after, page.is_last
     return found

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenuto.store.access_protocol import NO_HEAD, AuditEntry, AuditHead, AuditQuery, KeyRow
 from tenuto.store.audit_chain import chained
-from tests.store.conftest import Handle, Place
+from tenuto.store.parts.access import KeyRow
+from tenuto.store.parts.audit import NO_HEAD, AuditEntry, AuditHead, AuditQuery
+from tenuto.store.protocol import Store
+from tests.store.conftest import Place
 from tests.store.situations import NOON, moment
 
 pytestmark = pytest.mark.asyncio
@@ -46,71 +48,71 @@ def entry(id: str, tenant: str = "acme", **fields: Any) -> AuditEntry:
     return msgspec.structs.replace(standard, **fields)
 
 
-async def test_a_key_is_given_back_as_it_was_kept(store: Handle) -> None:
-    assert not await store.has_keys()
+async def test_a_key_is_given_back_as_it_was_kept(store: Store) -> None:
+    assert not await store.access.has_keys()
     first = key(expires_at=moment(5))
     second = key("k2", scopes=None, role="admin", created_at=moment(1))
-    assert await store.put_key(second)
-    assert await store.put_key(first)
-    assert await store.put_key(key("k3", tenant="other"))
-    assert await store.has_keys()
-    assert await store.key("k1") == first
-    assert await store.key("k9") is None
-    assert await store.key("\0") is None
-    assert await store.keys("acme") == [first, second]
-    assert await store.keys("nobody") == []
+    assert await store.access.put_key(second)
+    assert await store.access.put_key(first)
+    assert await store.access.put_key(key("k3", tenant="other"))
+    assert await store.access.has_keys()
+    assert await store.access.key("k1") == first
+    assert await store.access.key("k9") is None
+    assert await store.access.key("\0") is None
+    assert await store.access.keys("acme") == [first, second]
+    assert await store.access.keys("nobody") == []
 
 
-async def test_a_key_kept_twice_is_one_and_no_other_gets_its_id(store: Handle) -> None:
-    assert await store.put_key(key())
-    assert await store.put_key(key())
-    assert not await store.put_key(key(hash=b"other", tenant="other"))
-    assert await store.key("k1") == key()
+async def test_a_key_kept_twice_is_one_and_no_other_gets_its_id(store: Store) -> None:
+    assert await store.access.put_key(key())
+    assert await store.access.put_key(key())
+    assert not await store.access.put_key(key(hash=b"other", tenant="other"))
+    assert await store.access.key("k1") == key()
 
 
-async def test_a_key_is_revoked_once_and_in_its_tenant_alone(store: Handle) -> None:
-    await store.put_key(key())
-    assert await store.revoke_key("other", "k1", moment(1)) is None
-    assert await store.key("k1") == key()
+async def test_a_key_is_revoked_once_and_in_its_tenant_alone(store: Store) -> None:
+    await store.access.put_key(key())
+    assert await store.access.revoke_key("other", "k1", moment(1)) is None
+    assert await store.access.key("k1") == key()
     revoked = key(revoked_at=moment(1))
-    assert await store.revoke_key("acme", "k1", moment(1)) == revoked
-    assert await store.revoke_key("acme", "k1", moment(2)) == revoked
-    assert await store.key("k1") == revoked
-    assert await store.has_keys()
+    assert await store.access.revoke_key("acme", "k1", moment(1)) == revoked
+    assert await store.access.revoke_key("acme", "k1", moment(2)) == revoked
+    assert await store.access.key("k1") == revoked
+    assert await store.access.has_keys()
 
 
-async def test_when_keys_were_used_never_goes_back(store: Handle) -> None:
-    await store.put_key(key())
-    await store.put_key(key("k2"))
-    await store.touch_keys({"k1": moment(5), "k2": moment(1), "k9": moment(1)})
-    await store.touch_keys({"k1": moment(2), "k2": moment(3)})
-    used = {each.id: each.last_used_at for each in await store.keys("acme")}
+async def test_when_keys_were_used_never_goes_back(store: Store) -> None:
+    await store.access.put_key(key())
+    await store.access.put_key(key("k2"))
+    await store.access.touch_keys({"k1": moment(5), "k2": moment(1), "k9": moment(1)})
+    await store.access.touch_keys({"k1": moment(2), "k2": moment(3)})
+    used = {each.id: each.last_used_at for each in await store.access.keys("acme")}
     assert used == {"k1": moment(5), "k2": moment(3)}
 
 
-async def test_lines_are_numbered_and_chained_in_each_tenant(store: Handle) -> None:
-    assert await store.audit_head("acme") == NO_HEAD
+async def test_lines_are_numbered_and_chained_in_each_tenant(store: Store) -> None:
+    assert await store.audit.head("acme") == NO_HEAD
     mine = [entry("a", before=b'{"a":1}'), entry("b", after=b"[1,2]"), entry("c")]
     theirs = entry("a", "other")
-    written = await store.append_audit([mine[0], theirs, mine[1]])
-    written += await store.append_audit([mine[2]])
+    written = await store.audit.append([mine[0], theirs, mine[1]])
+    written += await store.audit.append([mine[2]])
     expected = chained(NO_HEAD, mine)
     assert [row for row in written if row.entry.tenant == "acme"] == expected
-    assert await store.audit_lines("acme", after=0, limit=9) == expected
-    assert await store.audit_lines("acme", after=1, limit=1) == expected[1:2]
-    assert await store.audit_lines("other", after=0, limit=9) == chained(NO_HEAD, [theirs])
-    assert await store.audit_head("acme") == AuditHead(3, expected[2].hash)
+    assert await store.audit.lines("acme", after=0, limit=9) == expected
+    assert await store.audit.lines("acme", after=1, limit=1) == expected[1:2]
+    assert await store.audit.lines("other", after=0, limit=9) == chained(NO_HEAD, [theirs])
+    assert await store.audit.head("acme") == AuditHead(3, expected[2].hash)
 
 
-async def test_an_entry_sent_twice_is_written_once(store: Handle) -> None:
-    [first] = await store.append_audit([entry("a")])
-    again = await store.append_audit([entry("a"), entry("b"), entry("b")])
+async def test_an_entry_sent_twice_is_written_once(store: Store) -> None:
+    [first] = await store.audit.append([entry("a")])
+    again = await store.audit.append([entry("a"), entry("b"), entry("b")])
     assert again == [first, *chained(AuditHead(1, first.hash), [entry("b")]) * 2]
-    assert (await store.audit_head("acme")).number == 2
+    assert (await store.audit.head("acme")).number == 2
 
 
-async def test_lines_are_listed_newest_first_by_what_is_asked(store: Handle) -> None:
-    rows = await store.append_audit(
+async def test_lines_are_listed_newest_first_by_what_is_asked(store: Store) -> None:
+    rows = await store.audit.append(
         [
             entry(str(number), at=moment(number), actor=f"u{number % 2}", target=f"i{number % 3}")
             for number in range(6)
@@ -120,7 +122,7 @@ async def test_lines_are_listed_newest_first_by_what_is_asked(store: Handle) -> 
     mine = rows[:6][::-1]
 
     async def numbers(**asked: Any) -> list[int]:
-        found = await store.audit(AuditQuery(tenant="acme", **asked))
+        found = await store.audit.query(AuditQuery(tenant="acme", **asked))
         assert all(row in mine for row in found)
         return [row.number for row in found]
 
@@ -137,25 +139,25 @@ async def test_lines_are_listed_newest_first_by_what_is_asked(store: Handle) -> 
 
 async def test_what_is_kept_survives_its_process(place: Place) -> None:
     first = await place.opened("p1")
-    await first.put_key(key())
-    rows = await first.append_audit([entry("a")])
+    await first.access.put_key(key())
+    rows = await first.audit.append([entry("a")])
     first.abandon()
     second = await place.opened("p2")
-    assert await second.key("k1") == key()
-    assert await second.audit_lines("acme", after=0, limit=9) == rows
+    assert await second.access.key("k1") == key()
+    assert await second.audit.lines("acme", after=0, limit=9) == rows
 
 
 async def test_processes_that_write_at_once_keep_one_chain(shared_place: Place) -> None:
     stores = [await shared_place.opened(name, shared=True) for name in ("p1", "p2", "p3")]
     await asyncio.gather(
         *(
-            store.append_audit([entry(f"{n}-{at}", tenant) for tenant in ("b", "a")])
+            store.audit.append([entry(f"{n}-{at}", tenant) for tenant in ("b", "a")])
             for n, store in enumerate(stores)
             for at in range(8)
         )
     )
     for tenant in ("a", "b"):
-        rows = await stores[0].audit_lines(tenant, after=0, limit=99)
+        rows = await stores[0].audit.lines(tenant, after=0, limit=99)
         assert rows == chained(NO_HEAD, [row.entry for row in rows])
         assert {row.entry.id for row in rows} == {f"{n}-{at}" for n in range(3) for at in range(8)}
-        assert await stores[1].audit_head(tenant) == AuditHead(24, rows[-1].hash)
+        assert await stores[1].audit.head(tenant) == AuditHead(24, rows[-1].hash)

@@ -19,28 +19,25 @@ from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.log import LogRow
 from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
+from tenuto.store.errors import DataRefused
 from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import (
-    DataRefused,
-    Delivery,
-    DeliveryOutcome,
-    InstanceQuery,
+from tenuto.store.parts.inbox import Delivery, DeliveryOutcome
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.turns import (
     InstanceUpdate,
     InstanceWrite,
-    LookedBack,
-    Mail,
     MatchWrite,
     Ownership,
     Searchable,
     Snapshot,
     Turn,
-    WaitKey,
-    WaitRow,
 )
+from tenuto.store.parts.waits import LookedBack, WaitKey, WaitRow
+from tenuto.store.protocol import Store
 from tenuto.store.sqlite import Inline, SqliteStore
 from tests.kit.postgres_database import fresh_database
 from tests.kit.simulator.thinning import EVERY_WRITE
-from tests.store.conftest import Handle
 from tests.store.postgres_place import TestedStore
 from tests.store.situations import (
     NOON,
@@ -73,7 +70,7 @@ OPERATIONS = 150
 class Scenario:
     """Random operations that follow from a seed, applied to memory and a database at once."""
 
-    def __init__(self, seed: int, database: Handle) -> None:
+    def __init__(self, seed: int, database: Store) -> None:
         self.random = random.Random(seed)
         self.memory = MemoryStore()
         self.database = database
@@ -96,12 +93,12 @@ class Scenario:
         self.memory.abandon()
         self.database.abandon()
 
-    async def both(self, verb: Callable[[Handle], Awaitable[Any]]) -> Any:
+    async def both(self, verb: Callable[[Store], Awaitable[Any]]) -> Any:
         answers = [await self._answer(verb, store) for store in (self.memory, self.database)]
         assert answers[0] == answers[1]
         return answers[0]
 
-    async def _answer(self, verb: Callable[[Handle], Awaitable[Any]], store: Handle) -> Any:
+    async def _answer(self, verb: Callable[[Store], Awaitable[Any]], store: Store) -> Any:
         try:
             return await verb(store)
         except (DataRefused, StoreUnavailable) as error:
@@ -273,9 +270,9 @@ class Scenario:
             )
             self.turns += 1
             self.turns_to_resend.append(turn)
-        await self.both(lambda store: store.commit(turn))
+        await self.both(lambda store: store.turns.commit(turn))
         for id in IDS:
-            self.versions[id] = len(await self.memory.entries(id))
+            self.versions[id] = len(await self.memory.instances.entries(id))
 
     async def act(self) -> None:
         action = self.random.choices(
@@ -286,11 +283,11 @@ class Scenario:
 
     async def send(self) -> None:
         sent = self.some(self.a_mail, most=5)
-        await self.both(lambda store: store.send(sent))
+        await self.both(lambda store: store.mailbox.send(sent))
 
     async def claim(self) -> None:
         limit = self.random.randint(0, 5)
-        await self.both(lambda store: store.claim_orphans(limit))
+        await self.both(lambda store: store.members.claim_orphans(limit))
 
     async def define(self) -> None:
         content = self.random.choice([b"1", b"2"])
@@ -307,11 +304,11 @@ class Scenario:
             for number in range(self.random.randint(0, 2))
         ]
         await self.both(
-            lambda store: store.save_definition(
+            lambda store: store.definitions.save(
                 "default", "d1", content, content, NOON, triggers=triggers
             )
         )
-        await self.both(lambda store: store.waits(""))
+        await self.both(lambda store: store.waits.of(""))
 
     async def page(self) -> None:
         choose = self.random.choice
@@ -331,19 +328,19 @@ class Scenario:
                 [(), (SearchTerm("x", "1"),), (SearchTerm("y", "2"), SearchTerm("x", "1"))]
             )
             query = msgspec.structs.replace(query, terms=terms)
-        page = await self.both(lambda store: store.instances(query))
+        page = await self.both(lambda store: store.instances.page(query))
         if page.next_after is not None:
             following = msgspec.structs.replace(query, after=page.next_after)
-            await self.both(lambda store: store.instances(following))
+            await self.both(lambda store: store.instances.page(following))
 
     async def compare(self) -> None:
         """Every verb that reads."""
-        await self.both(lambda store: store.load(IDS))
-        await self.both(lambda store: store.due_timers(moment(4), 5))
-        await self.both(lambda store: store.mail(100))
-        await self.both(lambda store: store.unlooked_waits(100))
-        await self.both(lambda store: store.unmatched_events(100))
-        await self.both(lambda store: store.definition("default", "d1"))
+        await self.both(lambda store: store.turns.load(IDS))
+        await self.both(lambda store: store.timers.due(moment(4), 5))
+        await self.both(lambda store: store.mailbox.claim(100))
+        await self.both(lambda store: store.waits.unlooked(100))
+        await self.both(lambda store: store.inbox.unmatched(100))
+        await self.both(lambda store: store.definitions.get("default", "d1"))
         for pattern in (None, "order.paid"):
             latest = partial(_latest_events, pattern=pattern)
             await self.both(latest)
@@ -355,37 +352,37 @@ class Scenario:
             await self.compare_tenant(tenant)
 
     async def compare_instance(self, id: str) -> None:
-        await self.both(lambda store: store.entries(id))
-        await self.both(lambda store: store.waits(id))
-        await self.both(lambda store: store.deliveries(id))
+        await self.both(lambda store: store.instances.entries(id))
+        await self.both(lambda store: store.waits.of(id))
+        await self.both(lambda store: store.inbox.deliveries_to(id))
         event_id = f"e{IDS.index(id)}"
-        await self.both(lambda store: store.deliveries_of("default", event_id))
+        await self.both(lambda store: store.inbox.deliveries_of("default", event_id))
         await self.both(lambda store: _event(store, event_id))
 
     async def compare_tenant(self, tenant: str) -> None:
-        await self.both(lambda store: store.dead_letters(tenant))
+        await self.both(lambda store: store.dead_letters.page(tenant))
         for pattern in PATTERNS:
             await self.both(partial(_found_waits, tenant=tenant, pattern=pattern))
 
 
-async def _found_waits(store: Handle, *, tenant: str, pattern: str) -> list[Any]:
-    terms = await store.wait_terms(tenant, pattern)
+async def _found_waits(store: Store, *, tenant: str, pattern: str) -> list[Any]:
+    terms = await store.waits.terms(tenant, pattern)
     wanted = [term._replace(term_values=value) for term in terms for value in ("", "1")]
     after = WaitKey("i1", "a", "", "one")
-    near = await store.waits_near(tenant, terms, limit=2)
-    return [terms, await store.waits_for(tenant, wanted, limit=3, after=after), near]
+    near = await store.waits.near(tenant, terms, limit=2)
+    return [terms, await store.waits.matching(tenant, wanted, limit=3, after=after), near]
 
 
-async def _latest_events(store: Handle, *, pattern: str | None) -> list[Any]:
-    return [each for _, each in await store.latest_events("default", pattern, moment(1), limit=3)]
+async def _latest_events(store: Store, *, pattern: str | None) -> list[Any]:
+    return [each for _, each in await store.inbox.latest("default", pattern, moment(1), limit=3)]
 
 
-async def _event(store: Handle, id: str) -> Any:
-    found = await store.event("default", id)
+async def _event(store: Store, id: str) -> Any:
+    found = await store.inbox.get("default", id)
     return None if found is None else found[1:]
 
 
-async def _inbox(store: Handle, pattern: str | None) -> list[Any]:
+async def _inbox(store: Store, pattern: str | None) -> list[Any]:
     return [each for _, each in await inbox(store, pattern, moment(1), limit=2)]
 
 

@@ -7,13 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto.model.status import Status
-from tenuto.store.erasing_protocol import DefinitionKey, Erasure
-from tenuto.store.job_protocol import JobKey, JobRow
-from tenuto.store.outbox_protocol import Lifecycle
-from tenuto.store.protocol import Delivery, InstanceQuery, InstanceWrite, Ownership, Snapshot, Turn
-from tenuto.store.upkeep_protocol import Depths
+from tenuto.store.parts.definitions import DefinitionKey
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.instances import Erasure, InstanceQuery
+from tenuto.store.parts.jobs import JobKey, JobRow
+from tenuto.store.parts.outbox import Lifecycle
+from tenuto.store.parts.turns import InstanceWrite, Ownership, Snapshot, Turn
+from tenuto.store.parts.upkeep import Depths
+from tenuto.store.protocol import Store
 from tests.kit.postgres_database import connected
-from tests.store.conftest import Handle, MemoryPlace, Place, PostgresPlace, SqlitePlace
+from tests.store.conftest import MemoryPlace, Place, PostgresPlace, SqlitePlace
 from tests.store.situations import (
     ME,
     NOON,
@@ -43,8 +46,8 @@ def ended(id: str, *, status: Status = Status.COMPLETED, **fields: object) -> In
     return replace(begin(id, **fields), update=update(status=status))
 
 
-async def there(store: Handle) -> set[str]:
-    return {row.id for row in (await store.instances(InstanceQuery(limit=99))).items}
+async def there(store: Store) -> set[str]:
+    return {row.id for row in (await store.instances.page(InstanceQuery(limit=99))).items}
 
 
 async def everything(place: Place) -> str:
@@ -116,8 +119,8 @@ def everything_about(id: str) -> Turn:
     )
 
 
-async def filled(store: Handle, id: str) -> None:
-    await store.commit(everything_about(id))
+async def filled(store: Store, id: str) -> None:
+    await store.turns.commit(everything_about(id))
     write = replace(
         step(id, 1),
         update=update(status=Status.FAILED),
@@ -132,72 +135,72 @@ async def filled(store: Handle, id: str) -> None:
         ownership=Ownership.TAKE,
         lifecycle=Lifecycle(2, Status.RUNNING),
     )
-    await store.commit(turn(f"second-{id[-4:]}", write))
+    await store.turns.commit(turn(f"second-{id[-4:]}", write))
 
 
 async def test_an_instance_that_is_erased_is_mentioned_nowhere(place: Place) -> None:
     store = await place.opened(ME)
-    await store.put_listener(listener(level=2))
-    await store.commit(turn("e", events=(event("e1"),)))
+    await store.listeners.put(listener(level=2))
+    await store.turns.commit(turn("e", events=(event("e1"),)))
     await filled(store, GONE)
     await filled(store, STAYS)
     postings = [posting("w1", f"event-of-{id}", id) for id in (GONE, STAYS)]
-    await store.drained([], postings)
+    await store.outbox.drain([], postings)
     assert GONE in await everything(place)
     before = (await everything(place)).count(STAYS)
     assert await tables_about(place, GONE) == await tables_about(place, STAYS) != set()
-    assert await store.erase_instances("default", [GONE]) == [], "it owes something"
-    assert await store.erase_instances("default", [GONE], WHATEVER) == [GONE]
+    assert await store.instances.erase("default", [GONE]) == [], "it owes something"
+    assert await store.instances.erase("default", [GONE], WHATEVER) == [GONE]
     assert await tables_about(place, GONE) == set()
     left = await everything(place)
     assert GONE not in left
     assert left.count(STAYS) == before
-    assert await store.erase_instances("default", [GONE], WHATEVER) == []
-    assert await store.load([GONE]) == {}
+    assert await store.instances.erase("default", [GONE], WHATEVER) == []
+    assert await store.turns.load([GONE]) == {}
     # Its key is free again, and its id may be used anew.
-    await store.commit(everything_about(GONE))
-    assert set(await store.load([GONE, STAYS])) == {GONE, STAYS}
+    await store.turns.commit(everything_about(GONE))
+    assert set(await store.turns.load([GONE, STAYS])) == {GONE, STAYS}
 
 
-async def test_a_root_that_has_ended_goes_with_all_that_is_below_it(store: Handle) -> None:
+async def test_a_root_that_has_ended_goes_with_all_that_is_below_it(store: Store) -> None:
     root = replace(ended("i1", key="k"), snapshot=Snapshot(version=1, state=b"{}"))
     child = ended("i2", parent_id="i1", root_id="i1")
     grandchild = ended("i3", parent_id="i2", root_id="i1", status=Status.FAILED)
-    await store.commit(turn("t1", root, child, grandchild, ended("i4")))
-    assert await store.erase_instances("default", ["i1", "nobody"]) == ["i1"]
+    await store.turns.commit(turn("t1", root, child, grandchild, ended("i4")))
+    assert await store.instances.erase("default", ["i1", "nobody"]) == ["i1"]
     assert await there(store) == {"i4"}
     for id in ("i1", "i2", "i3"):
-        assert await store.entries(id) == []
-    assert await store.load(["i1"]) == {}
-    again = await store.commit(turn("t2", begin("i5", key="k")))
+        assert await store.instances.entries(id) == []
+    assert await store.turns.load(["i1"]) == {}
+    again = await store.turns.commit(turn("t2", begin("i5", key="k")))
     assert again.writes["i5"].outcome == "won", "a key goes with its instance"
-    assert await store.erase_instances("default", ["i1"]) == []
+    assert await store.instances.erase("default", ["i1"]) == []
 
 
-async def test_what_was_erased_is_not_written_to(store: Handle) -> None:
-    await store.commit(turn("t1", ended("i1")))
-    await store.erase_instances("default", ["i1"])
-    late = await store.commit(turn("t2", step("i1", 1)))
+async def test_what_was_erased_is_not_written_to(store: Store) -> None:
+    await store.turns.commit(turn("t1", ended("i1")))
+    await store.instances.erase("default", ["i1"])
+    late = await store.turns.commit(turn("t2", step("i1", 1)))
     assert late.writes["i1"].outcome == "lost"
-    assert await store.entries("i1") == []
+    assert await store.instances.entries("i1") == []
 
 
-async def test_children_stay_until_their_root_goes(store: Handle) -> None:
+async def test_children_stay_until_their_root_goes(store: Store) -> None:
     """No instance is pruned before its root."""
     child = ended("i2", parent_id="i1", root_id="i1")
-    await store.commit(turn("t1", begin("i1"), child))
-    assert await store.erase_instances("default", ["i1", "i2"]) == []
+    await store.turns.commit(turn("t1", begin("i1"), child))
+    assert await store.instances.erase("default", ["i1", "i2"]) == []
     assert await there(store) == {"i1", "i2"}
 
 
-async def test_a_root_stays_while_anything_below_it_has_not_ended(store: Handle) -> None:
+async def test_a_root_stays_while_anything_below_it_has_not_ended(store: Store) -> None:
     running = begin("i2", parent_id="i1", root_id="i1")
-    await store.commit(turn("t1", ended("i1"), running))
-    assert await store.erase_instances("default", ["i1"]) == []
+    await store.turns.commit(turn("t1", ended("i1"), running))
+    assert await store.instances.erase("default", ["i1"]) == []
 
 
-async def test_what_still_owes_something_stays(store: Handle) -> None:
-    await store.put_listener(listener())
+async def test_what_still_owes_something_stays(store: Store) -> None:
+    await store.listeners.put(listener())
     owing = {
         "i1": replace(ended("i1"), jobs_offered=(JOB,)),
         "i2": replace(ended("i2"), timers_set=(timer("i2", 5),)),
@@ -207,45 +210,47 @@ async def test_what_still_owes_something_stays(store: Handle) -> None:
         "i6": ended("i6"),
         "i7": ended("i7"),
     }
-    await store.commit(turn("t1", *owing.values(), ended("i8")))
-    await store.send([mail("m6", "i6")])
-    await store.drained([], [posting("w1", "e7", "i7")])
-    assert await store.erase_instances("default", [*owing, "i8"]) == ["i8"]
+    await store.turns.commit(turn("t1", *owing.values(), ended("i8")))
+    await store.mailbox.send([mail("m6", "i6")])
+    await store.outbox.drain([], [posting("w1", "e7", "i7")])
+    assert await store.instances.erase("default", [*owing, "i8"]) == ["i8"]
     assert await there(store) == set(owing)
-    gone = await store.erase_instances("default", [*owing], Erasure(with_debts=True))
+    gone = await store.instances.erase("default", [*owing], Erasure(with_debts=True))
     assert gone == sorted(owing)
-    found = await store.depths(moment(99))
+    found = await store.upkeep.depths(moment(99))
     assert replace(found, connections=0, connections_in_use=0) == Depths()
 
 
-async def test_an_instance_with_a_dead_letter_stays_unless_it_is_asked_for(store: Handle) -> None:
-    await store.commit(turn("t1", replace(ended("i1"), dead_letters=(dead_letter("d1", "i1"),))))
-    assert await store.erase_instances("default", ["i1"]) == []
-    assert await store.erase_instances("default", ["i1"], Erasure(with_dead_letters=True)) == ["i1"]
-    assert await store.dead_letters("default") == []
+async def test_an_instance_with_a_dead_letter_stays_unless_it_is_asked_for(store: Store) -> None:
+    await store.turns.commit(
+        turn("t1", replace(ended("i1"), dead_letters=(dead_letter("d1", "i1"),)))
+    )
+    assert await store.instances.erase("default", ["i1"]) == []
+    assert await store.instances.erase("default", ["i1"], Erasure(with_dead_letters=True)) == ["i1"]
+    assert await store.dead_letters.page("default") == []
 
 
-async def test_nobody_forgets_what_another_tenant_has(store: Handle) -> None:
-    await store.commit(turn("t1", ended("i1", tenant="other")))
-    assert await store.erase_instances("default", ["i1"]) == []
-    assert await store.erase_instances("other", ["i1"]) == ["i1"]
+async def test_nobody_forgets_what_another_tenant_has(store: Store) -> None:
+    await store.turns.commit(turn("t1", ended("i1", tenant="other")))
+    assert await store.instances.erase("default", ["i1"]) == []
+    assert await store.instances.erase("other", ["i1"]) == ["i1"]
 
 
-async def test_a_dry_run_says_what_would_go_and_forgets_nothing(store: Handle) -> None:
-    await store.commit(turn("t1", ended("i1"), begin("i2")))
-    assert await store.erase_instances("default", ["i1", "i2"], Erasure(dry_run=True)) == ["i1"]
+async def test_a_dry_run_says_what_would_go_and_forgets_nothing(store: Store) -> None:
+    await store.turns.commit(turn("t1", ended("i1"), begin("i2")))
+    assert await store.instances.erase("default", ["i1", "i2"], Erasure(dry_run=True)) == ["i1"]
     assert await there(store) == {"i1", "i2"}
 
 
-async def test_what_was_tried_out_is_found_by_its_age(store: Handle) -> None:
+async def test_what_was_tried_out_is_found_by_its_age(store: Store) -> None:
     for number, tenant, id in ((1, "a", "~test:1"), (2, "b", "~test:2"), (3, "a", "order")):
-        await store.save_definition(tenant, id, b"{}", b"1", moment(number))
-    assert await store.old_rehearsals(moment(9), 9) == [
+        await store.definitions.save(tenant, id, b"{}", b"1", moment(number))
+    assert await store.definitions.old_test_runs(moment(9), 9) == [
         DefinitionKey("a", "~test:1"),
         DefinitionKey("b", "~test:2"),
     ]
-    assert await store.old_rehearsals(moment(2), 9) == [DefinitionKey("a", "~test:1")]
-    assert len(await store.old_rehearsals(moment(9), 1)) == 1
-    await store.erase_definition("a", "~test:1")
-    assert await store.definition("a", "~test:1") is None
-    assert await store.old_rehearsals(moment(9), 9) == [DefinitionKey("b", "~test:2")]
+    assert await store.definitions.old_test_runs(moment(2), 9) == [DefinitionKey("a", "~test:1")]
+    assert len(await store.definitions.old_test_runs(moment(9), 1)) == 1
+    await store.definitions.erase("a", "~test:1")
+    assert await store.definitions.get("a", "~test:1") is None
+    assert await store.definitions.old_test_runs(moment(9), 9) == [DefinitionKey("b", "~test:2")]

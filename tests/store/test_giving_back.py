@@ -6,15 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from tenuto.store.job_protocol import JobKey, JobRow, Lapsed, Lease
-from tenuto.store.protocol import (
-    MailKey,
-    Orphan,
-    Outcome,
-    Ownership,
-    Unread,
-)
-from tests.store.conftest import UNSHARED, Handle, Place
+from tenuto.store.parts.jobs import JobKey, JobRow, Lapsed, Lease
+from tenuto.store.parts.mailbox import MailKey
+from tenuto.store.parts.members import Orphan, Unread
+from tenuto.store.parts.turns import Outcome, Ownership
+from tenuto.store.protocol import Store
+from tests.store.conftest import UNSHARED, Place
 from tests.store.situations import NOON, aside, begin, mail, moment, step, timer, turn
 
 pytestmark = pytest.mark.asyncio
@@ -22,14 +19,14 @@ pytestmark = pytest.mark.asyncio
 LEASE = timedelta(seconds=30)
 
 
-async def own(store: Handle, process_id: str, *ids: str) -> None:
+async def own(store: Store, process_id: str, *ids: str) -> None:
     new = [begin(id) for id in ids]
-    await store.commit(turn(f"new {ids}", *new, process_id=process_id))
+    await store.turns.commit(turn(f"new {ids}", *new, process_id=process_id))
     taken = [step(id, 1, ownership=Ownership.TAKE) for id in ids]
-    await store.commit(turn(f"own {ids}", *taken, process_id=process_id))
+    await store.turns.commit(turn(f"own {ids}", *taken, process_id=process_id))
 
 
-async def both(place: Place) -> tuple[Handle, Handle]:
+async def both(place: Place) -> tuple[Store, Store]:
     return await place.opened("old", shared=True), await place.opened("new", shared=True)
 
 
@@ -37,17 +34,19 @@ async def test_what_is_given_back_is_an_orphan_as_clean_as_it_is_said(shared_pla
     old, new = await both(shared_place)
     await own(old, "old", "i1", "i2", "i3")
     given = Unread(instances=(Orphan("i1", clean=True), Orphan("i2", clean=False)))
-    await old.pass_over(["i1", "i2"], [])
-    assert await old.give_back(given)
-    assert (await new.beat()).has_orphans
-    assert sorted(await new.claim_orphans(10)) == [
+    await old.members.pass_over(["i1", "i2"], [])
+    assert await old.members.give_back(given)
+    assert (await new.members.beat()).has_orphans
+    assert sorted(await new.members.claim_orphans(10)) == [
         Orphan("i1", clean=True),
         Orphan("i2", clean=False),
     ]
-    owners = {id: each.owner for id, each in (await new.load(["i1", "i2", "i3"])).items()}
+    owners = {id: each.owner for id, each in (await new.turns.load(["i1", "i2", "i3"])).items()}
     assert owners == {"i1": "new", "i2": "new", "i3": "old"}
-    assert not (await new.beat()).has_orphans
-    won = await new.commit(turn("t1", step("i1", 2, ownership=Ownership.TAKE), process_id="new"))
+    assert not (await new.members.beat()).has_orphans
+    won = await new.turns.commit(
+        turn("t1", step("i1", 2, ownership=Ownership.TAKE), process_id="new")
+    )
     assert won.writes["i1"].outcome is Outcome.WON
 
 
@@ -56,28 +55,32 @@ async def test_what_is_given_back_does_not_come_again_until_that_is_wanted(
 ) -> None:
     old, _ = await both(shared_place)
     await own(old, "old", "i1", "i2")
-    await old.pass_over(["i1", "i2"], [])
-    await old.give_back(Unread(instances=(Orphan("i1", clean=True), Orphan("i2", clean=True))))
-    assert await old.claim_orphans(10) == []
-    await old.pass_over(["i1"], [])
-    assert await old.claim_orphans(10) == [Orphan("i2", clean=True)]
-    await old.pass_over([], [])
-    assert await old.claim_orphans(10) == [Orphan("i1", clean=True)]
+    await old.members.pass_over(["i1", "i2"], [])
+    await old.members.give_back(
+        Unread(instances=(Orphan("i1", clean=True), Orphan("i2", clean=True)))
+    )
+    assert await old.members.claim_orphans(10) == []
+    await old.members.pass_over(["i1"], [])
+    assert await old.members.claim_orphans(10) == [Orphan("i2", clean=True)]
+    await old.members.pass_over([], [])
+    assert await old.members.claim_orphans(10) == [Orphan("i1", clean=True)]
 
 
 async def test_nobody_gives_back_what_is_anothers(shared_place: Place) -> None:
     old, new = await both(shared_place)
     await own(new, "new", "i1")
-    await new.commit(turn("t1", aside("i2", timers_set=(timer("i2", 1),)), process_id="new"))
-    await new.due_timers(moment(9), 10)
-    await new.send([mail("m1", "i2")])
-    await new.mail(10)
+    await new.turns.commit(turn("t1", aside("i2", timers_set=(timer("i2", 1),)), process_id="new"))
+    await new.timers.due(moment(9), 10)
+    await new.mailbox.send([mail("m1", "i2")])
+    await new.mailbox.claim(10)
     orphans = (Orphan("i1", clean=True), Orphan("i2", clean=True))
-    assert not await old.give_back(Unread(instances=orphans, letters=(MailKey("m1", "i2"),)))
-    assert not await old.give_back(Unread())
-    assert await old.claim_orphans(10) == []
-    assert await old.mail(10) == []
-    assert await old.due_timers(moment(9), 10) == ([], None)
+    assert not await old.members.give_back(
+        Unread(instances=orphans, letters=(MailKey("m1", "i2"),))
+    )
+    assert not await old.members.give_back(Unread())
+    assert await old.members.claim_orphans(10) == []
+    assert await old.mailbox.claim(10) == []
+    assert await old.timers.due(moment(9), 10) == ([], None)
 
 
 async def test_timers_that_were_given_back_come_to_another(shared_place: Place) -> None:
@@ -85,29 +88,29 @@ async def test_timers_that_were_given_back_come_to_another(shared_place: Place) 
     timers = [timer("i1", 1), timer("i1", 2, "b"), timer("i2", 3)]
     for each in timers:
         setting = aside(each.instance_id, timers_set=(each,))
-        await old.commit(turn(f"t{each.due}", setting, process_id="old"))
-    assert (await old.due_timers(moment(9), 10))[0] == timers
-    await old.pass_over(["i1"], [])
-    assert await old.give_back(Unread(instances=(Orphan("i1", clean=False),)))
-    assert await old.due_timers(moment(9), 10) == (timers[2:], None)
+        await old.turns.commit(turn(f"t{each.due}", setting, process_id="old"))
+    assert (await old.timers.due(moment(9), 10))[0] == timers
+    await old.members.pass_over(["i1"], [])
+    assert await old.members.give_back(Unread(instances=(Orphan("i1", clean=False),)))
+    assert await old.timers.due(moment(9), 10) == (timers[2:], None)
     # The one that would follow is no reason to look again either.
-    assert await old.due_timers(moment(0), 10) == ([], moment(3))
-    assert await new.due_timers(moment(9), 10) == (timers[:2], None)
-    assert not await old.give_back(Unread(instances=(Orphan("i1", clean=False),)))
+    assert await old.timers.due(moment(0), 10) == ([], moment(3))
+    assert await new.timers.due(moment(9), 10) == (timers[:2], None)
+    assert not await old.members.give_back(Unread(instances=(Orphan("i1", clean=False),)))
 
 
 async def test_letters_that_were_given_back_come_to_another(shared_place: Place) -> None:
     old, new = await both(shared_place)
     sent = [mail("m1", "i1"), mail("m2", "i2"), mail("m3", "i3"), mail("m4", "i1")]
-    await old.send(sent)
-    assert await old.mail(10) == sent
-    await old.pass_over(["i1"], [MailKey("m2", "i2")])
-    assert await old.give_back(Unread(letters=(MailKey("m1", "i1"), MailKey("m2", "i2"))))
-    assert await old.mail(10, again=False) == []
-    assert await new.mail(10) == sent[:2]
+    await old.mailbox.send(sent)
+    assert await old.mailbox.claim(10) == sent
+    await old.members.pass_over(["i1"], [MailKey("m2", "i2")])
+    assert await old.members.give_back(Unread(letters=(MailKey("m1", "i1"), MailKey("m2", "i2"))))
+    assert await old.mailbox.claim(10, again=False) == []
+    assert await new.mailbox.claim(10) == sent[:2]
     # What it did not name, and does not know of if it has to ask again, goes the same way.
-    assert await old.mail(10) == [sent[2]]
-    assert await new.mail(10, again=False) == sent[3:]
+    assert await old.mailbox.claim(10) == [sent[2]]
+    assert await new.mailbox.claim(10, again=False) == sent[3:]
 
 
 async def test_letters_that_wait_for_who_gives_their_instance_back_come_to_another(
@@ -116,26 +119,26 @@ async def test_letters_that_wait_for_who_gives_their_instance_back_come_to_anoth
     old, new = await both(shared_place)
     await own(old, "old", "i1", "i2", "i3")
     sent = [mail(f"m{number}", f"i{number}") for number in (1, 2, 3)]
-    await new.send(sent)
-    await old.pass_over(["i1"], [MailKey("m2", "i2")])
-    await old.give_back(Unread(instances=(Orphan("i1", clean=True),)))
-    assert await old.mail(1, again=False) == [sent[2]]
-    assert await new.mail(10) == [sent[0]]
+    await new.mailbox.send(sent)
+    await old.members.pass_over(["i1"], [MailKey("m2", "i2")])
+    await old.members.give_back(Unread(instances=(Orphan("i1", clean=True),)))
+    assert await old.mailbox.claim(1, again=False) == [sent[2]]
+    assert await new.mailbox.claim(10) == [sent[0]]
     # That of an instance of its own waits for what becomes of it.
-    await old.give_back(Unread(instances=(Orphan("i2", clean=True),)))
-    await new.claim_orphans(10)
-    assert await old.mail(10, again=False) == []
-    assert await new.mail(10, again=False) == [sent[1]]
+    await old.members.give_back(Unread(instances=(Orphan("i2", clean=True),)))
+    await new.members.claim_orphans(10)
+    assert await old.mailbox.claim(10, again=False) == []
+    assert await new.mailbox.claim(10, again=False) == [sent[1]]
 
 
 async def test_an_owner_gets_the_mail_also_of_what_it_passes_over(shared_place: Place) -> None:
     """Otherwise it would never hear that another program has gone on with it."""
     old, new = await both(shared_place)
     await own(old, "old", "i1")
-    await old.pass_over(["i1"], [MailKey("m2", "i1")])
-    await new.send([mail("m1", "i1"), mail("m2", "i1")])
-    assert [each.id for each in await old.mail(10)] == ["m1"]
-    assert await new.mail(10) == []
+    await old.members.pass_over(["i1"], [MailKey("m2", "i1")])
+    await new.mailbox.send([mail("m1", "i1"), mail("m2", "i1")])
+    assert [each.id for each in await old.mailbox.claim(10)] == ["m1"]
+    assert await new.mailbox.claim(10) == []
 
 
 async def test_of_letters_with_one_id_only_the_named_one_is_given_back_and_passed_over(
@@ -144,13 +147,13 @@ async def test_of_letters_with_one_id_only_the_named_one_is_given_back_and_passe
     """The same event may be for many: a letter is known by its id and whom it is for."""
     old, new = await both(shared_place)
     sent = [mail("m1", "i1"), mail("m1", "i2"), mail("m1", "i3")]
-    await old.send(sent[:2])
-    assert await old.mail(10) == sent[:2]
-    await old.pass_over([], [MailKey("m1", "i1")])
-    assert await old.give_back(Unread(letters=(MailKey("m1", "i1"),)))
-    await old.send(sent[2:])
-    assert await old.mail(10) == sent[1:]
-    assert await new.mail(10) == sent[:1]
+    await old.mailbox.send(sent[:2])
+    assert await old.mailbox.claim(10) == sent[:2]
+    await old.members.pass_over([], [MailKey("m1", "i1")])
+    assert await old.members.give_back(Unread(letters=(MailKey("m1", "i1"),)))
+    await old.mailbox.send(sent[2:])
+    assert await old.mailbox.claim(10) == sent[1:]
+    assert await new.mailbox.claim(10) == sent[:1]
 
 
 async def test_what_was_taken_over_and_not_begun_is_given_back_as_clean_as_it_was(
@@ -160,21 +163,23 @@ async def test_what_was_taken_over_and_not_begun_is_given_back_as_clean_as_it_wa
     old, new = await both(shared_place)
     await own(old, "old", "i1", "i2")
     given = (Orphan("i1", clean=True), Orphan("i2", clean=False))
-    await old.give_back(Unread(instances=given))
-    assert sorted(await new.claim_orphans(10)) == list(given)
-    await new.give_back(Unread(instances=(Orphan("i1", clean=False), Orphan("i2", clean=False))))
-    assert sorted(await old.claim_orphans(10)) == list(given)
+    await old.members.give_back(Unread(instances=given))
+    assert sorted(await new.members.claim_orphans(10)) == list(given)
+    await new.members.give_back(
+        Unread(instances=(Orphan("i1", clean=False), Orphan("i2", clean=False)))
+    )
+    assert sorted(await old.members.claim_orphans(10)) == list(given)
 
 
 async def test_what_is_passed_over_is_nothing_to_be_told_of(shared_place: Place) -> None:
     old, new = await both(shared_place)
     await own(old, "old", "i1", "i2")
-    await old.pass_over(["i1"], [])
-    await old.give_back(Unread(instances=(Orphan("i1", clean=True),)))
-    assert not (await old.beat()).has_orphans
-    assert (await new.beat()).has_orphans
-    await old.give_back(Unread(instances=(Orphan("i2", clean=True),)))
-    assert (await old.beat()).has_orphans
+    await old.members.pass_over(["i1"], [])
+    await old.members.give_back(Unread(instances=(Orphan("i1", clean=True),)))
+    assert not (await old.members.beat()).has_orphans
+    assert (await new.members.beat()).has_orphans
+    await old.members.give_back(Unread(instances=(Orphan("i2", clean=True),)))
+    assert (await old.members.beat()).has_orphans
 
 
 async def test_who_takes_on_nothing_more_gets_what_is_for_its_own_instances(
@@ -185,72 +190,72 @@ async def test_who_takes_on_nothing_more_gets_what_is_for_its_own_instances(
     timers = [timer("i1", 1), timer("i3", 2)]
     key = JobKey("i3", "a", "", 1)
     offer = aside("i3", jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
-    await new.commit(turn("t1", begin("i3"), process_id="new"))
-    await new.commit(turn("t2", offer, process_id="new"))
+    await new.turns.commit(turn("t1", begin("i3"), process_id="new"))
+    await new.turns.commit(turn("t2", offer, process_id="new"))
     for each in timers:
         setting = aside(each.instance_id, version=2, timers_set=(each,))
-        await new.commit(turn(f"t{each.due}", setting, process_id="new"))
+        await new.turns.commit(turn(f"t{each.due}", setting, process_id="new"))
     sent = [mail("m1", "i1"), mail("m2", "i3"), mail("m3", "i3")]
-    await old.send(sent[:2])
-    assert await old.mail(10) == sent[:2]
-    await old.pass_over([], [], only_own=True)
-    await old.give_back(Unread(instances=(Orphan("i2", clean=True),)))
-    await old.send(sent[2:])
-    assert not (await old.beat()).has_orphans
-    assert await old.claim_orphans(10) == []
-    assert await old.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [])
-    assert await old.due_timers(moment(9), 10) == (timers[:1], None)
-    assert await old.mail(10) == sent[:1]
-    assert await new.mail(10) == sent[1:]
-    assert await new.due_timers(moment(9), 10) == (timers[1:], None)
-    assert await new.claim_orphans(10) == [Orphan("i2", clean=True)]
-    await old.pass_over([], [])
-    assert (await old.claim_jobs(["ship"], 10, LEASE, NOON)).granted == [Lease(key, 1)]
+    await old.mailbox.send(sent[:2])
+    assert await old.mailbox.claim(10) == sent[:2]
+    await old.members.pass_over([], [], only_own=True)
+    await old.members.give_back(Unread(instances=(Orphan("i2", clean=True),)))
+    await old.mailbox.send(sent[2:])
+    assert not (await old.members.beat()).has_orphans
+    assert await old.members.claim_orphans(10) == []
+    assert await old.jobs.claim(["ship"], 10, LEASE, NOON) == ([], [])
+    assert await old.timers.due(moment(9), 10) == (timers[:1], None)
+    assert await old.mailbox.claim(10) == sent[:1]
+    assert await new.mailbox.claim(10) == sent[1:]
+    assert await new.timers.due(moment(9), 10) == (timers[1:], None)
+    assert await new.members.claim_orphans(10) == [Orphan("i2", clean=True)]
+    await old.members.pass_over([], [])
+    assert (await old.jobs.claim(["ship"], 10, LEASE, NOON)).granted == [Lease(key, 1)]
 
 
 async def test_a_job_that_was_given_back_is_granted_anew_and_no_loss(shared_place: Place) -> None:
     old, new = await both(shared_place)
     key = JobKey("i1", "a", "", 1)
-    await old.commit(turn("t1", begin("i1"), process_id="old"))
+    await old.turns.commit(turn("t1", begin("i1"), process_id="old"))
     offer = aside("i1", jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
-    await old.commit(turn("t2", offer, process_id="old"))
-    [lease] = (await old.claim_jobs(["ship"], 10, LEASE, NOON)).granted
-    assert not await old.give_back(Unread(leases=(lease._replace(token=9),)))
-    await old.pass_over(["i1"], [])
-    assert await old.give_back(Unread(leases=(lease,)))
-    assert await old.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [])
-    assert await new.claim_jobs(["ship"], 10, LEASE, NOON) == ([Lease(key, 2)], [])
-    assert await old.extend_leases([lease], LEASE, NOON) == set()
+    await old.turns.commit(turn("t2", offer, process_id="old"))
+    [lease] = (await old.jobs.claim(["ship"], 10, LEASE, NOON)).granted
+    assert not await old.members.give_back(Unread(leases=(lease._replace(token=9),)))
+    await old.members.pass_over(["i1"], [])
+    assert await old.members.give_back(Unread(leases=(lease,)))
+    assert await old.jobs.claim(["ship"], 10, LEASE, NOON) == ([], [])
+    assert await new.jobs.claim(["ship"], 10, LEASE, NOON) == ([Lease(key, 2)], [])
+    assert await old.jobs.extend([lease], LEASE, NOON) == set()
     late = step("i1", 1, leases=(lease,))
-    lost = await old.commit(turn("t3", late, process_id="old"))
+    lost = await old.turns.commit(turn("t3", late, process_id="old"))
     assert lost.writes["i1"].outcome is Outcome.LOST
 
 
 async def test_a_lapsed_lease_of_what_is_passed_over_is_told_to_others(shared_place: Place) -> None:
     old, new = await both(shared_place)
     key = JobKey("i1", "a", "", 1)
-    await old.commit(turn("t1", begin("i1"), process_id="old"))
+    await old.turns.commit(turn("t1", begin("i1"), process_id="old"))
     offer = aside("i1", jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
-    await old.commit(turn("t2", offer, process_id="old"))
-    await old.claim_jobs(["ship"], 10, timedelta(0), NOON)
-    await old.pass_over(["i1"], [])
-    assert await old.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [])
+    await old.turns.commit(turn("t2", offer, process_id="old"))
+    await old.jobs.claim(["ship"], 10, timedelta(0), NOON)
+    await old.members.pass_over(["i1"], [])
+    assert await old.jobs.claim(["ship"], 10, LEASE, NOON) == ([], [])
     lapsed = Lapsed(Lease(key, 1), clean=False)
-    assert await new.claim_jobs(["ship"], 10, LEASE, NOON) == ([], [lapsed])
+    assert await new.jobs.claim(["ship"], 10, LEASE, NOON) == ([], [lapsed])
 
 
 @pytest.mark.parametrize("place", UNSHARED, indirect=True)
 async def test_where_there_is_one_process_nothing_is_given_back(place: Place) -> None:
     store = await place.opened("p1")
     await own(store, "p1", "i1")
-    await store.send([mail("m1", "i2")])
-    assert [each.id for each in await store.mail(10)] == ["m1"]
-    await store.pass_over(["i1", "i2"], [MailKey("m1", "i2")])
-    assert not await store.give_back(
+    await store.mailbox.send([mail("m1", "i2")])
+    assert [each.id for each in await store.mailbox.claim(10)] == ["m1"]
+    await store.members.pass_over(["i1", "i2"], [MailKey("m1", "i2")])
+    assert not await store.members.give_back(
         Unread(instances=(Orphan("i1", clean=True),), letters=(MailKey("m1", "i2"),))
     )
-    assert [each.id for each in await store.mail(10)] == ["m1"]
-    assert (await store.load(["i1"]))["i1"].owner == "p1"
+    assert [each.id for each in await store.mailbox.claim(10)] == ["m1"]
+    assert (await store.turns.load(["i1"]))["i1"].owner == "p1"
     await store.close(NOON, clean=True)
     following = await place.opened("p2")
-    assert await following.claim_orphans(10) == [Orphan("i1", clean=True)]
+    assert await following.members.claim_orphans(10) == [Orphan("i1", clean=True)]

@@ -10,8 +10,10 @@ import pytest
 from tenuto.model.errors import InvalidInput
 from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
-from tenuto.store.protocol import DeadLetterPlace, InstanceQuery, Superseded
-from tests.store.conftest import Handle
+from tenuto.store.errors import Superseded
+from tenuto.store.parts.dead_letters import DeadLetterPlace
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.protocol import Store
 from tests.store.situations import (
     NOON,
     aside,
@@ -27,8 +29,8 @@ from tests.store.situations import (
 pytestmark = pytest.mark.asyncio
 
 
-async def some_instances(store: Handle) -> None:
-    await store.commit(
+async def some_instances(store: Store) -> None:
+    await store.turns.commit(
         turn(
             "t1",
             *[
@@ -47,12 +49,12 @@ async def some_instances(store: Handle) -> None:
     )
 
 
-async def ids(store: Handle, **query: object) -> list[str]:
+async def ids(store: Store, **query: object) -> list[str]:
     """What a query gives, page by page."""
     found: list[str] = []
     after: str | None = None
     while True:
-        page = await store.instances(
+        page = await store.instances.page(
             msgspec.structs.replace(InstanceQuery(after=after, limit=4), **query)
         )
         found += [row.id for row in page.items]
@@ -93,54 +95,54 @@ def those(*wanted: int) -> list[str]:
     ],
 )
 async def test_every_filter_gives_its_instances_newest_first(
-    store: Handle, query: dict[str, Any], expected: list[str]
+    store: Store, query: dict[str, Any], expected: list[str]
 ) -> None:
     await some_instances(store)
     assert await ids(store, **query) == expected
 
 
-async def test_pages_are_stable_while_instances_are_added(store: Handle) -> None:
+async def test_pages_are_stable_while_instances_are_added(store: Store) -> None:
     await some_instances(store)
     found: list[str] = []
     after: str | None = None
     for number in range(10):
-        page = await store.instances(InstanceQuery(limit=3, after=after))
+        page = await store.instances.page(InstanceQuery(limit=3, after=after))
         found += [row.id for row in page.items]
         after = page.next_after
         late = f"n{number}"
-        await store.commit(turn(late, begin(late, created_at=moment(1000 + number))))
+        await store.turns.commit(turn(late, begin(late, created_at=moment(1000 + number))))
     assert found == those(*range(30))
     assert after is None
 
 
-async def test_a_full_last_page_has_no_next(store: Handle) -> None:
-    await store.commit(turn("t1", begin("i1"), begin("i2")))
-    assert (await store.instances(InstanceQuery(limit=2))).next_after is None
-    assert (await store.instances(InstanceQuery(limit=1))).next_after is not None
+async def test_a_full_last_page_has_no_next(store: Store) -> None:
+    await store.turns.commit(turn("t1", begin("i1"), begin("i2")))
+    assert (await store.instances.page(InstanceQuery(limit=2))).next_after is None
+    assert (await store.instances.page(InstanceQuery(limit=1))).next_after is not None
 
 
 @pytest.mark.parametrize("after", ["", "?", "aGVsbG8=", "é", "WzEsMl0=", "x' OR 1=1 --"])
-async def test_a_cursor_that_is_none_is_refused(store: Handle, after: str) -> None:
+async def test_a_cursor_that_is_none_is_refused(store: Store, after: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        await store.instances(InstanceQuery(after=after))
+        await store.instances.page(InstanceQuery(after=after))
     assert [(each.code, each.path) for each in refusal.value.problems] == [("TEN-2009", "$.cursor")]
 
 
-async def test_filters_follow_what_an_instance_does(store: Handle) -> None:
-    await store.commit(turn("t1", begin("i1", current_steps=("a",))))
+async def test_filters_follow_what_an_instance_does(store: Store) -> None:
+    await store.turns.commit(turn("t1", begin("i1", current_steps=("a",))))
     moved = update(status=Status.WAITING_FOR_EVENT, current_steps=("c", "b"), completed_at=None)
-    await store.commit(turn("t2", step("i1", 1, update=moved)))
+    await store.turns.commit(turn("t2", step("i1", 1, update=moved)))
     assert await ids(store, current_step="a") == []
     assert await ids(store, current_step="b") == ["i1"]
     assert await ids(store, statuses=(Status.RUNNING,)) == []
-    page = await store.instances(InstanceQuery(statuses=(Status.WAITING_FOR_EVENT,)))
+    page = await store.instances.page(InstanceQuery(statuses=(Status.WAITING_FOR_EVENT,)))
     assert page.items[0].current_steps == ("c", "b")
-    await store.commit(turn("t3", step("i1", 2, update=update())))
+    await store.turns.commit(turn("t3", step("i1", 2, update=update())))
     assert await ids(store, current_step="b") == []
     assert await ids(store, statuses=(Status.COMPLETED,)) == ["i1"]
 
 
-async def some_that_are_found(store: Handle) -> None:
+async def some_that_are_found(store: Store) -> None:
     """Twelve: of two definitions, two tenants, with `x` in three values and `y` in two."""
     writes = []
     for number in range(12):
@@ -152,7 +154,7 @@ async def some_that_are_found(store: Handle) -> None:
         begun = begin(f"i{number:02}", created_at=at, correlation_id=f"c{number % 2}", **born)
         found = found_by(**born, at=at, x=str(number % 3), y=str(number % 2))
         writes.append(msgspec.structs.replace(begun, searchable=found))
-    await store.commit(turn("t1", *writes))
+    await store.turns.commit(turn("t1", *writes))
 
 
 def having(**values: str) -> tuple[SearchTerm, ...]:
@@ -181,36 +183,36 @@ def having(**values: str) -> tuple[SearchTerm, ...]:
     ],
 )
 async def test_instances_are_found_by_values_together_with_every_other_filter(
-    store: Handle, query: dict[str, Any], expected: list[str]
+    store: Store, query: dict[str, Any], expected: list[str]
 ) -> None:
     await some_that_are_found(store)
     assert await ids(store, **{"definition_id": "order"} | query) == expected
 
 
 async def test_an_instance_is_found_by_what_was_written_last_and_by_nothing_else(
-    store: Handle,
+    store: Store,
 ) -> None:
     async def found(**values: str) -> list[str]:
         return await ids(store, definition_id="order", terms=having(**values))
 
     begun = msgspec.structs.replace(begin("i1"), searchable=found_by(x="1", y="1"))
-    await store.commit(turn("t1", begun, begin("i2")))
-    await store.commit(turn("t2", step("i1", 1), step("i2", 1, searchable=found_by(x="1"))))
+    await store.turns.commit(turn("t1", begun, begin("i2")))
+    await store.turns.commit(turn("t2", step("i1", 1), step("i2", 1, searchable=found_by(x="1"))))
     assert await found(x="1") == ["i2", "i1"]
-    await store.commit(turn("t3", step("i1", 2, searchable=found_by(x="2", z="1"))))
+    await store.turns.commit(turn("t3", step("i1", 2, searchable=found_by(x="2", z="1"))))
     assert await found(x="1") == ["i2"]
     assert await found(y="1") == []
     assert await found(x="2") == await found(z="1") == ["i1"]
-    lost = await store.commit(turn("t4", step("i1", 2, searchable=found_by(x="9"))))
+    lost = await store.turns.commit(turn("t4", step("i1", 2, searchable=found_by(x="9"))))
     assert lost.writes["i1"].outcome == "lost"
     assert await found(x="9") == []
-    late = await store.commit(turn("t5", aside("i1", version=2, searchable=found_by(x="9"))))
+    late = await store.turns.commit(turn("t5", aside("i1", version=2, searchable=found_by(x="9"))))
     assert late.writes["i1"].outcome == "lost"
-    await store.commit(turn("t6", aside("i1", version=3, searchable=found_by())))
+    await store.turns.commit(turn("t6", aside("i1", version=3, searchable=found_by())))
     assert await found(x="2") == await found(z="1") == []
 
 
-async def test_a_row_shows_all_that_was_written(store: Handle) -> None:
+async def test_a_row_shows_all_that_was_written(store: Store) -> None:
     start = begin(
         "i1",
         tenant="t",
@@ -227,9 +229,9 @@ async def test_a_row_shows_all_that_was_written(store: Handle) -> None:
         root_id="r",
         rerun_of="x",
     )
-    await store.commit(turn("t1", start))
-    row = (await store.load(["i1"]))["i1"].row
-    assert (await store.instances(InstanceQuery(tenant="t"))).items == [row]
+    await store.turns.commit(turn("t1", start))
+    row = (await store.turns.load(["i1"]))["i1"].row
+    assert (await store.instances.page(InstanceQuery(tenant="t"))).items == [row]
     assert start.create is not None
     for field in start.create.__struct_fields__:
         if field not in {"key", "content_hash"}:
@@ -242,51 +244,51 @@ async def test_a_row_shows_all_that_was_written(store: Handle) -> None:
         last_error=b"2",
         cancellation=b"3",
     )
-    await store.commit(turn("t2", step("i1", 1, update=ended)))
-    row = (await store.load(["i1"]))["i1"].row
+    await store.turns.commit(turn("t2", step("i1", 1, update=ended)))
+    row = (await store.turns.load(["i1"]))["i1"].row
     for field in ended.__struct_fields__:
         assert getattr(row, field) == getattr(ended, field), field
-    await store.commit(turn("t3", step("i1", 2, update=update())))
-    row = (await store.load(["i1"]))["i1"].row
+    await store.turns.commit(turn("t3", step("i1", 2, update=update())))
+    row = (await store.turns.load(["i1"]))["i1"].row
     assert (row.output, row.last_error, row.cancellation) == (None, None, None)
 
 
-async def test_an_instance_created_and_updated_in_one_turn_is_as_it_ended(store: Handle) -> None:
+async def test_an_instance_created_and_updated_in_one_turn_is_as_it_ended(store: Store) -> None:
     first = begin("i1", current_steps=("a",))
     whole = step("i1", 0, *first.rows, create=first.create, update=update(output=b"1"))
-    await store.commit(turn("t1", whole))
-    row = (await store.load(["i1"]))["i1"].row
+    await store.turns.commit(turn("t1", whole))
+    row = (await store.turns.load(["i1"]))["i1"].row
     assert (row.status, row.output, row.created_at) == (Status.COMPLETED, b"1", NOON)
     assert await ids(store, current_step="a") == []
 
 
-async def test_definitions_have_versions(store: Handle) -> None:
-    first = await store.save_definition("default", "order", b"{1}", b"h1", NOON)
-    same = await store.save_definition("default", "order", b"{1}", b"h1", moment(9))
-    second = await store.save_definition("default", "order", b"{2}", b"h2", moment(10))
-    back = await store.save_definition("default", "order", b"{1}", b"h1", moment(11))
-    await store.save_definition("default", "a first", b"x", b"x", NOON)
-    elsewhere = await store.save_definition("other", "order", b"{9}", b"h9", NOON)
+async def test_definitions_have_versions(store: Store) -> None:
+    first = await store.definitions.save("default", "order", b"{1}", b"h1", NOON)
+    same = await store.definitions.save("default", "order", b"{1}", b"h1", moment(9))
+    second = await store.definitions.save("default", "order", b"{2}", b"h2", moment(10))
+    back = await store.definitions.save("default", "order", b"{1}", b"h1", moment(11))
+    await store.definitions.save("default", "a first", b"x", b"x", NOON)
+    elsewhere = await store.definitions.save("other", "order", b"{9}", b"h9", NOON)
     assert [each.version for each in (first, same, second, back, elsewhere)] == [1, 1, 2, 3, 1]
     assert same == first
-    assert await store.definition("default", "order") == back
-    assert await store.definition("default", "order", 2) == second
+    assert await store.definitions.get("default", "order") == back
+    assert await store.definitions.get("default", "order", 2) == second
     assert (second.content, second.content_hash, second.created_at) == (b"{2}", b"h2", moment(10))
-    assert await store.definition("default", "order", 4) is None
-    assert await store.definition("default", "missing") is None
-    assert await store.definition_ids("default") == ["a first", "order"]
-    assert await store.definition_ids("nobody") == []
+    assert await store.definitions.get("default", "order", 4) is None
+    assert await store.definitions.get("default", "missing") is None
+    assert await store.definitions.ids("default") == ["a first", "order"]
+    assert await store.definitions.ids("nobody") == []
 
 
-async def test_definitions_are_listed_with_their_newest_version(store: Handle) -> None:
+async def test_definitions_are_listed_with_their_newest_version(store: Store) -> None:
     for number, id in enumerate(("b", "a", "b", "c", "~test:1", "~tez", "é")):
         content = f"{number}".encode()
-        await store.save_definition("default", id, content, content, NOON)
-    await store.save_definition("other", "b", b"x", b"x", NOON)
+        await store.definitions.save("default", id, content, content, NOON)
+    await store.definitions.save("other", "b", b"x", b"x", NOON)
 
     async def listed(after: str, limit: int, tenant: str = "default") -> list[tuple[str, int]]:
-        rows = await store.newest_definitions(tenant, after=after, limit=limit)
-        assert rows == [await store.definition(row.tenant, row.id) for row in rows]
+        rows = await store.definitions.newest(tenant, after=after, limit=limit)
+        assert rows == [await store.definitions.get(row.tenant, row.id) for row in rows]
         return [(row.id, row.version) for row in rows]
 
     everything = [("a", 1), ("b", 2), ("c", 1), ("~tez", 1), ("é", 1)]
@@ -297,14 +299,14 @@ async def test_definitions_are_listed_with_their_newest_version(store: Handle) -
     assert await listed("é", 1) == await listed("", 9, tenant="nobody") == []
 
 
-async def test_dead_letters_come_newest_first_and_once(store: Handle) -> None:
+async def test_dead_letters_come_newest_first_and_once(store: Store) -> None:
     letters = [dead_letter(f"d{number}", "i1", at=moment(number)) for number in range(5)]
     letters[3] = dead_letter(
         "d3", "i2", at=moment(3), input=None, error=None, output=b"", task_id=None
     )
     foreign = dead_letter("d9", "i3", tenant="other")
     for name in ("t1", "t2"):
-        await store.commit(
+        await store.turns.commit(
             turn(
                 name,
                 aside("i1", dead_letters=tuple(letters[:3] + letters[4:])),
@@ -312,33 +314,36 @@ async def test_dead_letters_come_newest_first_and_once(store: Handle) -> None:
                 aside("i3", dead_letters=(foreign,)),
             )
         )
-    assert await store.dead_letters("default") == letters[::-1]
-    assert await store.dead_letters("default", limit=2) == [letters[4], letters[3]]
-    assert await store.dead_letters("other") == [foreign]
+    assert await store.dead_letters.page("default") == letters[::-1]
+    assert await store.dead_letters.page("default", limit=2) == [letters[4], letters[3]]
+    assert await store.dead_letters.page("other") == [foreign]
     below = DeadLetterPlace(letters[3].at, letters[3].id, letters[3].instance_id)
-    assert await store.dead_letters("default", limit=2, below=below) == [letters[2], letters[1]]
+    assert await store.dead_letters.page("default", limit=2, below=below) == [
+        letters[2],
+        letters[1],
+    ]
 
 
-async def test_a_dead_letter_is_looked_at_and_discarded_by_its_tenant_alone(store: Handle) -> None:
+async def test_a_dead_letter_is_looked_at_and_discarded_by_its_tenant_alone(store: Store) -> None:
     letter = dead_letter("d1", "i1")
-    await store.commit(turn("t1", aside("i1", dead_letters=(letter,))))
-    assert await store.dead_letter("default", "i1", "d1") == letter
+    await store.turns.commit(turn("t1", aside("i1", dead_letters=(letter,))))
+    assert await store.dead_letters.get("default", "i1", "d1") == letter
     for place in (("other", "i1", "d1"), ("default", "i2", "d1"), ("default", "i1", "d2")):
-        assert await store.dead_letter(*place) is None
-        assert await store.discard_dead_letter(*place) is False
-    assert await store.discard_dead_letter("default", "i1", "d1") is True
-    assert await store.discard_dead_letter("default", "i1", "d1") is False
-    assert await store.dead_letters("default") == []
+        assert await store.dead_letters.get(*place) is None
+        assert await store.dead_letters.discard(*place) is False
+    assert await store.dead_letters.discard("default", "i1", "d1") is True
+    assert await store.dead_letters.discard("default", "i1", "d1") is False
+    assert await store.dead_letters.page("default") == []
 
 
-async def test_a_definition_is_saved_only_after_the_version_that_was_named(store: Handle) -> None:
+async def test_a_definition_is_saved_only_after_the_version_that_was_named(store: Store) -> None:
     with pytest.raises(Superseded):
-        await store.save_definition("default", "order", b"{1}", b"h1", NOON, only_after=1)
-    assert await store.definition("default", "order") is None
-    first = await store.save_definition("default", "order", b"{1}", b"h1", NOON, only_after=0)
-    second = await store.save_definition("default", "order", b"{2}", b"h2", NOON, only_after=1)
+        await store.definitions.save("default", "order", b"{1}", b"h1", NOON, only_after=1)
+    assert await store.definitions.get("default", "order") is None
+    first = await store.definitions.save("default", "order", b"{1}", b"h1", NOON, only_after=0)
+    second = await store.definitions.save("default", "order", b"{2}", b"h2", NOON, only_after=1)
     assert (first.version, second.version) == (1, 2)
     with pytest.raises(Superseded) as refused:
-        await store.save_definition("default", "order", b"{3}", b"h3", NOON, only_after=1)
+        await store.definitions.save("default", "order", b"{3}", b"h3", NOON, only_after=1)
     assert refused.value.newest == 2
-    assert await store.definition("default", "order") == second
+    assert await store.definitions.get("default", "order") == second

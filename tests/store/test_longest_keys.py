@@ -12,9 +12,12 @@ from tenuto.core.terms import INDEXED_BYTES
 from tenuto.definition.flow import MOST_LOOPS
 from tenuto.model.ids import LONGEST_ID
 from tenuto.model.search_terms import LONGEST, SearchTerm
-from tenuto.store.job_protocol import JobKey, JobRow
-from tenuto.store.protocol import Delivery, InstanceQuery, MatchWrite, Searchable, WaitTerm
-from tests.store.conftest import Handle
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.jobs import JobKey, JobRow
+from tenuto.store.parts.turns import MatchWrite, Searchable
+from tenuto.store.parts.waits import WaitTerm
+from tenuto.store.protocol import Store
 from tests.store.situations import (
     NOON,
     begin,
@@ -43,7 +46,7 @@ def longest(count: int = LONGEST_ID) -> str:
     return "".join(chr(_RANDOM.randrange(0x10000, 0x110000)) for _ in range(count))
 
 
-async def test_whatever_is_looked_up_may_be_as_long_as_it_can_be(store: Handle) -> None:
+async def test_whatever_is_looked_up_may_be_as_long_as_it_can_be(store: Store) -> None:
     key, correlation_id, task_id = longest(), longest(), longest()
     paid = event(longest(), pattern=longest(), correlation_id=correlation_id)
     terms = longest(INDEXED_BYTES // 8), longest(INDEXED_BYTES // 8)
@@ -75,26 +78,28 @@ async def test_whatever_is_looked_up_may_be_as_long_as_it_can_be(store: Handle) 
         jobs_offered=(job,),
         dead_letters=(dead_letter(f"{ID}:{NODE}:{ITERATION}:1:task-failed:2", ID, **place),),
     )
-    await store.commit(turn("t1", begun, events=(paid,)))
-    await store.commit(turn("t2", gone_on))
-    await store.commit(turn("t3", matches=(matched,)))
-    found = await store.instances(InstanceQuery(correlation_id=correlation_id, current_step=NODE))
+    await store.turns.commit(turn("t1", begun, events=(paid,)))
+    await store.turns.commit(turn("t2", gone_on))
+    await store.turns.commit(turn("t3", matches=(matched,)))
+    found = await store.instances.page(
+        InstanceQuery(correlation_id=correlation_id, current_step=NODE)
+    )
     assert [row.id for row in found.items] == [ID]
-    [open_wait] = await store.waits_for(
+    [open_wait] = await store.waits.matching(
         "default", [WaitTerm(paid.pattern, *terms)], limit=10, after=None
     )
     assert open_wait.iteration == ITERATION
-    assert [each.id for each in await store.mail(10)] == [letter.id]
+    assert [each.id for each in await store.mailbox.claim(10)] == [letter.id]
     assert [each.id for _, each in await inbox(store, paid.pattern)] == [paid.id]
 
 
 async def test_a_value_that_instances_are_found_by_may_be_as_long_as_it_can_be(
-    store: Handle,
+    store: Store,
 ) -> None:
     tenant, value = "t" * 63, longest(LONGEST // 4)
     term = SearchTerm(longest(LONGEST // 4), value)
     searchable = Searchable(tenant=tenant, definition_id=DEFINITION, created_at=NOON, terms=(term,))
     begun = begin(ID, tenant=tenant, definition_id=DEFINITION)
-    await store.commit(turn("t1", replace(begun, searchable=searchable)))
+    await store.turns.commit(turn("t1", replace(begun, searchable=searchable)))
     query = InstanceQuery(tenant=tenant, definition_id=DEFINITION, terms=(term,))
-    assert [row.id for row in (await store.instances(query)).items] == [ID]
+    assert [row.id for row in (await store.instances.page(query)).items] == [ID]

@@ -10,18 +10,13 @@ import msgspec
 import pytest
 
 from tenuto.model.status import Status
-from tenuto.store.outbox_protocol import (
-    Backlog,
-    Lifecycle,
-    Listener,
-    ListenerLevel,
-    OutboxRow,
-    Posting,
-    Settlement,
-    Stretch,
-)
-from tenuto.store.protocol import Delivery, Fenced, InstanceWrite, MatchWrite
-from tests.store.conftest import Handle, Place
+from tenuto.store.errors import Fenced
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.listeners import Backlog, Listener, ListenerLevel
+from tenuto.store.parts.outbox import Lifecycle, OutboxRow, Posting, Settlement, Stretch
+from tenuto.store.parts.turns import InstanceWrite, MatchWrite
+from tenuto.store.protocol import Store
+from tests.store.conftest import Place
 from tests.store.situations import ME, NOON, begin, event, inbox, mail, moment, step, turn
 
 pytestmark = pytest.mark.asyncio
@@ -57,8 +52,8 @@ def told(write: InstanceWrite, level: ListenerLevel = 1) -> InstanceWrite:
     return msgspec.structs.replace(write, lifecycle=Lifecycle(level, Status.RUNNING))
 
 
-async def due(store: Handle, at: int = 0, **parts: Any) -> list[str]:
-    found = await store.due_postings(moment(at), most=parts.pop("most", 9), each=9, **parts)
+async def due(store: Store, at: int = 0, **parts: Any) -> list[str]:
+    found = await store.outbox.claim_due(moment(at), most=parts.pop("most", 9), each=9, **parts)
     return [each.event_id for each in found.items]
 
 
@@ -66,182 +61,186 @@ def stretches(rows: list[OutboxRow]) -> list[tuple[str, int, int, str]]:
     return [(*row.stretch, row.status) for row in rows]
 
 
-async def test_a_listener_is_given_back_as_it_was_kept(store: Handle) -> None:
+async def test_a_listener_is_given_back_as_it_was_kept(store: Store) -> None:
     first = listener("w1", expires_at=moment(5), health=b'{"a":1}')
     other = listener("s1", kind="subscription", level=2, hears_inbox=True, created_at=moment(-1))
-    await store.put_listener(first)
-    await store.put_listener(other)
-    assert await store.listeners("default") == [other, first]
+    await store.listeners.put(first)
+    await store.listeners.put(other)
+    assert await store.listeners.of("default") == [other, first]
     changed = listener("w1", patterns=("a", "b.**"), level=0)
-    await store.put_listener(changed)
-    assert await store.listeners("default") == [other, changed]
-    assert await store.listeners("elsewhere") == []
-    assert await store.remove_listener("default", "webhook", "w1")
-    assert not await store.remove_listener("default", "webhook", "w1")
-    assert not await store.remove_listener("default", "webhook", "s1")
-    assert await store.listeners("default") == [other]
+    await store.listeners.put(changed)
+    assert await store.listeners.of("default") == [other, changed]
+    assert await store.listeners.of("elsewhere") == []
+    assert await store.listeners.remove("default", "webhook", "w1")
+    assert not await store.listeners.remove("default", "webhook", "w1")
+    assert not await store.listeners.remove("default", "webhook", "s1")
+    assert await store.listeners.of("default") == [other]
 
 
-async def test_nothing_is_written_for_nobody(store: Handle) -> None:
-    await store.commit(turn("t1", told(begin("i1")), events=(event("e1"),)))
-    assert await store.outbox(10) == []
+async def test_nothing_is_written_for_nobody(store: Store) -> None:
+    await store.turns.commit(turn("t1", told(begin("i1")), events=(event("e1"),)))
+    assert await store.outbox.claim(10) == []
 
 
-async def test_what_is_written_is_told_to_those_who_listen_for_it(store: Handle) -> None:
-    await store.put_listener(listener(level=1))
-    await store.commit(turn("t1", told(begin("i1")), told(begin("i2"), 2), events=(event("e1"),)))
-    await store.commit(turn("t2", told(step("i1", 1), 2), told(step("i2", 1)), begin("i3")))
-    rows = await store.outbox(10)
+async def test_what_is_written_is_told_to_those_who_listen_for_it(store: Store) -> None:
+    await store.listeners.put(listener(level=1))
+    await store.turns.commit(
+        turn("t1", told(begin("i1")), told(begin("i2"), 2), events=(event("e1"),))
+    )
+    await store.turns.commit(turn("t2", told(step("i1", 1), 2), told(step("i2", 1)), begin("i3")))
+    rows = await store.outbox.claim(10)
     assert stretches(rows) == [("i1", 1, 1, "RUNNING"), ("i2", 2, 2, "RUNNING")]
-    await store.put_listener(listener(level=2))
-    await store.commit(turn("t3", told(step("i1", 2), 2)))
-    assert stretches(await store.outbox(10))[2:] == [("i1", 3, 3, "RUNNING")]
+    await store.listeners.put(listener(level=2))
+    await store.turns.commit(turn("t3", told(step("i1", 2), 2)))
+    assert stretches(await store.outbox.claim(10))[2:] == [("i1", 3, 3, "RUNNING")]
 
 
-async def test_who_loses_at_the_gate_tells_nothing(store: Handle) -> None:
-    await store.put_listener(listener())
-    await store.commit(turn("t1", begin("i1")))
-    await store.commit(turn("t2", told(step("i1", 0)), told(begin("i2"))))
-    assert stretches(await store.outbox(10)) == [("i2", 1, 1, "RUNNING")]
+async def test_who_loses_at_the_gate_tells_nothing(store: Store) -> None:
+    await store.listeners.put(listener())
+    await store.turns.commit(turn("t1", begin("i1")))
+    await store.turns.commit(turn("t2", told(step("i1", 0)), told(begin("i2"))))
+    assert stretches(await store.outbox.claim(10)) == [("i2", 1, 1, "RUNNING")]
 
 
-async def test_a_turn_that_is_sent_again_is_told_once(store: Handle) -> None:
-    await store.put_listener(listener(hears_inbox=True))
+async def test_a_turn_that_is_sent_again_is_told_once(store: Store) -> None:
+    await store.listeners.put(listener(hears_inbox=True))
     again = turn("t1", told(begin("i1")), events=(event("e1"),))
-    await store.commit(again)
-    await store.commit(again)
-    rows = await store.outbox(10)
+    await store.turns.commit(again)
+    await store.turns.commit(again)
+    rows = await store.outbox.claim(10)
     assert len(rows) == 2
     alone = turn("t2", events=(event("e2"),))
-    await store.commit(alone)
-    await store.commit(alone)
-    assert len(await store.outbox(10)) == 3
+    await store.turns.commit(alone)
+    await store.turns.commit(alone)
+    assert len(await store.outbox.claim(10)) == 3
 
 
-async def test_events_of_the_inbox_are_told_to_those_who_listen_for_them(store: Handle) -> None:
-    await store.put_listener(listener(level=0, hears_inbox=True))
+async def test_events_of_the_inbox_are_told_to_those_who_listen_for_them(store: Store) -> None:
+    await store.listeners.put(listener(level=0, hears_inbox=True))
     lifecycle = event("i1:2", pattern="workflow.completed")
     one = event("e1", correlation_id="c", timestamp=moment(-5))
-    await store.commit(turn("t1", told(begin("i1")), events=(one, lifecycle)))
-    await store.commit(turn("t2", events=(event("e1", payload={}), event("e2"))))
-    rows = await store.outbox(10)
+    await store.turns.commit(turn("t1", told(begin("i1")), events=(one, lifecycle)))
+    await store.turns.commit(turn("t2", events=(event("e1", payload={}), event("e2"))))
+    rows = await store.outbox.claim(10)
     assert [row.event for row in rows] == [one, event("e2")]
 
 
-async def test_rows_stay_until_they_are_drained(store: Handle) -> None:
-    await store.put_listener(listener())
-    await store.commit(turn("t1", told(begin("i1")), told(begin("i2"))))
-    [first, second] = await store.outbox(10)
-    assert await store.outbox(1) == [first]
-    await store.drained([first.number], [posting("w1", "e1")])
-    assert await store.outbox(10) == [second]
+async def test_rows_stay_until_they_are_drained(store: Store) -> None:
+    await store.listeners.put(listener())
+    await store.turns.commit(turn("t1", told(begin("i1")), told(begin("i2"))))
+    [first, second] = await store.outbox.claim(10)
+    assert await store.outbox.claim(1) == [first]
+    await store.outbox.drain([first.number], [posting("w1", "e1")])
+    assert await store.outbox.claim(10) == [second]
     assert await due(store) == ["e1"]
-    await store.drained([first.number, second.number], [posting("w1", "e1")])
-    assert await store.outbox(10) == []
+    await store.outbox.drain([first.number, second.number], [posting("w1", "e1")])
+    assert await store.outbox.claim(10) == []
 
 
-async def test_of_a_stream_one_goes_out_after_the_other(store: Handle) -> None:
-    await store.put_listener(listener())
-    await store.drained([], [posting("w1", "a1"), posting("w1", "a2"), posting("w1", "b1", "i2")])
-    await store.drained([], [posting("w1", "a3")])
+async def test_of_a_stream_one_goes_out_after_the_other(store: Store) -> None:
+    await store.listeners.put(listener())
+    await store.outbox.drain(
+        [], [posting("w1", "a1"), posting("w1", "a2"), posting("w1", "b1", "i2")]
+    )
+    await store.outbox.drain([], [posting("w1", "a3")])
     assert await due(store) == ["a1", "b1"]
-    await store.settle(Settlement(listener_id="w1", delivered=("a1",)))
+    await store.outbox.settle(Settlement(listener_id="w1", delivered=("a1",)))
     assert await due(store) == ["b1", "a2"] or await due(store) == ["a2", "b1"]
-    await store.settle(Settlement(listener_id="w1", put_off=(("a2", moment(50)),)))
+    await store.outbox.settle(Settlement(listener_id="w1", put_off=(("a2", moment(50)),)))
     assert await due(store) == ["b1"]
-    assert (await store.due_postings(moment(0), most=9, each=9, busy=["w1"])).next_due is None
-    found = await store.due_postings(moment(50), most=9, each=9)
+    assert (await store.outbox.claim_due(moment(0), most=9, each=9, busy=["w1"])).next_due is None
+    found = await store.outbox.claim_due(moment(50), most=9, each=9)
     assert {each.event_id: each.attempts for each in found.items} == {"a2": 1, "b1": 0}
-    await store.settle(Settlement(listener_id="w1", delivered=("a2", "b1")))
+    await store.outbox.settle(Settlement(listener_id="w1", delivered=("a2", "b1")))
     assert await due(store) == ["a3"]
 
 
-async def test_it_is_known_when_the_next_is_due(store: Handle) -> None:
-    await store.put_listener(listener())
-    await store.drained([], [posting("w1", "a1", at=5)])
-    found = await store.due_postings(moment(0), most=9, each=9)
+async def test_it_is_known_when_the_next_is_due(store: Store) -> None:
+    await store.listeners.put(listener())
+    await store.outbox.drain([], [posting("w1", "a1", at=5)])
+    found = await store.outbox.claim_due(moment(0), most=9, each=9)
     assert (found.items, found.next_due) == ([], moment(5))
 
 
-async def test_each_listener_has_its_share_and_the_busy_none(store: Handle) -> None:
+async def test_each_listener_has_its_share_and_the_busy_none(store: Store) -> None:
     for id in ("w1", "w2", "w3"):
-        await store.put_listener(listener(id))
+        await store.listeners.put(listener(id))
     many = [posting("w1", f"e{n}", f"i{n}") for n in range(5)]
-    await store.drained([], [*many, posting("w2", "e1", at=-1), posting("w3", "e1", at=-2)])
-    found = await store.due_postings(moment(0), most=9, each=2)
+    await store.outbox.drain([], [*many, posting("w2", "e1", at=-1), posting("w3", "e1", at=-2)])
+    found = await store.outbox.claim_due(moment(0), most=9, each=2)
     assert [each.listener_id for each in found.items] == ["w3", "w2", "w1", "w1"]
-    few = await store.due_postings(moment(0), most=1, each=9, busy=["w3"])
+    few = await store.outbox.claim_due(moment(0), most=1, each=9, busy=["w3"])
     assert [each.listener_id for each in few.items] == ["w2"]
 
 
-async def test_what_is_on_its_way_goes_with_its_listener(store: Handle) -> None:
-    await store.put_listener(listener("w1"))
-    await store.put_listener(listener("w2"))
-    await store.drained([], [posting("w1", "e1"), posting("w2", "e1"), posting("gone", "e1")])
-    backlogs = await store.backlogs("default")
+async def test_what_is_on_its_way_goes_with_its_listener(store: Store) -> None:
+    await store.listeners.put(listener("w1"))
+    await store.listeners.put(listener("w2"))
+    await store.outbox.drain([], [posting("w1", "e1"), posting("w2", "e1"), posting("gone", "e1")])
+    backlogs = await store.listeners.backlogs("default")
     assert backlogs == {"w1": (1, NOON), "w2": (1, NOON)}
-    await store.remove_listener("default", "webhook", "w1")
+    await store.listeners.remove("default", "webhook", "w1")
     assert [
-        each.listener_id for each in (await store.due_postings(NOON, most=9, each=9)).items
+        each.listener_id for each in (await store.outbox.claim_due(NOON, most=9, each=9)).items
     ] == ["w2"]
-    assert await store.backlogs("elsewhere") == {}
+    assert await store.listeners.backlogs("elsewhere") == {}
 
 
-async def test_a_disabled_listener_hears_nothing_until_it_is_put_anew(store: Handle) -> None:
-    await store.put_listener(listener(hears_inbox=True))
-    await store.drained([], [posting("w1", "e1"), posting("w1", "e2")])
+async def test_a_disabled_listener_hears_nothing_until_it_is_put_anew(store: Store) -> None:
+    await store.listeners.put(listener(hears_inbox=True))
+    await store.outbox.drain([], [posting("w1", "e1"), posting("w1", "e2")])
     assert await due(store) == ["e1"]
-    await store.settle(Settlement(listener_id="w1", health=b'{"x":1}', is_disabled=True))
-    [kept] = await store.listeners("default")
+    await store.outbox.settle(Settlement(listener_id="w1", health=b'{"x":1}', is_disabled=True))
+    [kept] = await store.listeners.of("default")
     assert (kept.level, kept.hears_inbox, kept.health) == (0, False, b'{"x":1}')
     assert await due(store) == []
-    await store.commit(turn("t1", told(begin("i1")), events=(event("e1"),)))
-    assert await store.outbox(10) == []
-    await store.put_listener(listener())
-    await store.commit(turn("t2", told(begin("i2"))))
-    assert len(await store.outbox(10)) == 1
+    await store.turns.commit(turn("t1", told(begin("i1")), events=(event("e1"),)))
+    assert await store.outbox.claim(10) == []
+    await store.listeners.put(listener())
+    await store.turns.commit(turn("t2", told(begin("i2"))))
+    assert len(await store.outbox.claim(10)) == 1
 
 
-async def test_nothing_is_put_on_its_way_to_one_that_was_disabled_meanwhile(store: Handle) -> None:
-    await store.put_listener(listener())
-    await store.put_listener(listener("w2", level=0, hears_inbox=True))
-    await store.drained([], [posting("w1", "e1")])
+async def test_nothing_is_put_on_its_way_to_one_that_was_disabled_meanwhile(store: Store) -> None:
+    await store.listeners.put(listener())
+    await store.listeners.put(listener("w2", level=0, hears_inbox=True))
+    await store.outbox.drain([], [posting("w1", "e1")])
     assert await due(store) == ["e1"]
-    await store.settle(Settlement(listener_id="w1", is_disabled=True))
-    await store.drained([], [posting("w1", "e2"), posting("w2", "e2")])
-    assert await store.backlogs("default") == {"w2": Backlog(1, NOON)}
-    assert await store.enable_listener(listener())
-    await store.drained([], [posting("w1", "e3")])
+    await store.outbox.settle(Settlement(listener_id="w1", is_disabled=True))
+    await store.outbox.drain([], [posting("w1", "e2"), posting("w2", "e2")])
+    assert await store.listeners.backlogs("default") == {"w2": Backlog(1, NOON)}
+    assert await store.listeners.enable(listener())
+    await store.outbox.drain([], [posting("w1", "e3")])
     assert sorted(await due(store)) == ["e2", "e3"]
 
 
-async def test_what_did_not_arrive_and_what_was_never_tried_go_out_by_turns(store: Handle) -> None:
-    await store.put_listener(listener())
+async def test_what_did_not_arrive_and_what_was_never_tried_go_out_by_turns(store: Store) -> None:
+    await store.listeners.put(listener())
     odd = [f"odd{n}" for n in range(12)]
-    await store.drained([], [posting("w1", id, stream=id) for id in odd])
+    await store.outbox.drain([], [posting("w1", id, stream=id) for id in odd])
     while await due(store):
         later = tuple((id, moment(1)) for id in await due(store))
-        await store.settle(Settlement(listener_id="w1", put_off=later))
-    await store.drained([], [posting("w1", f"new{n}", stream=f"n{n}", at=2) for n in range(7)])
+        await store.outbox.settle(Settlement(listener_id="w1", put_off=later))
+    await store.outbox.drain([], [posting("w1", f"new{n}", stream=f"n{n}", at=2) for n in range(7)])
     expected = [f"{kind}{n}" for n in range(4) for kind in ("new", "odd")] + ["new4"]
     assert await due(store, at=3) == expected
     arrived = tuple(f"new{n}" for n in range(7))
-    await store.settle(Settlement(listener_id="w1", delivered=arrived))
+    await store.outbox.settle(Settlement(listener_id="w1", delivered=arrived))
     assert await due(store, at=3) == odd[:9]
 
 
 async def test_each_part_of_the_outbox_is_one_process_s(shared_place: Place) -> None:
     one = await shared_place.opened("p1", shared=True)
     two = await shared_place.opened("p2", shared=True)
-    await one.put_listener(listener())
+    await one.listeners.put(listener())
     writes = [told(begin(f"i{n}")) for n in range(40)]
-    await one.commit(turn("t1", *writes, process_id="p1"))
-    mine, theirs = await one.outbox(100), await two.outbox(100)
+    await one.turns.commit(turn("t1", *writes, process_id="p1"))
+    mine, theirs = await one.outbox.claim(100), await two.outbox.claim(100)
     assert not {row.number for row in mine} & {row.number for row in theirs}
-    await one.drained([row.number for row in mine], [])
-    await two.drained([row.number for row in theirs], [])
-    while rows := await two.outbox(100):
-        await two.drained([row.number for row in rows], [])
+    await one.outbox.drain([row.number for row in mine], [])
+    await two.outbox.drain([row.number for row in theirs], [])
+    while rows := await two.outbox.claim(100):
+        await two.outbox.drain([row.number for row in rows], [])
         mine += rows
     assert len({row.number for row in mine + theirs}) == 40
 
@@ -249,28 +248,28 @@ async def test_each_part_of_the_outbox_is_one_process_s(shared_place: Place) -> 
 async def test_what_a_process_had_comes_to_others_once_it_is_gone(shared_place: Place) -> None:
     one = await shared_place.opened("p1", shared=True)
     two = await shared_place.opened("p2", shared=True)
-    await one.put_listener(listener())
-    await one.commit(turn("t1", told(begin("i1")), process_id="p1"))
-    await one.drained([], [posting("w1", "e1")])
-    [row] = await one.outbox(10)
+    await one.listeners.put(listener())
+    await one.turns.commit(turn("t1", told(begin("i1")), process_id="p1"))
+    await one.outbox.drain([], [posting("w1", "e1")])
+    [row] = await one.outbox.claim(10)
     assert await due(one) == ["e1"]
-    assert await two.outbox(10) == []
+    assert await two.outbox.claim(10) == []
     assert await due(two) == []
     await shared_place.bury("p1", by=two)
-    assert await two.outbox(10) == [row]
+    assert await two.outbox.claim(10) == [row]
     assert await due(two) == ["e1"]
     with pytest.raises(Fenced):
-        await one.drained([row.number], [posting("w1", "e2")])
-    assert await two.outbox(10) == [row]
+        await one.outbox.drain([row.number], [posting("w1", "e2")])
+    assert await two.outbox.claim(10) == [row]
 
 
 async def test_a_listener_that_was_settled_is_anybody_s(shared_place: Place) -> None:
     one = await shared_place.opened("p1", shared=True)
     two = await shared_place.opened("p2", shared=True)
-    await one.put_listener(listener())
-    await one.drained([], [posting("w1", "e1"), posting("w1", "e2")])
+    await one.listeners.put(listener())
+    await one.outbox.drain([], [posting("w1", "e1"), posting("w1", "e2")])
     assert await due(one) == ["e1"]
-    await one.settle(Settlement(listener_id="w1", delivered=("e1",)))
+    await one.outbox.settle(Settlement(listener_id="w1", delivered=("e1",)))
     assert await due(two) == ["e2"]
     assert await due(one) == []
 
@@ -278,127 +277,131 @@ async def test_a_listener_that_was_settled_is_anybody_s(shared_place: Place) -> 
 async def test_who_has_not_taken_a_listener_settles_nothing(shared_place: Place) -> None:
     one = await shared_place.opened("p1", shared=True)
     two = await shared_place.opened("p2", shared=True)
-    await one.put_listener(listener())
-    await one.drained([], [posting("w1", "e1"), posting("w1", "e2")])
+    await one.listeners.put(listener())
+    await one.outbox.drain([], [posting("w1", "e1"), posting("w1", "e2")])
     assert await due(one) == ["e1"]
     arrived = Settlement(listener_id="w1", delivered=("e1",), health=b'{"x":1}')
     with pytest.raises(Fenced):
-        await two.settle(arrived)
+        await two.outbox.settle(arrived)
     await shared_place.bury("p1", by=two)
     assert await due(two) == ["e1"]
     for late in (arrived, Settlement(listener_id="w1", is_disabled=True)):
         with pytest.raises(Fenced):
-            await one.settle(late)
-    await one.enter("p3", NOON)
+            await one.outbox.settle(late)
+    await one.members.enter("p3", NOON)
     with pytest.raises(Fenced):
-        await one.settle(arrived)
+        await one.outbox.settle(arrived)
     assert await due(one) == []
-    [kept] = await two.listeners("default")
+    [kept] = await two.listeners.of("default")
     assert (kept.health, kept.level) == (b"{}", 1)
-    await two.settle(arrived)
+    await two.outbox.settle(arrived)
     assert await due(one) == ["e2"]
 
 
-async def test_what_is_due_comes_with_those_to_whom_it_goes(store: Handle) -> None:
+async def test_what_is_due_comes_with_those_to_whom_it_goes(store: Store) -> None:
     for id in ("w1", "w2", "w3"):
-        await store.put_listener(listener(id))
-    await store.drained([], [posting("w1", "e1"), posting("w2", "e1")])
-    found = await store.due_postings(NOON, most=9, each=9)
+        await store.listeners.put(listener(id))
+    await store.outbox.drain([], [posting("w1", "e1"), posting("w2", "e1")])
+    found = await store.outbox.claim_due(NOON, most=9, each=9)
     assert sorted(found.listeners, key=lambda each: each.id) == [listener("w1"), listener("w2")]
 
 
-async def test_only_those_named_are_asked_for(store: Handle) -> None:
+async def test_only_those_named_are_asked_for(store: Store) -> None:
     for id in ("w1", "w2"):
-        await store.put_listener(listener(id))
-    await store.drained([], [posting("w1", "e1"), posting("w2", "e2"), posting("w2", "e3", at=9)])
+        await store.listeners.put(listener(id))
+    await store.outbox.drain(
+        [], [posting("w1", "e1"), posting("w2", "e2"), posting("w2", "e3", at=9)]
+    )
     assert await due(store, among=["w2"]) == ["e2"]
     assert await due(store, among=[]) == []
-    found = await store.due_postings(moment(-1), most=9, each=9, among=["w2", "gone"])
+    found = await store.outbox.claim_due(moment(-1), most=9, each=9, among=["w2", "gone"])
     assert (found.items, found.next_due) == ([], NOON)
 
 
-async def test_one_that_was_disabled_is_enabled_and_nobody_else(store: Handle) -> None:
-    await store.put_listener(listener(level=0))
+async def test_one_that_was_disabled_is_enabled_and_nobody_else(store: Store) -> None:
+    await store.listeners.put(listener(level=0))
     again = listener(level=2, hears_inbox=True, health=b'{"a":1}', settings=b"{}", patterns=("x",))
-    assert await store.enable_listener(again)
-    [kept] = await store.listeners("default")
+    assert await store.listeners.enable(again)
+    [kept] = await store.listeners.of("default")
     assert kept == listener(level=2, hears_inbox=True, health=b'{"a":1}')
-    assert not await store.enable_listener(listener(level=1))
-    assert await store.listeners("default") == [kept]
-    await store.commit(turn("t1", told(begin("i1")), events=(event("e1"),)))
-    assert len(await store.outbox(10)) == 2
-    await store.remove_listener("default", "webhook", "w1")
-    assert not await store.enable_listener(again)
-    assert await store.listeners("default") == []
+    assert not await store.listeners.enable(listener(level=1))
+    assert await store.listeners.of("default") == [kept]
+    await store.turns.commit(turn("t1", told(begin("i1")), events=(event("e1"),)))
+    assert len(await store.outbox.claim(10)) == 2
+    await store.listeners.remove("default", "webhook", "w1")
+    assert not await store.listeners.enable(again)
+    assert await store.listeners.of("default") == []
 
 
-async def test_one_is_told_elsewhere_or_of_other_things(store: Handle) -> None:
-    await store.put_listener(listener(health=b'{"a":1}'))
-    await store.drained([], [posting("w1", "e1")])
-    before = await store.listening()
+async def test_one_is_told_elsewhere_or_of_other_things(store: Store) -> None:
+    await store.listeners.put(listener(health=b'{"a":1}'))
+    await store.outbox.drain([], [posting("w1", "e1")])
+    before = await store.listeners.version()
     other = listener(level=2, hears_inbox=True, settings=b'{"u":2}', patterns=("x",))
-    assert await store.change_listener(other)
-    assert await store.listening() != before
+    assert await store.listeners.change(other)
+    assert await store.listeners.version() != before
     changed = listener(
         level=2, hears_inbox=True, settings=b'{"u":2}', patterns=("x",), health=b'{"a":1}'
     )
-    assert await store.listeners("default") == [changed]
+    assert await store.listeners.of("default") == [changed]
     assert await due(store) == ["e1"]
     # Whoever hears nothing is not enabled by it.
-    await store.settle(Settlement(listener_id="w1", is_disabled=True))
-    assert await store.change_listener(listener(level=2, hears_inbox=True, patterns=("y",)))
-    [kept] = await store.listeners("default")
+    await store.outbox.settle(Settlement(listener_id="w1", is_disabled=True))
+    assert await store.listeners.change(listener(level=2, hears_inbox=True, patterns=("y",)))
+    [kept] = await store.listeners.of("default")
     assert (kept.level, kept.hears_inbox, kept.patterns) == (0, False, ("y",))
-    assert not await store.change_listener(listener("w2"))
-    await store.remove_listener("default", "webhook", "w1")
-    assert not await store.change_listener(other)
-    assert await store.listeners("default") == []
+    assert not await store.listeners.change(listener("w2"))
+    await store.listeners.remove("default", "webhook", "w1")
+    assert not await store.listeners.change(other)
+    assert await store.listeners.of("default") == []
 
 
-async def test_a_change_of_who_listens_is_seen_and_nothing_else_is(store: Handle) -> None:
-    seen = [await store.listening()]
+async def test_a_change_of_who_listens_is_seen_and_nothing_else_is(store: Store) -> None:
+    seen = [await store.listeners.version()]
 
     async def is_changed() -> bool:
-        seen.append(await store.listening())
+        seen.append(await store.listeners.version())
         return seen[-1] not in seen[:-1]
 
-    await store.put_listener(listener())
+    await store.listeners.put(listener())
     assert await is_changed()
-    await store.put_listener(listener(patterns=("a",)))
+    await store.listeners.put(listener(patterns=("a",)))
     assert await is_changed()
-    await store.commit(turn("t1", told(begin("i1"))))
-    await store.drained([], [posting("w1", "e1")])
+    await store.turns.commit(turn("t1", told(begin("i1"))))
+    await store.outbox.drain([], [posting("w1", "e1")])
     assert await due(store) == ["e1"]
-    await store.settle(Settlement(listener_id="w1", delivered=("e1",), health=b'{"x":1}'))
+    await store.outbox.settle(Settlement(listener_id="w1", delivered=("e1",), health=b'{"x":1}'))
     assert not await is_changed()
-    await store.drained([], [posting("w1", "e2")])
+    await store.outbox.drain([], [posting("w1", "e2")])
     assert await due(store) == ["e2"]
-    await store.settle(Settlement(listener_id="w1", is_disabled=True))
+    await store.outbox.settle(Settlement(listener_id="w1", is_disabled=True))
     assert await is_changed()
-    await store.enable_listener(listener())
+    await store.listeners.enable(listener())
     assert await is_changed()
-    await store.remove_listener("default", "webhook", "w1")
+    await store.listeners.remove("default", "webhook", "w1")
     assert await is_changed()
 
 
-async def test_streams_that_are_passed_over_are_left_out(store: Handle) -> None:
-    await store.put_listener(listener(hears_inbox=True))
+async def test_streams_that_are_passed_over_are_left_out(store: Store) -> None:
+    await store.listeners.put(listener(hears_inbox=True))
     emitted = event(f"{INSTANCE}:say")
     writes = [told(begin(f"i{n}")) for n in range(40)]
-    await store.commit(turn("t1", *writes, events=(event("e1"), emitted)))
+    await store.turns.commit(turn("t1", *writes, events=(event("e1"), emitted)))
     over = ["default:e1", INSTANCE, *(f"i{n}" for n in range(39))]
-    assert stretches(await store.outbox(1, passing_over=over)) == [("i39", 1, 1, "RUNNING")]
-    rest = [row.stream for row in await store.outbox(99, passing_over=over[1:])]
+    assert stretches(await store.outbox.claim(1, passing_over=over)) == [("i39", 1, 1, "RUNNING")]
+    rest = [row.stream for row in await store.outbox.claim(99, passing_over=over[1:])]
     assert sorted(rest) == ["default:e1", "i39"]
 
 
-async def test_what_an_instance_emits_is_in_its_stream(store: Handle) -> None:
-    await store.put_listener(listener(level=2, hears_inbox=True))
+async def test_what_an_instance_emits_is_in_its_stream(store: Store) -> None:
+    await store.listeners.put(listener(level=2, hears_inbox=True))
     for number in range(1, 4):
         before = begin(INSTANCE) if number == 1 else step(INSTANCE, number - 1)
         said = (event(f"{INSTANCE}:say:{number}"),)
-        await store.commit(turn(f"t{number}", msgspec.structs.replace(told(before), events=said)))
-    rows = await store.outbox(99)
+        await store.turns.commit(
+            turn(f"t{number}", msgspec.structs.replace(told(before), events=said))
+        )
+    rows = await store.outbox.claim(99)
     assert {row.stream for row in rows} == {INSTANCE}
     assert [row.event.id if row.event else row.first_seq for row in rows] == [
         *(f"{INSTANCE}:say:1", 1),
@@ -407,72 +410,72 @@ async def test_what_an_instance_emits_is_in_its_stream(store: Handle) -> None:
     ]
 
 
-async def test_stretches_of_logs_are_read_together(store: Handle) -> None:
-    await store.commit(turn("t1", begin("i1"), begin("i2")))
-    await store.commit(turn("t2", step("i1", 1), step("i2", 1)))
-    await store.commit(turn("t3", step("i1", 2)))
+async def test_stretches_of_logs_are_read_together(store: Store) -> None:
+    await store.turns.commit(turn("t1", begin("i1"), begin("i2")))
+    await store.turns.commit(turn("t2", step("i1", 1), step("i2", 1)))
+    await store.turns.commit(turn("t3", step("i1", 2)))
     asked = [Stretch("i1", 2, 3), Stretch("gone", 1, 9), Stretch("i2", 1, 9), Stretch("i1", 1, 1)]
-    found = await store.stretches(asked)
+    found = await store.outbox.stretches(asked)
     assert [[entry.seq for entry in entries] for entries in found] == [[2, 3], [], [1, 2], [1]]
-    assert found[0] == await store.entries("i1", after=1)
-    assert await store.stretches([]) == []
+    assert found[0] == await store.instances.entries("i1", after=1)
+    assert await store.outbox.stretches([]) == []
 
 
-async def test_old_events_go_in_pages_and_none_that_is_still_needed(store: Handle) -> None:
-    await store.put_listener(listener(level=0, hears_inbox=True))
+async def test_old_events_go_in_pages_and_none_that_is_still_needed(store: Store) -> None:
+    await store.listeners.put(listener(level=0, hears_inbox=True))
     old = [event(f"e{n}", received_at=moment(n), payload=n) for n in range(6)]
-    await store.commit(turn("t1", events=tuple(old)))
-    while rows := await store.outbox(10, passing_over=["default:e1"]):
-        await store.drained([row.number for row in rows], [])
+    await store.turns.commit(turn("t1", events=tuple(old)))
+    while rows := await store.outbox.claim(10, passing_over=["default:e1"]):
+        await store.outbox.drain([row.number for row in rows], [])
     matches = [
         MatchWrite(event_id=each.id, mail=(), deliveries=(), resumed=0, matched_at=NOON)
         for each in old[1:]
     ]
-    await store.commit(turn("t2", matches=tuple(matches)))
-    assert await store.prune_events("default", moment(4), 1) == 1
-    assert await store.prune_events("default", moment(4), 10) == 1
-    assert await store.prune_events("default", moment(4), 10) == 0
+    await store.turns.commit(turn("t2", matches=tuple(matches)))
+    assert await store.inbox.prune("default", moment(4), 1) == 1
+    assert await store.inbox.prune("default", moment(4), 10) == 1
+    assert await store.inbox.prune("default", moment(4), 10) == 0
     left = [each.id for _, each in await inbox(store)]
     assert left == ["e0", "e1", "e4", "e5"]
-    assert await store.prune_events("elsewhere", moment(9), 10) == 0
+    assert await store.inbox.prune("elsewhere", moment(9), 10) == 0
 
 
-async def test_an_event_stays_until_its_letters_have_been_taken(store: Handle) -> None:
+async def test_an_event_stays_until_its_letters_have_been_taken(store: Store) -> None:
     """Else what came of them would be written down beside nothing, and nobody would forget it."""
-    await store.commit(turn("t1", begin("i1"), events=(event("late"), event("last"))))
+    await store.turns.commit(turn("t1", begin("i1"), events=(event("late"), event("last"))))
     letter = mail("m1", "i1")
     matched = Delivery("late", "i1", "w", "", "matched")
     sent = MatchWrite(
         event_id="late", mail=(letter,), deliveries=(matched,), resumed=1, matched_at=NOON
     )
-    await store.commit(turn("t2", matches=(sent,)))
-    assert await store.prune_events("default", moment(9), 10) == 0
+    await store.turns.commit(turn("t2", matches=(sent,)))
+    assert await store.inbox.prune("default", moment(9), 10) == 0
     taking = msgspec.structs.replace(
         step("i1", 1), mail_taken=("m1",), deliveries=(matched._replace(outcome="resumed"),)
     )
-    await store.commit(turn("t3", taking))
-    assert await store.prune_events("default", moment(9), 10) == 1
-    assert await store.deliveries_of("default", "late") == []
+    await store.turns.commit(turn("t3", taking))
+    assert await store.inbox.prune("default", moment(9), 10) == 1
+    assert await store.inbox.deliveries_of("default", "late") == []
     assert [each.id for _, each in await inbox(store)] == ["last"]
 
 
-async def test_the_number_of_the_newest_event_is_never_used_again(store: Handle) -> None:
-    await store.commit(turn("t1", events=(event("e1"), event("e2"))))
+async def test_the_number_of_the_newest_event_is_never_used_again(store: Store) -> None:
+    await store.turns.commit(turn("t1", events=(event("e1"), event("e2"))))
     matches = [
         MatchWrite(event_id=id, mail=(), deliveries=(), resumed=0, matched_at=NOON)
         for id in ("e1", "e2")
     ]
-    await store.commit(turn("t2", matches=tuple(matches)))
+    await store.turns.commit(turn("t2", matches=tuple(matches)))
     before = {each.id: number for number, each in await inbox(store)}
-    await store.prune_events("default", moment(9), 10)
-    result = await store.commit(turn("t3", events=(event("e3"),)))
+    await store.inbox.prune("default", moment(9), 10)
+    result = await store.turns.commit(turn("t3", events=(event("e3"),)))
     assert result.events["e3"].number > max(before.values())
 
 
 async def test_what_a_listener_hears_is_known_to_the_next_process(place: Place) -> None:
     first = await place.opened(ME)
-    await first.put_listener(listener(hears_inbox=True))
+    await first.listeners.put(listener(hears_inbox=True))
     await first.close(NOON, clean=True)
     second = await place.opened("p2")
-    await second.commit(turn("t1", told(begin("i1")), events=(event("e1"),), process_id="p2"))
-    assert len(await second.outbox(10)) == 2
+    await second.turns.commit(turn("t1", told(begin("i1")), events=(event("e1"),), process_id="p2"))
+    assert len(await second.outbox.claim(10)) == 2

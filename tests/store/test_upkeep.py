@@ -6,11 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto.model.status import Status
-from tenuto.store.job_protocol import JobKey, JobRow
-from tenuto.store.outbox_protocol import Lifecycle
-from tenuto.store.protocol import InstanceQuery, InstanceWrite
-from tenuto.store.upkeep_protocol import Depths
-from tests.store.conftest import Handle
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.jobs import JobKey, JobRow
+from tenuto.store.parts.outbox import Lifecycle
+from tenuto.store.parts.turns import InstanceWrite
+from tenuto.store.parts.upkeep import Depths
+from tenuto.store.protocol import Store
 from tests.store.situations import (
     begin,
     mail,
@@ -31,17 +32,17 @@ def ended(id: str, *, status: Status = Status.COMPLETED, **fields: object) -> In
     return replace(begin(id, **fields), update=update(status=status))
 
 
-async def there(store: Handle) -> set[str]:
-    return {row.id for row in (await store.instances(InstanceQuery(limit=99))).items}
+async def there(store: Store) -> set[str]:
+    return {row.id for row in (await store.instances.page(InstanceQuery(limit=99))).items}
 
 
-async def test_an_empty_store_has_nothing_waiting(store: Handle) -> None:
-    found = await store.depths(moment(0))
+async def test_an_empty_store_has_nothing_waiting(store: Store) -> None:
+    found = await store.upkeep.depths(moment(0))
     assert replace(found, connections=0, connections_in_use=0) == Depths()
 
 
-async def test_what_waits_is_counted_with_the_age_of_the_oldest(store: Handle) -> None:
-    await store.put_listener(listener())
+async def test_what_waits_is_counted_with_the_age_of_the_oldest(store: Store) -> None:
+    await store.listeners.put(listener())
     told = replace(begin("i1"), lifecycle=Lifecycle(1, Status.RUNNING))
     owing = replace(
         told,
@@ -51,9 +52,9 @@ async def test_what_waits_is_counted_with_the_age_of_the_oldest(store: Handle) -
         mail_sent=(mail("m1", "i2"),),
     )
     tried_out = begin("i4", definition_id="~test:i4")
-    await store.commit(turn("t1", owing, ended("i2"), begin("i3", tenant="other"), tried_out))
-    await store.drained([], [posting("w1", "e1", at=4)])
-    found = await store.depths(moment(10))
+    await store.turns.commit(turn("t1", owing, ended("i2"), begin("i3", tenant="other"), tried_out))
+    await store.outbox.drain([], [posting("w1", "e1", at=4)])
+    found = await store.upkeep.depths(moment(10))
     letter = mail("m1", "i2").created_at
     assert replace(found, connections=0, connections_in_use=0, oldest_untold=None) == Depths(
         active=2,
@@ -68,6 +69,6 @@ async def test_what_waits_is_counted_with_the_age_of_the_oldest(store: Handle) -
         oldest_timer=moment(5),
         oldest_posting=moment(4),
     )
-    [entry] = await store.entries("i1")
+    [entry] = await store.instances.entries("i1")
     assert found.oldest_untold is not None
     assert found.oldest_untold.timestamp() * 1000 == entry.at_ms

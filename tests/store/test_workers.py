@@ -18,21 +18,21 @@ pytestmark = pytest.mark.asyncio
 
 async def test_who_has_a_store_open_is_at_work_on_it(place: Place) -> None:
     first = await place.opened("p1")
-    assert await first.workers() == 1
+    assert await first.members.workers() == 1
     await first.close(NOON, clean=True)
     second = await place.opened("p2")
-    assert await second.workers() == 1
+    assert await second.members.workers() == 1
 
 
 async def test_a_guest_is_not_at_work(shared_place: Place) -> None:
     guest = shared_place.store(shared=True)
     await guest.open("p1", NOON, is_guest=True)
-    assert await guest.workers() == 0
+    assert await guest.members.workers() == 0
     worker = await shared_place.opened("p2", shared=True)
-    assert await guest.workers() == await worker.workers() == 1
+    assert await guest.members.workers() == await worker.members.workers() == 1
     await shared_place.bury("p1", by=worker)
-    await guest.enter("p3", NOON)
-    assert await worker.workers() == 1
+    await guest.members.enter("p3", NOON)
+    assert await worker.members.workers() == 1
 
 
 async def test_beside_a_file_its_lock_tells(tmp_path: Path) -> None:
@@ -41,11 +41,11 @@ async def test_beside_a_file_its_lock_tells(tmp_path: Path) -> None:
     await engine.open("p1", NOON)
     reader = SqliteStore.reader(path)
     await reader.open("r1", NOON)
-    assert await reader.workers() == 1
+    assert await reader.members.workers() == 1
     engine.abandon()
-    assert await reader.workers() == 0
+    assert await reader.members.workers() == 0
     (tmp_path / "tenuto.db.lock").unlink()
-    assert await reader.workers() == 0
+    assert await reader.members.workers() == 0
     await reader.close(NOON, clean=True)
 
 
@@ -56,29 +56,29 @@ async def test_beside_a_database_those_tell_who_were_heard_of() -> None:
         await store.open(f"p{number}", NOON)
     reader = PostgresStore.reader(url)
     await reader.open("r1", NOON)
-    assert await reader.workers() == 2
+    assert await reader.members.workers() == 2
     await stores[0].close(NOON, clean=True)
-    assert await reader.workers() == 1
+    assert await reader.members.workers() == 1
     await let_time_pass(url, "p1")
-    assert await reader.workers() == 0
-    await stores[1].beat()
-    assert await reader.workers() == 1
+    assert await reader.members.workers() == 0
+    await stores[1].members.beat()
+    assert await reader.members.workers() == 1
     stores[1].abandon()
     await reader.close(NOON, clean=True)
 
 
 async def test_who_is_gone_is_not_among_the_living(place: Place) -> None:
     first = await place.opened("p1")
-    assert await first.living(["p1", "p2"]) == {"p1"}
-    assert await first.living([]) == set()
+    assert await first.members.living(["p1", "p2"]) == {"p1"}
+    assert await first.members.living([]) == set()
     await first.close(NOON, clean=True)
     second = await place.opened("p2")
-    assert await second.living(["p1", "p2"]) == {"p2"}
+    assert await second.members.living(["p1", "p2"]) == {"p2"}
 
 
 async def test_who_was_taken_for_dead_is_not_among_the_living(shared_place: Place) -> None:
     await shared_place.opened("p1", shared=True)
     other = await shared_place.opened("p2", shared=True)
-    assert await other.living(["p1", "p2"]) == {"p1", "p2"}
+    assert await other.members.living(["p1", "p2"]) == {"p1", "p2"}
     await shared_place.bury("p1", by=other)
-    assert await other.living(["p1", "p2"]) == {"p2"}
+    assert await other.members.living(["p1", "p2"]) == {"p2"}

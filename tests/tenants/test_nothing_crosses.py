@@ -183,14 +183,14 @@ async def test_every_tenants_old_events_are_forgotten_and_no_others(town: Town) 
     await town.left.publish("last", {})
     await town.settle()
     store = town.app.engine.store
-    assert await store.tenants() == sorted([LEFT, RIGHT])
+    assert await store.upkeep.tenants() == sorted([LEFT, RIGHT])
     later = town.app.engine.clock.now() + timedelta(seconds=1)
-    assert await store.prune_events(LEFT, later, 1) == 1
-    assert await store.event(LEFT, "e") is None
-    assert await store.deliveries_of(LEFT, "e") == []
-    assert len(await store.deliveries_of(RIGHT, "e")) == 1
+    assert await store.inbox.prune(LEFT, later, 1) == 1
+    assert await store.inbox.get(LEFT, "e") is None
+    assert await store.inbox.deliveries_of(LEFT, "e") == []
+    assert len(await store.inbox.deliveries_of(RIGHT, "e")) == 1
     ago = timedelta(seconds=-1)
     clock = town.app.engine.clock
     pruner = Pruner(store=store, clock=clock, keep_events=ago, keep_bulks=ago)
     await pruner.run_once()
-    assert await store.event(RIGHT, "e") is None
+    assert await store.inbox.get(RIGHT, "e") is None

@@ -12,7 +12,7 @@ from tenuto.engine.loading import Loader
 from tenuto.instances import InstanceRef
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.model.json import Object
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.webhooks import Subscriptions, Webhooks
 from tenuto.workspace import Start, Workspace
 from tests.engine.situations import steps

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from datetime import timedelta
+from functools import partial
 
 import msgspec
 import pytest
@@ -26,11 +27,11 @@ from tenuto.model.executions import TaskReport
 from tenuto.model.json import JSON
 from tenuto.model.rehearsal import Rehearsal
 from tenuto.model.task_definition import TaskDefinition
-from tenuto.store.access_protocol import AuditEntry, AuditQuery
-from tenuto.store.job_protocol import JobKey
-from tenuto.store.postgres import PostgresStore, pool, reads
+from tenuto.store.parts.audit import AuditEntry, AuditQuery
+from tenuto.store.parts.inbox import PastEvents
+from tenuto.store.parts.jobs import JobKey
+from tenuto.store.postgres import PostgresStore, instances, pool
 from tenuto.store.postgres.queries import Statement, page_of_instances, statement
-from tenuto.store.protocol import PastEvents
 from tenuto.workspace import Workspace
 from tests.api.conftest import Caller, served
 from tests.api.test_live import Door, said, socket_of
@@ -102,19 +103,27 @@ def mistaken(town: Town) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "statement", lambda *it: without_filter(statement(*it)))
         patch.setattr(
-            reads, "page_of_instances", lambda *it: without_filter(page_of_instances(*it))
+            instances, "page_of_instances", lambda *it: without_filter(page_of_instances(*it))
         )
         patch.setattr(engine, "state_of", taken_for_left)
         yield
+
+
+def seen(
+    past_it: list[str], verb: str, proceed: Callable[..., object], *given: object, **more: object
+) -> object:
+    """Pass a call on, and note that it was made."""
+    past_it.append(verb)
+    return proceed(*given, **more)
 
 
 @contextmanager
 def no_wall(town: Town) -> Iterator[None]:
     store = town.app.engine.store
     assert isinstance(store, PostgresStore)
-    assert store._walled is not None
+    assert store._database.guarded is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "_walled", None)
+        patch.setattr(store._database, "guarded", None)
         yield
 
 
@@ -153,7 +162,7 @@ async def hide_something(town: Town) -> None:
     keys = Keys(engine.store, engine.clock, engine.ids)
     await keys.create(root, KeyWish(name=SECRET, role=Role.ADMIN))
     now = engine.clock.now()
-    await engine.store.append_audit(
+    await engine.store.audit.append(
         [
             AuditEntry(
                 id="a1",
@@ -183,10 +192,10 @@ async def shown_to_left(town: Town) -> dict[str, str]:
         "subscriptions": await left.subscriptions.list(),
         "tasks": await left.task_definitions.list(),
         "keys": await Keys(engine.store, engine.clock, engine.ids).list(LEFT),
-        "audit": await seen.audit(AuditQuery(tenant=LEFT, limit=10)),
-        "events": await seen.latest_events(LEFT, None, since, limit=100),
-        "past events": await seen.past_events(PastEvents(tenant=LEFT, pattern=None, since=since)),
-        "tallies": await seen.tallies(LEFT, since, since, 1000),
+        "audit": await seen.audit.query(AuditQuery(tenant=LEFT, limit=10)),
+        "events": await seen.inbox.latest(LEFT, None, since, limit=100),
+        "past events": await seen.inbox.past(PastEvents(tenant=LEFT, pattern=None, since=since)),
+        "tallies": await seen.stats.tallies(LEFT, since, since, 1000),
     }
     return {name: _text(value) for name, value in found.items()}
 
@@ -251,13 +260,14 @@ async def test_what_is_read_by_the_way_is_read_behind_the_wall(
         store, town = app.engine.store, Town(app, of_postgres(url))
         ours, _ = await town.furnish()
         past_it: list[str] = []
-        for name in ("entries", "instances", "definition"):
+        for part, verb in (
+            (store.instances, "entries"),
+            (store.instances, "page"),
+            (store.definitions, "get"),
+        ):
+            proceed = getattr(part, verb)
 
-            def seen(*given: object, name: str = name, **more: object) -> object:
-                past_it.append(name)
-                return getattr(PostgresStore, name)(store, *given, **more)
-
-            monkeypatch.setattr(store, name, seen)
+            monkeypatch.setattr(part, verb, partial(seen, past_it, verb, proceed))
         reply = await call("GET", f"/dead-letters/{ours.dead_letter}", headers=EVE)
         assert reply.json["history"]
         report = TaskReport(
@@ -268,7 +278,7 @@ async def test_what_is_read_by_the_way_is_read_behind_the_wall(
         assert past_it == []
         await town.left.withdraw_definition("order")
         # The engine's own look, before it writes.
-        assert past_it == ["definition"]
+        assert past_it == ["get"]
 
 
 async def streamed(call: Caller, id: str) -> str:

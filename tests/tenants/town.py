@@ -9,7 +9,7 @@ from tenuto import TaskError, Tenuto
 from tenuto.instances import InstanceRef
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace import Workspace
 from tests.core.drawing import draw, emit, end, wait
 from tests.engine.situations import ONE_WAIT, at_rest, steps, until
@@ -164,6 +164,8 @@ class Town:
         """All rows in which a tenant, or what it has, is named."""
         store = self.app.engine.store
         query = InstanceQuery(tenant=tenant, limit=100_000)
-        ids = [row.id for row in (await store.instances(query)).items]
-        listeners = [each.id for each in await store.listeners(tenant) if each.kind != "definition"]
+        ids = [row.id for row in (await store.instances.page(query)).items]
+        listeners = [
+            each.id for each in await store.listeners.of(tenant) if each.kind != "definition"
+        ]
         return await digest_of(self._dump, {tenant, *ids, *listeners, *others})

@@ -154,7 +154,11 @@ async def test_tasks_of_a_worker_that_was_killed_return_after_the_lease() -> Non
         [task] = await broker.claim("default", "w2", ["ship"], wait=timedelta(seconds=20))
         assert (task.instance_id, task.attempt) == (id, 2)
         assert [each.error for each in await broker.report("default", [done(task)])] == [None]
-        lost = [row for row in await engine.store.entries(id) if row.event_type == "NODE_FAILED"]
+        lost = [
+            row
+            for row in await engine.store.instances.entries(id)
+            if row.event_type == "NODE_FAILED"
+        ]
         assert [b"LOST" in (row.payload or b"") for row in lost] == [True]
 
 
@@ -170,7 +174,7 @@ async def test_a_worker_that_is_told_to_stop_ends_what_it_has_begun() -> None:
         assert worker.returncode == 0
         completed = [
             row.node_id
-            for row in await engine.store.entries(id)
+            for row in await engine.store.instances.entries(id)
             if row.event_type == "NODE_COMPLETED"
         ]
         assert completed == ["a"]

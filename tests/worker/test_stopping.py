@@ -39,7 +39,7 @@ def test_restarts_of_workers_cost_a_long_task_attempts_and_nothing_else() -> Non
             work.running = asyncio.create_task(work.worker.run(1.0))
         assert await status(work.engine, id) == "COMPLETED"
         assert await stage.lines_of(work.engine, id, "a")
-        payloads = [row.payload or b"" for row in await work.engine.store.entries(id)]
+        payloads = [row.payload or b"" for row in await work.engine.store.instances.entries(id)]
         assert sum(b"STOPPED" in each for each in payloads) == rounds
         await work.end()
 

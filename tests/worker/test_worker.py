@@ -188,7 +188,7 @@ def test_failures_and_handles_come_as_they_are_in_process() -> None:
         work = await Work(stage).begin(registry_of(ship=ship))
         id = await stage.started(work.engine, flow(handles=["left"]))
         assert await status(work.engine, id) == "COMPLETED"
-        payloads = [row.payload or b"" for row in await work.engine.store.entries(id)]
+        payloads = [row.payload or b"" for row in await work.engine.store.instances.entries(id)]
         assert any(b"BUSY" in each and b'"n":1' in each for each in payloads)
         assert any(b'"left"' in each for each in payloads)
         await work.end()

@@ -19,7 +19,7 @@ from tenuto.access.unauthenticated import MOST_SOURCES, UnauthenticatedRefusals
 from tenuto.engine.together import Together
 from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
 from tenuto.ports import Clock, Ids
-from tenuto.store.access_protocol import AccessStore, AuditEntry, AuditOutcome, AuditRow
+from tenuto.store.parts.audit import Audit, AuditEntry, AuditOutcome, AuditRow
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +33,13 @@ class AuditLog:
     """Writes lines, in batches of those that come at the same time."""
 
     def __init__(
-        self, store: AccessStore, clock: Clock, ids: Ids, *, most_sources: int = MOST_SOURCES
+        self, store: Audit, clock: Clock, ids: Ids, *, most_sources: int = MOST_SOURCES
     ) -> None:
         """`most_sources`: addresses whose refusals are counted apart."""
         self._clock = clock
         self._ids = ids
-        self._together: Together[AuditEntry, AuditRow] = Together(store.append_audit, _MOST)
-        self._backlog = AuditBacklog(store.append_audit, clock)
+        self._together: Together[AuditEntry, AuditRow] = Together(store.append, _MOST)
+        self._backlog = AuditBacklog(store.append, clock)
         self._refusals = UnauthenticatedRefusals(clock, self._refused_more, most_sources)
         self._unwaited: set[asyncio.Task[None]] = set()
 

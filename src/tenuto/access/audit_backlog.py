@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from tenuto.access.delayed_write import DelayedWrite
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock
-from tenuto.store.access_protocol import AuditEntry, AuditRow
+from tenuto.store.parts.audit import AuditEntry, AuditRow
 
 log = logging.getLogger(__name__)
 

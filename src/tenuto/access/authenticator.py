@@ -14,7 +14,7 @@ from tenuto.access.roles import Role
 from tenuto.model.errors import Forbidden, InvalidInput, Problem, Unauthenticated
 from tenuto.model.tenants import DEFAULT_TENANT, tenant_problem
 from tenuto.ports import Clock
-from tenuto.store.access_protocol import AccessStore
+from tenuto.store.parts.access import Access
 
 _LONGEST = 16_384
 
@@ -33,7 +33,7 @@ class Authenticator:
 
     def __init__(
         self,
-        store: AccessStore,
+        store: Access,
         clock: Clock,
         *,
         admin_key: str | None = None,

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tenuto.model.errors import InvalidInput, Problem
-from tenuto.store.access_protocol import NO_HEAD, AuditHead, AuditRow
 from tenuto.store.audit_chain import line_hash
-from tenuto.store.tenant_protocol import AuditReads
+from tenuto.store.parts.audit import NO_HEAD, Audit, AuditHead, AuditRow
 
 _PAGE = 1_000
 
@@ -75,7 +74,7 @@ def read_noted(text: str) -> AuditHead:
 
 
 async def verify_chain(
-    store: AuditReads, tenant: str, *, noted: AuditHead | None = None, page: int = _PAGE
+    store: Audit, tenant: str, *, noted: AuditHead | None = None, page: int = _PAGE
 ) -> Verdict:
     """Read a tenant's log from its beginning, `page` lines at a time; it may grow meanwhile.
 
@@ -85,23 +84,23 @@ async def verify_chain(
     if noted is None or verdict.fault is not None:
         return verdict
     number = noted.number
-    rows = await store.audit_lines(tenant, after=number - 1, limit=1)
+    rows = await store.lines(tenant, after=number - 1, limit=1)
     if rows and (rows[0].number, rows[0].hash) == noted:
         return verdict
     fault = ChainFault(number, f"line {number} or one before it is not what it was when noted")
     return verdict._replace(fault=fault)
 
 
-async def _read(store: AuditReads, tenant: str, page: int) -> Verdict:
+async def _read(store: Audit, tenant: str, page: int) -> Verdict:
     reader = ChainReader()
     while True:
-        rows = await store.audit_lines(tenant, after=reader.head.number, limit=page)
+        rows = await store.lines(tenant, after=reader.head.number, limit=page)
         if fault := reader.read(rows):
             return Verdict(reader.head, fault)
         if rows:
             continue
         # Lines and end are written together: an end that is read later is never behind them.
-        head = await store.audit_head(tenant)
-        more = await store.audit_lines(tenant, after=reader.head.number, limit=1)
+        head = await store.head(tenant)
+        more = await store.lines(tenant, after=reader.head.number, limit=1)
         if not more:
             return Verdict(reader.head, reader.end(head))

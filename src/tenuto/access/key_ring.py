@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tenuto.ports import Clock
-from tenuto.store.access_protocol import AccessStore, KeyRow
+from tenuto.store.parts.access import Access, KeyRow
 
 FRESH = 0.5
 """Seconds for which a read counts, from its beginning."""
@@ -36,7 +36,7 @@ class _LookForAny(NamedTuple):
 class KeyRing:
     """Reads each key at most every half second, however many requests need it."""
 
-    def __init__(self, store: AccessStore, clock: Clock, most: int = MOST_KEYS) -> None:
+    def __init__(self, store: Access, clock: Clock, most: int = MOST_KEYS) -> None:
         """`most` keys, and as many unknown ids, are kept."""
         self._most = most
         self._store = store

@@ -7,7 +7,7 @@ import hmac
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -19,8 +19,8 @@ from tenuto.model.checks import moment_problem
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem
 from tenuto.model.tenants import tenant_problem
 from tenuto.ports import Clock, Ids
-from tenuto.store.access_protocol import AccessStore, KeyRow
-from tenuto.store.tenant_protocol import SeenByTenants
+from tenuto.store.parts.access import KeyRow
+from tenuto.store.protocol import Store
 
 _KEY = re.compile(r"tnt_([0-9a-f]{16})_([0-9a-f]{64})\Z")
 PREFIX = "tnt_"
@@ -71,16 +71,12 @@ def is_secret_of(key: KeyRow | None, secret: str) -> bool:
     return hmac.compare_digest(expected, secret_hash(secret)) and key is not None
 
 
-class KeyStore(AccessStore, SeenByTenants, Protocol):
-    """Where keys are kept, and read for one tenant."""
-
-
 class Keys:
     """The keys of a store."""
 
     def __init__(
         self,
-        store: KeyStore,
+        store: Store,
         clock: Clock,
         ids: Ids,
         *,
@@ -111,18 +107,18 @@ class Keys:
             created_by=principal.name,
             expires_at=wish.expires_at,
         )
-        if not await until_known(lambda: self._store.put_key(row), self._clock):
+        if not await until_known(lambda: self._store.access.put_key(row), self._clock):
             raise RuntimeError(f"two keys have the id {row.id}")
         self._changed(row.id)
         return NewKey(row, f"{PREFIX}{row.id}_{secret}")
 
     async def list(self, tenant: str) -> list[KeyRow]:
         """All keys of a tenant, also revoked ones, oldest first."""
-        return await self._store.seen_by(tenant).keys(tenant)
+        return await self._store.seen_by(tenant).access.keys(tenant)
 
     async def revoke(self, tenant: str, id: str) -> KeyRow:
         """Let a key open nothing any more: here at once, elsewhere within a second; NotFound."""
-        revoked = await self._store.revoke_key(tenant, id, self._clock.now())
+        revoked = await self._store.access.revoke_key(tenant, id, self._clock.now())
         if revoked is None:
             raise NotFound(
                 f"there is no key {id}",

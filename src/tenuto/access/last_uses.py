@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from tenuto.access.delayed_write import DelayedWrite
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock
-from tenuto.store.access_protocol import AccessStore, KeyRow
+from tenuto.store.parts.access import Access, KeyRow
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ _MOST = 10_000
 class LastUses:
     """Notes uses, and writes them a little later."""
 
-    def __init__(self, store: AccessStore, clock: Clock) -> None:
+    def __init__(self, store: Access, clock: Clock) -> None:
         self._store = store
         self._noted: dict[str, datetime] = {}
         self._unwritten: dict[str, datetime] = {}

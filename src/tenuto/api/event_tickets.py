@@ -78,7 +78,7 @@ class EventTickets:
     async def _signature(self, said: bytes) -> bytes:
         if self._secret is None:
             proposed = "".join(self._ids.short() for _ in range(4)).encode()
-            self._secret = await self._store.keep_secret(_KEPT_AS, proposed)
+            self._secret = await self._store.access.keep_secret(_KEPT_AS, proposed)
         return hmac.digest(self._secret, said, "sha256")
 
 

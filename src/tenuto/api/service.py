@@ -59,8 +59,10 @@ class Service:
         self.clock = app.engine.clock
         self.ids = app.engine.ids
         store = app.engine.store
-        self.authentication: Authentication = authentication or Authenticator(store, self.clock)
-        self.audit: AuditTrail = audit or AuditLog(store, self.clock, self.ids)
+        self.authentication: Authentication = authentication or Authenticator(
+            store.access, self.clock
+        )
+        self.audit: AuditTrail = audit or AuditLog(store.audit, self.clock, self.ids)
         self.keys = Keys(store, self.clock, self.ids, changed=self._key_changed)
         self.rates = _limiter(self.clock, config.rate, config.burst)
         self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)

@@ -15,7 +15,7 @@ from tenuto.model.durations import iso
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceRow
+from tenuto.store.parts.instances import InstanceRow
 
 T = TypeVar("T")
 StructT = TypeVar("StructT", bound=Struct)

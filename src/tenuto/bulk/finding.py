@@ -9,7 +9,8 @@ import msgspec
 
 from tenuto.bulk.asked import SENSIBLE, BulkAsked, Found
 from tenuto.model.errors import NotFound
-from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow, InstanceQuery
+from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace import Workspace
 
 _LOOKS = 10

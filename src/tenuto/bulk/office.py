@@ -16,7 +16,7 @@ from tenuto.bulk.asked import MOST_FAILURES, BulkAsked, ItemFailure, Progress
 from tenuto.bulk.finding import find
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
-from tenuto.store.bulk_protocol import BulkPlace, BulkRow
+from tenuto.store.parts.bulk import BulkPlace, BulkRow
 from tenuto.tasks.registry import Registry
 from tenuto.workspace import Workspace
 
@@ -76,7 +76,7 @@ class BulkOffice:
             progress=msgspec.json.encode(Progress()),
             created_at=engine.clock.now(),
         )
-        there = await engine.store.put_bulk(row)
+        there = await engine.store.bulk.put(row)
         # Whoever repeats it under the key need not be who asked first.
         if replace(_asked(there.content), by=asked.by) != asked:
             raise Conflict(f"{there.id} was asked for with other content", code="TEN-3073")
@@ -96,18 +96,18 @@ class BulkOffice:
 
     async def get(self, tenant: str, id: str) -> BulkRow:
         """One of them; NotFound."""
-        found = await self._engine.store.seen_by(tenant).bulk(tenant, id)
+        found = await self._engine.store.seen_by(tenant).bulk.get(tenant, id)
         if found is None:
             raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
         return found
 
     async def page(self, tenant: str, limit: int, below: BulkPlace | None) -> list[BulkRow]:
         """Those of a tenant, newest first."""
-        return await self._engine.store.seen_by(tenant).bulks(tenant, limit, below=below)
+        return await self._engine.store.seen_by(tenant).bulk.page(tenant, limit, below=below)
 
     async def cancel(self, tenant: str, id: str) -> BulkRow:
         """Go no further with one; what is done stays. NotFound."""
-        found = await self._engine.store.stop_bulk(tenant, id)
+        found = await self._engine.store.bulk.stop(tenant, id)
         if found is None:
             raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
         self._hint.set()
@@ -134,7 +134,7 @@ class BulkOffice:
         """Do a page of the one that nobody has in hand for the longest; whether there was one."""
         engine = self._engine
         now = engine.clock.now()
-        claimed = await engine.store.claim_bulks(now, now + HELD_FOR, 1)
+        claimed = await engine.store.bulk.claim(now, now + HELD_FOR, 1)
         for row in claimed:
             try:
                 await self._go_on(row)
@@ -175,16 +175,16 @@ class BulkOffice:
             is_open=progress.status == "running",
         )
         until = self._engine.clock.now() + (HELD_FOR if is_held else timedelta())
-        saved = await self._engine.store.save_bulk(changed, until)
+        saved = await self._engine.store.bulk.save(changed, until)
         if saved is None:
             raise _TakenOver
         return saved, progress
 
     async def _let_go(self, row: BulkRow) -> None:
         with suppress(TenutoError):
-            there = await self._engine.store.bulk(row.tenant, row.id)
+            there = await self._engine.store.bulk.get(row.tenant, row.id)
             if there is not None and there.token == row.token:
-                await self._engine.store.save_bulk(there, self._engine.clock.now())
+                await self._engine.store.bulk.save(there, self._engine.clock.now())
 
     async def _done(
         self, workspace: Workspace, asked: BulkAsked, progress: Progress, *, is_repeat: bool

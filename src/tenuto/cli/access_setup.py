@@ -129,7 +129,7 @@ async def _has_keys(store: str) -> bool:
     if store == MEMORY or (not is_postgres(store) and not sqlite_path(store).exists()):
         return False
     async with reading(store) as reader:
-        return await reader.store.has_keys()
+        return await reader.store.access.has_keys()
 
 
 def _key_problems(key: str | None) -> list[Problem]:

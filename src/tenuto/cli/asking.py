@@ -17,7 +17,7 @@ from tenuto.model.inputs import (
     RetryAsked,
 )
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceRow
+from tenuto.store.parts.instances import InstanceRow
 
 if TYPE_CHECKING:
     from tenuto.client import RemoteInstance

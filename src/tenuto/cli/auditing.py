@@ -23,8 +23,8 @@ from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import parse_moment
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
-from tenuto.store.access_protocol import AuditQuery, AuditRow
 from tenuto.store.audit_chain import line_of
+from tenuto.store.parts.audit import AuditQuery, AuditRow
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -102,7 +102,7 @@ async def _pages(url: str, query: AuditQuery) -> AsyncGenerator[Page, None]:
     """Lines of a store, a page at a time, each with where the next one begins."""
     async with reading(url) as reader:
         while True:
-            found = await reader.store.audit(replace(query, limit=query.limit + 1))
+            found = await reader.store.audit.query(replace(query, limit=query.limit + 1))
             rows = found[: query.limit]
             is_last = len(found) <= query.limit
             yield [_item(row) for row in rows], None if is_last else str(rows[-1].number)
@@ -117,7 +117,7 @@ async def export(url: str, tenant: str) -> int:
         return await audit_there.export(url, tenant)
     after = 0
     async with reading(url) as reader:
-        while rows := await reader.store.audit_lines(tenant, after=after, limit=_PAGE):
+        while rows := await reader.store.audit.lines(tenant, after=after, limit=_PAGE):
             show_as_it_is("\n".join(_as_json(row) for row in rows))
             after = rows[-1].number
     return exits.DONE
@@ -129,7 +129,7 @@ async def verify(url: str, tenant: str, known: str | None, *, is_json: bool) -> 
         return await audit_there.verify(url, tenant, known, is_json=is_json)
     noted = None if known is None else read_noted(known)
     async with reading(url) as reader:
-        head, fault = await verify_chain(reader.store, tenant, noted=noted)
+        head, fault = await verify_chain(reader.store.audit, tenant, noted=noted)
     if is_json:
         show_json(
             {

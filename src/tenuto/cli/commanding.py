@@ -29,7 +29,7 @@ from tenuto.model.errors import Conflict, StoreUnavailable
 from tenuto.model.inputs import CancelAsked, CompensationRetryAsked, Input, PauseAsked
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
-from tenuto.store.protocol import Mail
+from tenuto.store.parts.mailbox import Mail
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto

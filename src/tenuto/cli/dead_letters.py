@@ -27,7 +27,7 @@ from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
-from tenuto.store.protocol import DeadLetterRow
+from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.workspace import Workspace
 
 
@@ -38,7 +38,7 @@ async def list_dead_letters(url: str, limit: int, output: str) -> int:
             items, now = await client.dead_letters.list(limit), SystemClock().now()
     else:
         async with reading(url) as reader:
-            rows = await reader.store.dead_letters(tenant_of(url), limit)
+            rows = await reader.store.dead_letters.page(tenant_of(url), limit)
             items, now = [_item(row) for row in rows], reader.clock.now()
     if output == "json":
         found: list[JSON] = [*items]
@@ -131,7 +131,7 @@ async def _workspace(url: str) -> AsyncIterator[Workspace]:
 
 
 async def _letter(reader: Reader, id: str) -> DeadLetterRow:
-    found = await reader.store.dead_letter(tenant_of(reader.url), id.partition(":")[0], id)
+    found = await reader.store.dead_letters.get(tenant_of(reader.url), id.partition(":")[0], id)
     if found is None:
         raise NotFound(
             f"there is no dead letter {id}",

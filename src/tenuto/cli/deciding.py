@@ -34,7 +34,7 @@ from tenuto.model.inputs import DecisionAsked
 from tenuto.model.policy import Limits
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
-from tenuto.store.protocol import Mail, MailKey
+from tenuto.store.parts.mailbox import Mail, MailKey
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
@@ -107,7 +107,7 @@ async def _decide_by_mail(url: str, before: Held, asked: DecisionAsked) -> tuple
         letter = MailKey(mail.id, instance_id)
 
         async def look() -> Status | None:
-            if await reader.store.waiting_mail([letter]):
+            if await reader.store.mailbox.waiting([letter]):
                 return None
             return await _taken(reader, before, asked)
 

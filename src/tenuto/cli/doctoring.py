@@ -26,8 +26,8 @@ from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON
 from tenuto.ports import SystemClock
-from tenuto.store.protocol import InstanceQuery
-from tenuto.store.upkeep_protocol import Wall
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.upkeep import RowSecurity
 
 _NO_SERVER: Final = "TEN-4030"
 _OLDEST: Final = (3, 11)
@@ -92,8 +92,8 @@ async def _store(url: str) -> AsyncIterator[Finding]:
     try:
         async with reading(url) as reader:
             newest = await reader.instances(InstanceQuery(limit=1))
-            workers, now = await reader.store.workers(), reader.clock.now()
-            is_pooled, wall = reader.store.is_pooled, await reader.store.wall()
+            workers, now = await reader.store.members.workers(), reader.clock.now()
+            is_pooled, wall = reader.store.is_pooled, await reader.store.upkeep.row_security()
     except TenutoError as error:
         yield _failed("store", error)
         return
@@ -113,7 +113,7 @@ async def _store(url: str) -> AsyncIterator[Finding]:
         )
 
 
-def _wall(wall: Wall) -> Finding:
+def _wall(wall: RowSecurity) -> Finding:
     if wall.is_up:
         message = "kept apart by the program, and by row security in the database"
         return Finding(what="tenants", state="ok", message=message)

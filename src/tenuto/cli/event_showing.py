@@ -15,7 +15,8 @@ from tenuto.cli.terminal import one_line, show, show_json
 from tenuto.engine.event_views import event_view
 from tenuto.engine.inspector import EventReport
 from tenuto.ports import SystemClock
-from tenuto.store.protocol import Delivery, WaitKey
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.waits import WaitKey
 
 
 async def show_event(url: str, id: str, *, is_json: bool) -> int:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tenuto.model.durations import from_epoch_ms
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstancePage, InstanceQuery, InstanceRow
+from tenuto.store.parts.instances import InstancePage, InstanceQuery, InstanceRow
 
 LAST: Final = "@last"
 LAST_FAILED: Final = "@last-failed"

@@ -25,7 +25,8 @@ from tenuto.model.durations import iso, parse_duration, parse_moment
 from tenuto.model.errors import InvalidInput, Problem, TenutoError
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock, SystemIds
-from tenuto.store.access_protocol import AuditOutcome, KeyRow
+from tenuto.store.parts.access import KeyRow
+from tenuto.store.parts.audit import AuditOutcome
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -125,7 +126,7 @@ class _Line:
     """That something is asked for, durable before it is done; and then what came of it."""
 
     def __init__(self, reader: Reader, tenant: str, action: str, target: str) -> None:
-        self._log = AuditLog(reader.store, reader.clock, SystemIds())
+        self._log = AuditLog(reader.store.audit, reader.clock, SystemIds())
         self._tenant, self._action, self._target = tenant, action, target
         self._request_id = SystemIds().short()
 

@@ -21,7 +21,7 @@ from tenuto.instances import Summary
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceQuery, InstanceRow
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -14,7 +14,7 @@ from tenuto.engine.inspector import NearEvents
 from tenuto.model.causes import Explanation
 from tenuto.model.json import Object
 from tenuto.ports import Clock
-from tenuto.store.protocol import InstancePage, InstanceQuery
+from tenuto.store.parts.instances import InstancePage, InstanceQuery
 
 
 class Looker(Protocol):

@@ -23,7 +23,7 @@ from tenuto.cli.stores import Reader, store_flag
 from tenuto.cli.terminal import say, say_command
 from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.protocol import Mail
+from tenuto.store.parts.mailbox import Mail
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
@@ -79,7 +79,7 @@ async def handed_in(
     with _stored(to_look):
         # Those at work look by themselves too, only later.
         with suppress(StoreUnavailable):
-            await reader.store.hint([])
+            await reader.store.members.hint([])
         seen = await _taken(reader, look)
     if seen is not None:
         yield seen, None
@@ -97,7 +97,7 @@ async def handed_in(
 
 async def _send(reader: Reader, mail: Mail) -> None:
     try:
-        await reader.store.send([mail])
+        await reader.store.mailbox.send([mail])
     except StoreUnavailable as error:
         if not reader.store.is_shared:
             raise
@@ -139,7 +139,7 @@ async def _taken(reader: Reader, look: Look[T]) -> T | None:
     """What is seen once a living process took the letter; None when there is none."""
     since = reader.clock.ticks()
     has_said = False
-    while workers := await reader.store.workers():
+    while workers := await reader.store.members.workers():
         seen = await _seen(reader, look, min(_ASK_EVERY, PATIENCE))
         if seen is not None:
             return seen

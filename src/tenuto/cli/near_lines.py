@@ -11,7 +11,7 @@ from tenuto.cli.moments import ago
 from tenuto.cli.terminal import one_line
 from tenuto.engine.near_misses import NearEvent, NearWait
 from tenuto.model.json import JSON, Object
-from tenuto.store.protocol import WaitKey
+from tenuto.store.parts.waits import WaitKey
 
 MOST_LINES = 3
 _LONGEST = 300

@@ -17,7 +17,8 @@ from tenuto.cli.stores import Reader, described, reading
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.terminal import say
 from tenuto.model.status import FINAL, Status
-from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
+from tenuto.store.protocol import Store
 
 if TYPE_CHECKING:
     from tenuto.engine.draft import Draft
@@ -89,7 +90,7 @@ async def _look_at_others(store: Store, following: _Following) -> None:
     ids = following.open_ids
     for first in range(0, len(ids), _PAGE):
         some = ids[first : first + _PAGE]
-        for row in (await store.instances(InstanceQuery(ids=some, limit=_PAGE))).items:
+        for row in (await store.instances.page(InstanceQuery(ids=some, limit=_PAGE))).items:
             following.move(row.id, row.status)
 
 

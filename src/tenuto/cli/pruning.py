@@ -12,7 +12,7 @@ from tenuto.cli.stores import described, refuse_memory, require_there
 from tenuto.cli.terminal import show, show_json
 from tenuto.model.durations import Duration, parse_duration
 from tenuto.model.errors import TenutoError
-from tenuto.store.erasing_protocol import Erasure
+from tenuto.store.parts.instances import Erasure
 
 
 class Wish(Struct, frozen=True, kw_only=True):

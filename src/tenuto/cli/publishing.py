@@ -115,7 +115,7 @@ async def _sent(
             async with engine(url, is_guest=True) as app:
                 published = await _patiently(publish(app), partial(unanswered, app), again)
                 with suppress(StoreUnavailable):
-                    is_worked_on = is_postgres(url) and await app.engine.store.workers() > 0
+                    is_worked_on = is_postgres(url) and await app.engine.store.members.workers() > 0
     except StoreUnavailable as error:
         if error.code != LOCKED:
             raise

@@ -29,7 +29,8 @@ from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
-from tenuto.store.protocol import InstanceQuery, Mail
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.mailbox import Mail
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto

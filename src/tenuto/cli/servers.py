@@ -25,7 +25,8 @@ from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow, UnknownEntry, from_row
 from tenuto.ports import Clock, SystemClock
-from tenuto.store.protocol import InstancePage, InstanceQuery, InstanceRow, WaitKey
+from tenuto.store.parts.instances import InstancePage, InstanceQuery, InstanceRow
+from tenuto.store.parts.waits import WaitKey
 
 if TYPE_CHECKING:
     from tenuto.client import Client

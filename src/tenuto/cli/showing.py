@@ -32,7 +32,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.store.protocol import WaitKey
+from tenuto.store.parts.waits import WaitKey
 
 if TYPE_CHECKING:
     from rich.table import Table

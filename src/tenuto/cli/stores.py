@@ -33,7 +33,8 @@ from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.json import Object
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock, SystemIds
-from tenuto.store.protocol import InstancePage, InstanceQuery, Store
+from tenuto.store.parts.instances import InstancePage, InstanceQuery
+from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
 
 _LOOK_EVERY = 0.3
@@ -60,7 +61,7 @@ class Reader:
             workflow = query.definition_id
             terms = await terms_for(self.plans, query.tenant, workflow, variables)
             query = replace(query, terms=terms)
-        return await self.store.instances(query)
+        return await self.store.instances.page(query)
 
     async def held(self, id: str) -> Held:
         """An instance from its log."""
@@ -78,7 +79,7 @@ class Reader:
     async def history(self, id: str, after: int = 0) -> list[Object]:
         """The log behind an entry, oldest first."""
         history: list[Object] = []
-        while rows := await self.store.entries(id, after=after):
+        while rows := await self.store.instances.entries(id, after=after):
             history += [history_view(row) for row in rows]
             after = rows[-1].seq
         return history
@@ -92,7 +93,7 @@ class Reader:
             while True:
                 await self.clock.sleep(_LOOK_EVERY)
                 with suppress(StoreUnavailable):
-                    found = (await self.store.newest_seqs([id])).get(id, 0)
+                    found = (await self.store.instances.newest_seqs([id])).get(id, 0)
                     if found != known:
                         known = found
                         grown.set()

@@ -15,7 +15,7 @@ from tenuto.cli.moments import length
 from tenuto.cli.running import interruptible
 from tenuto.cli.terminal import one_line, show, show_as_it_is
 from tenuto.model.json import Object
-from tenuto.store.protocol import InstanceRow
+from tenuto.store.parts.instances import InstanceRow
 
 
 async def show_logs(url: str, text: str, *, follows: bool, is_json: bool) -> int:

@@ -14,7 +14,7 @@ from tenuto.cli.stores import Reader
 from tenuto.cli.watchers import Watcher
 from tenuto.core import InstanceState
 from tenuto.model.errors import TenutoError
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
 
 _LOOK_EVERY: Final = 0.1
 _PATIENCE: Final = 30.0
@@ -73,7 +73,7 @@ async def first_instance(reader: Reader) -> str:
     """The id of the order, once it was accepted."""
     async with asyncio.timeout(_PATIENCE):
         while True:
-            page = await reader.store.instances(InstanceQuery(limit=1))
+            page = await reader.store.instances.page(InstanceQuery(limit=1))
             if page.items:
                 return page.items[0].id
             await reader.clock.sleep(_LOOK_EVERY)

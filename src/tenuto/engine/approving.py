@@ -138,7 +138,7 @@ async def decision_in_log(
     store: Store, instance_id: str, asked: DecisionAsked, after: int = 0
 ) -> Object | None:
     """What somebody has decided there, behind `after`: that stands, and nothing else is read."""
-    while rows := await store.entries(instance_id, after=after):
+    while rows := await store.instances.entries(instance_id, after=after):
         for row in rows:
             if row.event_type != EventType.NODE_COMPLETED:
                 continue

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tenuto.engine.requests import EventRequest, Request
-from tenuto.store.protocol import EventResult, LookedBack, MatchWrite
+from tenuto.store.parts.turns import EventResult, MatchWrite
+from tenuto.store.parts.waits import LookedBack
 
 
 class PendingMatch(NamedTuple):

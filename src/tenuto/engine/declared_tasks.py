@@ -23,9 +23,9 @@ from tenuto.model.graph import Task
 from tenuto.model.json import JSON
 from tenuto.model.policy import NO_POLICY, Check, TaskPolicy
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.store.parts.tasks import TaskRow, TasksMark
 from tenuto.store.protocol import Store
 from tenuto.store.task_columns import mark_of
-from tenuto.store.task_protocol import TaskRow, TasksMark
 
 log = logging.getLogger("tenuto.engine")
 
@@ -54,7 +54,7 @@ class DeclaredTasks:
         """Read them all."""
         rows: list[TaskRow] = []
         after = ("", "")
-        while page := await self._store.all_tasks(after=after, limit=_PAGE):
+        while page := await self._store.tasks.every(after=after, limit=_PAGE):
             rows += page
             after = (page[-1].tenant, page[-1].id)
             if len(page) < _PAGE:

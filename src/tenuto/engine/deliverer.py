@@ -22,8 +22,10 @@ from tenuto.engine.signing import signed_headers
 from tenuto.engine.trying import arrived, failed_again, is_hopeless, pause
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock, Reply, Sender, Timer
-from tenuto.store.outbox_protocol import Listener, Posting, Settlement
-from tenuto.store.protocol import Fenced, Store
+from tenuto.store.errors import Fenced
+from tenuto.store.parts.listeners import Listener
+from tenuto.store.parts.outbox import Posting, Settlement
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.webhooks")
 
@@ -81,7 +83,7 @@ class Deliverer:
     async def run_once(self) -> datetime | None:
         """Begin to send what is due; when something else will be."""
         if not self._has_looked:
-            listeners = await self._store.listeners(None)
+            listeners = await self._store.listeners.of(None)
             self._failures |= {each.id: 1 for each in listeners if _is_failing(each)}
             self._has_looked = True
         moments = [await self._serve_all(self._trusted()), await self._serve_all(self._doubted())]
@@ -109,7 +111,7 @@ class Deliverer:
         room = min(ask.room, MOST_WAITED_FOR - len(self._busy))
         if room <= 0 or ask.among == set():
             return None
-        found = await self._store.due_postings(
+        found = await self._store.outbox.claim_due(
             self._clock.now(), most=room, each=MOST_EACH, busy=ask.but, among=ask.among
         )
         listeners = {each.id: each for each in found.listeners}
@@ -230,7 +232,7 @@ class Deliverer:
         return health if has_delivered else failed_again(health, now, self._disable_after)
 
     async def _open_gap(self, listener: Listener, health: Health, now: datetime) -> Gap:
-        backlog = (await self._store.backlogs(listener.tenant)).get(listener.id)
+        backlog = (await self._store.listeners.backlogs(listener.tenant)).get(listener.id)
         return Gap(
             since=now if backlog is None else backlog.oldest,
             until=None,
@@ -255,7 +257,7 @@ class Deliverer:
         """What has arrived is not sent again because the store is away for a while."""
         while True:
             try:
-                await self._store.settle(settlement)
+                await self._store.outbox.settle(settlement)
             except StoreUnavailable as error:
                 log.warning("what %s has is not recorded yet: %s", settlement.listener_id, error)
                 await self._clock.sleep(_PATIENCE)

@@ -17,7 +17,7 @@ from tenuto.core.view import current_steps
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceRow
+from tenuto.store.parts.instances import InstanceRow
 
 _LONGEST: Final = 400
 _MOST_KEPT: Final = 100

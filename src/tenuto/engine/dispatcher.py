@@ -27,8 +27,8 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import TimerDue
 from tenuto.model.policy import NEAR
 from tenuto.model.rehearsal import Mock
-from tenuto.store.job_protocol import JobKey
-from tenuto.store.protocol import WaitRow
+from tenuto.store.parts.jobs import JobKey
+from tenuto.store.parts.waits import WaitRow
 from tenuto.tasks.context import Facts
 from tenuto.tasks.runner import Runner
 

@@ -38,19 +38,19 @@ from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR
 from tenuto.model.status import Status
-from tenuto.store.job_protocol import JobRow
-from tenuto.store.outbox_protocol import Lifecycle
-from tenuto.store.protocol import (
+from tenuto.store.parts.jobs import JobRow
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.outbox import Lifecycle
+from tenuto.store.parts.turns import (
     EventResult,
     InstanceUpdate,
     InstanceWrite,
-    Mail,
     NewInstance,
     Ownership,
     Searchable,
     Snapshot,
-    WaitRow,
 )
+from tenuto.store.parts.waits import WaitRow
 
 SNAPSHOT_EVERY = 100
 """A tail longer than this, and than the snapshot itself in bytes and in parts, is folded into a

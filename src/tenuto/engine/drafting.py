@@ -30,7 +30,7 @@ from tenuto.model.failure import NOT_STORABLE
 from tenuto.model.graph import Definition, Graph
 from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded, UndoAsked
 from tenuto.ports import Clock
-from tenuto.store.protocol import Orphan
+from tenuto.store.parts.members import Orphan
 
 log = logging.getLogger("tenuto.lane")
 

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from tenuto.store.outbox_protocol import Listener
+from tenuto.store.parts.listeners import Listener
 
 
 class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -68,8 +68,12 @@ from tenuto.model.inputs import (
 )
 from tenuto.model.rehearsal import Mock
 from tenuto.ports import Clock, Ids, Sender
-from tenuto.store.job_protocol import JobKey, Lease
-from tenuto.store.protocol import EventResult, MailKey, Orphan, Store, WaitRow
+from tenuto.store.parts.jobs import JobKey, Lease
+from tenuto.store.parts.mailbox import MailKey
+from tenuto.store.parts.members import Orphan
+from tenuto.store.parts.turns import EventResult
+from tenuto.store.parts.waits import WaitRow
+from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 
@@ -296,7 +300,7 @@ class Engine:
         self._loops.start("outbox", self.telling.run(self.settings.outbox_every))
         self._loops.tick("retention", self.settings.prune_every, self._forget_what_is_old)
         if self.store.is_shared:
-            await self.store.listen(self._heard)
+            await self.store.members.listen(self._heard)
             self._loops.tick("timers of others", self.settings.timers_every, self._look_at_timers)
             self._loops.start("heir", self._heart.inherit())
         return taken_over
@@ -384,7 +388,7 @@ class Engine:
         A repeat is told of the first, whatever has become of the workflow since. Conflict where the
         first was not the same.
         """
-        used = await self.store.used_key(tenant, key)
+        used = await self.store.instances.used_key(tenant, key)
         if used is None:
             return None
         if used.content_hash != content_hash:
@@ -606,7 +610,7 @@ class Engine:
         # They look by themselves too, only later.
         with suppress(StoreUnavailable):
             await self._mailroom.put_back()
-            await self.store.hint(owners)
+            await self.store.members.hint(owners)
 
     def _report(self, request: Request) -> None:
         self._intake_of(request.instance_id).report(request)

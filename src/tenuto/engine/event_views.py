@@ -14,7 +14,8 @@ from tenuto.engine.recipients import Whom, key_of
 from tenuto.expr import Miss, Value
 from tenuto.model.durations import iso
 from tenuto.model.json import JSON, Object
-from tenuto.store.protocol import Delivery, WaitKey, WaitRow
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.waits import WaitKey, WaitRow
 
 MOST_SHOWN = 1_000
 """So many bytes of a side of a comparison are shown whole."""

@@ -98,7 +98,7 @@ class Explainer:
             return "here"
         if held.owner_elsewhere is None:
             return "nobody"
-        living = await self._store.living([held.owner_elsewhere])
+        living = await self._store.members.living([held.owner_elsewhere])
         return "elsewhere" if living else "silent"
 
 

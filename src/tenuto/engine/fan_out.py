@@ -15,7 +15,8 @@ from tenuto.expr import Expression, ExpressionError, compile_expression
 from tenuto.model.durations import iso
 from tenuto.model.events import Event
 from tenuto.model.json import Object
-from tenuto.store.outbox_protocol import Listener, Posting
+from tenuto.store.parts.listeners import Listener
+from tenuto.store.parts.outbox import Posting
 
 log = logging.getLogger("tenuto.outbox")
 

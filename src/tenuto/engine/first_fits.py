@@ -11,7 +11,8 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from tenuto.store.protocol import PastEvents, PastTerm, Store
+from tenuto.store.parts.inbox import PastEvents, PastTerm
+from tenuto.store.protocol import Store
 
 WORTHWHILE = 4
 """So many have to ask about the same before it is read for them."""
@@ -27,7 +28,7 @@ _APART = 1e-7
 
 async def first_fits(store: Store, asked: Sequence[PastEvents]) -> list[int | None]:
     """The number of the first event that may fit, for each, in their order; None: there is none."""
-    firsts = await store.first_past(asked)
+    firsts = await store.inbox.first_past(asked)
     alike: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for at, (each, first) in enumerate(zip(asked, firsts, strict=True)):
         if first is not None and each.terms and each.pattern is not None:
@@ -40,7 +41,7 @@ async def first_fits(store: Store, asked: Sequence[PastEvents]) -> list[int | No
             number, is_last = min(begins.values()), False
             while narrowing.is_open and left and not is_last:
                 size = min(PAGE, left)
-                page = await store.past_texts(tenant, pattern, path, first=number, limit=size)
+                page = await store.inbox.past_texts(tenant, pattern, path, first=number, limit=size)
                 narrowing.look_at(page)
                 left, is_last = left - size, len(page) < size
                 number = page[-1][0] + 1 if page else number

@@ -14,8 +14,8 @@ from tenuto.model.durations import Duration
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.status import FINAL
 from tenuto.ports import Clock
-from tenuto.store.erasing_protocol import CAREFULLY, Erasure
-from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
+from tenuto.store.parts.instances import CAREFULLY, Erasure, InstanceQuery, InstanceRow
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.retention")
 
@@ -84,7 +84,7 @@ class Forgetter:
         """
         places, self._places = self._places, {}
         walks: deque[_Walk] = deque()
-        for tenant in await self._store.tenants():
+        for tenant in await self._store.upkeep.tenants():
             walk = _Walk(tenant, await self._rules(tenant))
             if tenant in places:
                 walk.resume(*places[tenant])
@@ -105,7 +105,7 @@ class Forgetter:
     ) -> int:
         """Forget all that is old: by the rules, or what ended so long ago; how many roots."""
         walks: deque[_Walk] = deque()
-        for tenant in await self._store.tenants() if tenants is None else tenants:
+        for tenant in await self._store.upkeep.tenants() if tenants is None else tenants:
             rules = await self._rules(tenant) if older_than is None else [Rule(older_than)]
             walks.append(_Walk(tenant, rules))
         return await self._go_through(walks, manner, None)
@@ -131,7 +131,7 @@ class Forgetter:
     async def _rules(self, tenant: str) -> list[Rule]:
         """What the newest versions of definitions say, and then what holds for all others."""
         rules = [] if self._keep is None else [Rule(self._keep)]
-        for id in await self._store.definition_ids(tenant):
+        for id in await self._store.definitions.ids(tenant):
             try:
                 deployed = await self._plans.get(tenant, id)
             except TenutoError:
@@ -147,7 +147,7 @@ class Forgetter:
         rule = walk.rules[walk.number]
         before = rule.keep.before(self._clock.now())
         others = {each.definition_id for each in walk.rules} - {None, rule.definition_id}
-        page = await self._store.instances(
+        page = await self._store.instances.page(
             InstanceQuery(
                 statuses=_STATUSES,
                 definition_id=rule.definition_id,
@@ -169,7 +169,7 @@ class Forgetter:
         gone = 0
         for first in range(0, len(old), BATCH):
             batch = old[first : first + BATCH]
-            gone += len(await self._store.erase_instances(walk.tenant, batch, manner))
+            gone += len(await self._store.instances.erase(walk.tenant, batch, manner))
         return gone
 
 

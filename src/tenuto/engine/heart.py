@@ -11,8 +11,9 @@ from tenuto.engine.recovery import Recovery
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock, Ids
-from tenuto.store.protocol import Fenced, Store
-from tenuto.store.task_protocol import TasksMark
+from tenuto.store.errors import Fenced
+from tenuto.store.parts.tasks import TasksMark
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
 
@@ -58,7 +59,7 @@ class Heart:
         """Say that this process lives; whoever inherits hears when another does not."""
         process_id = self.process_id
         try:
-            pulse = await self._store.beat()
+            pulse = await self._store.members.beat()
         except Fenced:
             await self.fenced(process_id)
             return
@@ -150,7 +151,7 @@ class Heart:
             if process_id != self.process_id:
                 return  # another lane has seen it too
             new_id = self._ids.short()
-            await self._store.enter(new_id, self._clock.now())
+            await self._store.members.enter(new_id, self._clock.now())
             self.process_id = new_id
             lost = self._let_all_go(new_id)
             log.warning(

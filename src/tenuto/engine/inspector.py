@@ -19,7 +19,10 @@ from tenuto.model.family import triggered_id
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock
 from tenuto.store.columns import event_columns
-from tenuto.store.protocol import Delivery, EventResult, InboxEvent, Store, WaitKey
+from tenuto.store.parts.inbox import Delivery, InboxEvent
+from tenuto.store.parts.turns import EventResult
+from tenuto.store.parts.waits import WaitKey
+from tenuto.store.protocol import Store
 
 NearEvents: TypeAlias = dict[WaitKey, list[NearEvent]]
 
@@ -55,21 +58,21 @@ class Inspector:
         """The events that the open waits of an instance did not take."""
         if not held.state.open_waits:
             return {}
-        rows = await self._store.seen_by(held.inbox).waits(held.state.id)
+        rows = await self._store.seen_by(held.inbox).waits.of(held.state.id)
         waits = [row for row in rows if not row.is_cancellation]
         return await self._near.of_waits(held.inbox, waits)
 
     async def event(self, tenant: str, id: str) -> EventReport:
         """An event of a tenant, to whom it went and whom it nearly reached; NotFound."""
         seen = self._store.seen_by(tenant)
-        found = await seen.event(tenant, id)
+        found = await seen.inbox.get(tenant, id)
         if found is None:
             raise NotFound(
                 f"there is no event {id}",
                 advice="An event is known by the id with which it was published.",
             )
         event = found.event
-        deliveries = await seen.deliveries_of(tenant, id)
+        deliveries = await seen.inbox.deliveries_of(tenant, id)
         starts = frozenset(each for each in deliveries if _is_start(each, event))
         reached = {(each.instance_id, each.node, each.iteration) for each in deliveries}
         reached |= {("", each.node, tenant) for each in starts}
@@ -78,7 +81,7 @@ class Inspector:
 
     async def dry_run(self, event: Event) -> DryRun:
         """What publishing an event would do; Conflict where its id is taken."""
-        known = await self._store.seen_by(event.tenant).event(event.tenant, event.id)
+        known = await self._store.seen_by(event.tenant).inbox.get(event.tenant, event.id)
         number: int | None = None
         if known is not None:
             _refuse_other_content(known.event, event)

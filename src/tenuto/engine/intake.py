@@ -10,7 +10,7 @@ from typing import TypeVar
 from tenuto.engine.batch import Batch, PendingLookBack, PendingMatch
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
-from tenuto.store.protocol import LookedBack
+from tenuto.store.parts.waits import LookedBack
 
 MOST_TAKEN = 2_000
 """So many of a kind are taken for one turn; but results, timers and mail all together."""

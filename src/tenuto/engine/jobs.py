@@ -25,8 +25,9 @@ from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
-from tenuto.store.job_protocol import JobClaims, JobKey, Lapsed, Lease
-from tenuto.store.protocol import CommitUnknown, Store
+from tenuto.store.errors import CommitUnknown
+from tenuto.store.parts.jobs import JobClaims, JobKey, Lapsed, Lease
+from tenuto.store.protocol import Store
 from tenuto.tasks.failures import cancelled, too_late, too_silent
 from tenuto.tasks.registry import Registry
 
@@ -145,7 +146,7 @@ class JobOffice:
         try:
             while self._called_off:
                 keys, self._called_off = self._called_off, []
-                taken = await self._store.take_called_off(keys, LEASE, self._clock.now())
+                taken = await self._store.jobs.take_cancelled(keys, LEASE, self._clock.now())
                 for lease in taken:
                     self._let_go[lease] = self._clock.ticks()
                     self._report(_called_off(lease))
@@ -165,7 +166,7 @@ class JobOffice:
         if self._store.is_shared and self._clock.ticks() < self._lapse_at:
             return
         self._lapse_at = inf
-        ahead = await self._store.next_lapse(self._clock.now())
+        ahead = await self._store.jobs.next_lapse(self._clock.now())
         if ahead is not None:
             self.foresee(ahead.total_seconds())
 
@@ -191,7 +192,7 @@ class JobOffice:
 
     async def _claim(self) -> JobClaims:
         room = 0 if self._is_stopping else min(BATCH, MOST_AT_ONCE - len(self._leases))
-        return await self._store.claim_jobs(
+        return await self._store.jobs.claim(
             tuple(self._registry) if room > 0 else (),
             max(room, 0),
             LEASE,
@@ -204,7 +205,7 @@ class JobOffice:
         """Go on with what was leased to this process by a claim that it heard nothing of."""
         if self._is_stopping:
             return  # left like all else that a clean stop leaves
-        found = await self._store.leases(self._clock.now())
+        found = await self._store.jobs.leases(self._clock.now())
         unheard_of = [
             lease
             for lease in found
@@ -212,7 +213,7 @@ class JobOffice:
         ]
         if unheard_of:
             # It may have been a while: they begin with a whole lease, or not at all.
-            held = await self._store.extend_leases(unheard_of, LEASE, self._clock.now())
+            held = await self._store.jobs.extend(unheard_of, LEASE, self._clock.now())
             self._take_on([lease for lease in unheard_of if lease in held])
 
     def _take_on(self, leases: list[Lease]) -> None:
@@ -233,7 +234,7 @@ class JobOffice:
         if not self._leases:
             return 0
         leases = [Lease(key, token) for key, token in self._leases.items()]
-        held = await self._store.extend_leases(leases, LEASE, self._clock.now())
+        held = await self._store.jobs.extend(leases, LEASE, self._clock.now())
         for lost in set(leases) - held:
             # A result may have been reported, and its job withdrawn, meanwhile.
             if self._leases.get(lost.key) == lost.token:

@@ -24,17 +24,9 @@ from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.failure import NOT_STORABLE, Failure
 from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
-from tenuto.store.protocol import (
-    CommitUnknown,
-    DataRefused,
-    EventResult,
-    Fenced,
-    Outcome,
-    Store,
-    Turn,
-    TurnResult,
-    WriteResult,
-)
+from tenuto.store.errors import CommitUnknown, DataRefused, Fenced
+from tenuto.store.parts.turns import EventResult, Outcome, Turn, TurnResult, WriteResult
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.lane")
 
@@ -204,7 +196,7 @@ class Lane:
         began = self._clock.ticks()
         while True:
             try:
-                result = await self._store.commit(turn, self._number)
+                result = await self._store.turns.commit(turn, self._number)
                 self._meter.committed(turn, self._clock.ticks() - began)
                 return result
             except CommitUnknown:

@@ -18,8 +18,10 @@ from tenuto.engine.requests import Request
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.job_protocol import Lease
-from tenuto.store.protocol import MailKey, Orphan, Store, Unread
+from tenuto.store.parts.jobs import Lease
+from tenuto.store.parts.mailbox import MailKey
+from tenuto.store.parts.members import Orphan, Unread
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
 
@@ -171,8 +173,8 @@ class LeftToOthers:
             try:
                 # First of all: what is given back must not come here again.
                 await self._pass_over()
-                if await self._store.give_back(unread):
-                    await self._store.hint(())
+                if await self._store.members.give_back(unread):
+                    await self._store.members.hint(())
                 self._outage.worked("giving back")
                 break
             except StoreUnavailable as error:
@@ -184,7 +186,7 @@ class LeftToOthers:
     async def _pass_over(self) -> None:
         instances, letters = self._instances.now, self._letters.now
         self._count(max(len(instances), len(letters)))
-        await self._store.pass_over(instances, letters, only_own=self.is_full)
+        await self._store.members.pass_over(instances, letters, only_own=self.is_full)
 
     def _count(self, left: int) -> None:
         """Once full it stays so until there is room for many: looking for one would bring many."""

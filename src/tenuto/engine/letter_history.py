@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from tenuto.model.log import LogRow
-from tenuto.store.protocol import DeadLetterRow
-from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.parts.dead_letters import DeadLetterRow
+from tenuto.store.protocol import Parts
 
 MOST_READ = 500
 """So many entries before the letter are looked through: a log may be of any length."""
 
 
-async def entries_behind(store: TenantReads, letter: DeadLetterRow) -> list[LogRow]:
+async def entries_behind(store: Parts, letter: DeadLetterRow) -> list[LogRow]:
     """The entries of its step, in its iteration, up to when it was given up; oldest first."""
     # A letter is named after the entry that it was kept with.
     seq = int(letter.id.rpartition(":")[2])
-    rows = await store.entries(letter.instance_id, after=max(seq - MOST_READ, 0), limit=MOST_READ)
+    rows = await store.instances.entries(
+        letter.instance_id, after=max(seq - MOST_READ, 0), limit=MOST_READ
+    )
     place = (letter.node, letter.iteration)
     return [row for row in rows if row.seq <= seq and (row.node_id, row.iteration) == place]

@@ -21,7 +21,11 @@ from tenuto.model.effects import SendMail
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched, TriggerMatched
 from tenuto.model.json import size_of
-from tenuto.store.protocol import Delivery, Mail, MatchWrite, Store, WaitRow
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.turns import MatchWrite
+from tenuto.store.parts.waits import WaitRow
+from tenuto.store.protocol import Store
 
 MOST_LETTERS = 1_000
 MOST_BYTES = 2_000_000
@@ -131,7 +135,7 @@ class InboxReader:
         """
         key = (letter.tenant, letter.report.event.id)
         if key not in self._known:
-            found = await self._store.event(*key)
+            found = await self._store.inbox.get(*key)
             if found is None:
                 return LookAgain()
             self._known[key] = found.event

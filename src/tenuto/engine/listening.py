@@ -9,7 +9,7 @@ from typing import Any, Literal
 from tenuto.events import fits
 from tenuto.model.graph import Definition, EventWait
 from tenuto.model.lifecycle import OF_INSTANCES, OF_NODES
-from tenuto.store.outbox_protocol import Listener
+from tenuto.store.parts.listeners import Listener
 
 STILL_WANTED = timedelta(hours=1)
 """For so long whoever listens is left alone: an instance of it may be about to start."""

@@ -14,7 +14,8 @@ from tenuto.engine.together import Together
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.log import UnknownEntry, from_row
 from tenuto.model.status import Status
-from tenuto.store.protocol import Store, StoredInstance
+from tenuto.store.parts.turns import StoredInstance
+from tenuto.store.protocol import Store
 
 _NOTHING: Mapping[str, InstanceState] = MappingProxyType({})
 
@@ -46,11 +47,11 @@ class Loader:
         Where a state is `known` that was durable once, only the log since then is folded.
         """
         versions = {instance_id: state.version for instance_id, state in known.items()}
-        stored = await self._store.load(instance_ids, versions)
+        stored = await self._store.turns.load(instance_ids, versions)
         gone_back = [id for id in stored if id in known and not _goes_on(stored[id], known[id])]
         if gone_back:
             known = {id: state for id, state in known.items() if id not in gone_back}
-            stored |= await self._store.load(gone_back)
+            stored |= await self._store.turns.load(gone_back)
         loaded: dict[str, Held | TenutoError] = {}
         for instance_id, instance in stored.items():
             try:
@@ -96,7 +97,7 @@ class Loader:
         state = blank(stored.row.id)
         if stored.state is not None:
             seqs = references(stored.state)
-            rows = await self._store.entries_at(stored.row.id, seqs) if seqs else []
+            rows = await self._store.instances.entries_at(stored.row.id, seqs) if seqs else []
             state = decode(stored.state, {row.seq: from_row(row) for row in rows})
         return fold_all(plan, state, map(from_row, stored.tail))
 

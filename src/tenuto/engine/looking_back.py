@@ -25,7 +25,9 @@ from tenuto.engine.wait_finder import is_fit
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched
 from tenuto.ports import CLOSE_ENOUGH
-from tenuto.store.protocol import LookedBack, PastEvents, Store, WaitRow
+from tenuto.store.parts.inbox import PastEvents
+from tenuto.store.parts.waits import LookedBack, WaitRow
+from tenuto.store.protocol import Store
 
 FIRST_PAGE, PAGE = 32, 500
 """So many events are looked at with one question: few first, since most take what comes first."""
@@ -50,7 +52,7 @@ class LookingBack:
         """All arms of a wait, of which one is known."""
         if not wait.arm:
             return [wait]
-        stored = await self._store.waits(wait.instance_id)
+        stored = await self._store.waits.of(wait.instance_id)
         arms = [each for each in stored if place_of(each) == place_of(wait)]
         return sorted(arms, key=_position) or [wait]
 
@@ -150,7 +152,7 @@ class _Stream:
     async def head(self) -> tuple[int, Event] | None:
         """The oldest that was not dropped."""
         while not self._page and not self._is_last:
-            page = await self._store.past_events(self._asked, after=self._after, limit=self._size)
+            page = await self._store.inbox.past(self._asked, after=self._after, limit=self._size)
             self._page.extend(page.items)
             self._after, self._is_last, self._size = page.after, page.is_last, PAGE
             if self._is_marking:

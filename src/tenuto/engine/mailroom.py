@@ -22,7 +22,8 @@ from tenuto.model.ids import start_letter
 from tenuto.model.inputs import Input, Started
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.protocol import Mail, MailKey, Store
+from tenuto.store.parts.mailbox import Mail, MailKey
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.mail")
 
@@ -95,7 +96,7 @@ class Mailroom:
         for _ in range(MOST_ROUNDS):
             taken = self._taken = set()
             try:
-                letters = await self._store.mail(BATCH + len(self._in_hand), again=again)
+                letters = await self._store.mailbox.claim(BATCH + len(self._in_hand), again=again)
             finally:
                 self._taken = None
             known = self._in_hand.keys() | taken
@@ -142,7 +143,7 @@ class Mailroom:
         others, self._others = self._others, []
         if others:
             try:
-                await self._store.put_back(others)
+                await self._store.mailbox.put_back(others)
             except StoreUnavailable:
                 self._others += others
                 raise
@@ -176,7 +177,7 @@ class Mailroom:
             return set()
         ids = {request.instance_id for request in requests}
         starts = [MailKey(start_letter(id), id) for id in sorted(ids)]
-        return {key.instance_id for key in await self._store.waiting_mail(starts)}
+        return {key.instance_id for key in await self._store.mailbox.waiting(starts)}
 
     def _starting(self) -> set[str]:
         """Who is not there, and may be once a letter that is known of was taken."""
@@ -279,6 +280,6 @@ class _Tenants:
         if source is None:
             return None
         if source not in self._known:
-            found = (await self._store.load([source])).get(source)
+            found = (await self._store.turns.load([source])).get(source)
             self._known[source] = None if found is None else found.row.tenant
         return self._known[source]

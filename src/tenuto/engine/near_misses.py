@@ -25,7 +25,8 @@ from tenuto.model.errors import TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
 from tenuto.ports import Clock
-from tenuto.store.protocol import Store, WaitKey, WaitRow
+from tenuto.store.parts.waits import WaitKey, WaitRow
+from tenuto.store.protocol import Store
 
 WITHIN = timedelta(hours=24)
 MOST_EVENTS = 100
@@ -94,8 +95,8 @@ class NearMisses:
     async def _recent(self, tenant: str, pattern: str) -> list[tuple[int, Event]]:
         since, seen = self._clock.now() - WITHIN, self._store.seen_by(tenant)
         if "*" not in pattern:
-            return await seen.latest_events(tenant, pattern, since, limit=MOST_EVENTS)
-        latest = await seen.latest_events(tenant, None, since, limit=MOST_READ)
+            return await seen.inbox.latest(tenant, pattern, since, limit=MOST_EVENTS)
+        latest = await seen.inbox.latest(tenant, None, since, limit=MOST_READ)
         return [each for each in latest if fits(pattern, each[1].pattern)][:MOST_EVENTS]
 
     async def _around(self, event: Event) -> list[WaitRow]:
@@ -104,14 +105,14 @@ class NearMisses:
         seen = self._store.seen_by(tenant)
         terms = [
             term_of(term, event)
-            for term in await seen.wait_terms(tenant, event.pattern)
+            for term in await seen.waits.terms(tenant, event.pattern)
             if fits(term.pattern, event.pattern)
         ][:MOST_WAITS]
         if not terms:
             return []
-        same = await seen.waits_for(tenant, terms, limit=MOST_WAITS)
+        same = await seen.waits.matching(tenant, terms, limit=MOST_WAITS)
         room = max((MOST_WAITS - len(same)) // len(terms), 1)
-        others = await seen.waits_near(tenant, terms, limit=room)
+        others = await seen.waits.near(tenant, terms, limit=room)
         around = {key_of(wait): wait for wait in (*same, *others)}
         return list(around.values())[:MOST_WAITS]
 

@@ -22,16 +22,12 @@ from tenuto.model.effects import (
 )
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started, TimerKey
-from tenuto.store.job_protocol import JobKey, JobRow, Lease
-from tenuto.store.protocol import (
-    DeadLetterRow,
-    Delivery,
-    DeliveryOutcome,
-    Mail,
-    TimerRow,
-    WaitKey,
-    WaitRow,
-)
+from tenuto.store.parts.dead_letters import DeadLetterRow
+from tenuto.store.parts.inbox import Delivery, DeliveryOutcome
+from tenuto.store.parts.jobs import JobKey, JobRow, Lease
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.timers import TimerRow
+from tenuto.store.parts.waits import WaitKey, WaitRow
 
 _encode = msgspec.json.Encoder().encode
 

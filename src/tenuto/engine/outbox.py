@@ -23,8 +23,11 @@ from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.ports import Clock
-from tenuto.store.outbox_protocol import Listener, OutboxRow, Stretch
-from tenuto.store.protocol import DataRefused, Fenced, InstanceQuery, InstanceRow, Store
+from tenuto.store.errors import DataRefused, Fenced
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
+from tenuto.store.parts.listeners import Listener
+from tenuto.store.parts.outbox import OutboxRow, Stretch
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.outbox")
 
@@ -85,12 +88,12 @@ class Drainer:
         """
         if self.is_listened_to or self._listening is None:
             return False
-        return await self._store.listening() == self._listening
+        return await self._store.listeners.version() == self._listening
 
     async def run_once(self) -> bool:
         """Tell what there is, a page of it; whether there may be more."""
         aside = self._aside.resting()
-        rows = await self._store.outbox(self._page, passing_over=aside)
+        rows = await self._store.outbox.claim(self._page, passing_over=aside)
         if len(rows) < self._page:
             self._aside.went(self._aside.reasons.keys() - aside - {row.stream for row in rows})
         # Afterwards: whoever had a row written is among them, also if nobody was a moment ago.
@@ -102,9 +105,9 @@ class Drainer:
         return True
 
     async def _look_who_listens(self) -> None:
-        listening = await self._store.listening()
+        listening = await self._store.listeners.version()
         if listening != self._listening:
-            listeners = await self._store.listeners(None)
+            listeners = await self._store.listeners.of(None)
             self._audiences = Audiences(listeners)
             self.is_listened_to = self._audiences.is_listened_to
             self._known(listeners)
@@ -121,7 +124,7 @@ class Drainer:
             for posting in self._audiences.of(event.tenant).postings_of(event, now)
         ]
         try:
-            await self._store.drained([notice.row.number for notice in notices], postings)
+            await self._store.outbox.drain([notice.row.number for notice in notices], postings)
         except DataRefused as error:
             # Taken apart by halves, until the guilty one stands alone.
             self._page = max(1, len(rows) // 2)
@@ -139,7 +142,7 @@ class Drainer:
         # An instance's first entry says how many starts by lifecycle events led to it.
         firsts = [id for id in tenants if self._audiences.of(tenants[id]).has_definitions]
         asked = [*stretches, *(Stretch(id, 1, 1) for id in firsts)]
-        found = await self._store.stretches(asked) if asked else []
+        found = await self._store.outbox.stretches(asked) if asked else []
         entries = iter(found)
         chains = dict(zip(firsts, found[len(stretches) :], strict=True))
         notices: list[_Notice] = []
@@ -168,7 +171,7 @@ class Drainer:
         found: list[InstanceRow] = []
         for tenant, its_own in ids.items():
             query = InstanceQuery(ids=tuple(its_own), limit=len(its_own), tenant=tenant)
-            found += (await self._store.instances(query)).items
+            found += (await self._store.instances.page(query)).items
         return {row.id: row for row in found}
 
     async def _in_inbox(self, notices: Sequence[_Notice]) -> list[_Notice]:

@@ -11,7 +11,8 @@ import re
 import msgspec
 
 from tenuto.expr import LOOSE
-from tenuto.store.protocol import PastTerm, WaitRow
+from tenuto.store.parts.inbox import PastTerm
+from tenuto.store.parts.waits import WaitRow
 
 _PAYLOAD = "payload."
 _NUMBER = re.compile(r"-?[0-9]{1,200}(\.[0-9]{1,200})?(e[+-]?[0-9]{1,3})?")

@@ -26,7 +26,9 @@ from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.model.rehearsal import PREFIX, Rehearsal, is_rehearsed
 from tenuto.ports import Clock
-from tenuto.store.protocol import DataRefused, DefinitionRow, Store, Superseded
+from tenuto.store.errors import DataRefused, Superseded
+from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
 
@@ -125,7 +127,7 @@ class Plans:
             found = self._deployed.get((tenant, id, version))
             if found is not None:
                 return found
-            row = await self._store.definition(tenant, id, version)
+            row = await self._store.definitions.get(tenant, id, version)
         else:
             row = await self._newest_row(tenant, id)
         if row is None or is_hidden(row):
@@ -146,7 +148,7 @@ class Plans:
         if version is None or now - self._listened.get(key, _LONG_AGO) < _HEARD_FOR:
             return found
         if (listener := listener_of(found.plan.definition, found.digest, now, tenant)) is not None:
-            await self._store.put_listener(listener)
+            await self._store.listeners.put(listener)
             self._listens()
         self._listened[key] = now
         return found
@@ -188,11 +190,11 @@ class Plans:
         listener = listener_of(plan.definition, digest, now, tenant)
         if listener is not None:
             # First: from when it is saved on, nothing that it waits for is missed.
-            await self._store.put_listener(listener)
+            await self._store.listeners.put(listener)
             self._listens()
         triggers = trigger_rows(plan.definition, tenant, now)
         try:
-            row = await self._store.save_definition(
+            row = await self._store.definitions.save(
                 tenant,
                 plan.definition.id,
                 content,
@@ -205,7 +207,7 @@ class Plans:
             raise _not_the_newest(plan.definition.id, error.newest) from None
         except DataRefused:
             if listener is not None:
-                await self._store.remove_listener(tenant, listener.kind, listener.id)
+                await self._store.listeners.remove(tenant, listener.kind, listener.id)
             raise
         self._newest[tenant, row.id] = row.version
         self._hidden.discard((tenant, row.id))
@@ -214,7 +216,7 @@ class Plans:
         return self._keep(row, plan)
 
     async def _refuse_unless_newest(self, tenant: str, id: str, version: int) -> None:
-        newest = await self._store.definition(tenant, id)
+        newest = await self._store.definitions.get(tenant, id)
         number = 0 if newest is None else newest.version
         if number != version:
             raise _not_the_newest(id, number)
@@ -237,7 +239,7 @@ class Plans:
         content = msgspec.json.encode(Stored(definition=document, rehearsal=plan.rehearsal))
         digest = hashlib.sha256(content).digest()
         now = self._clock.now()
-        row = await self._store.save_definition(tenant, plan.definition.id, content, digest, now)
+        row = await self._store.definitions.save(tenant, plan.definition.id, content, digest, now)
         self._keep(row, plan)
         return row.version
 
@@ -274,13 +276,13 @@ class Plans:
         Its versions stay for the instances that have them. That it is hidden is the newest of
         them, without content: whoever saves the definition again makes one after that.
         """
-        newest = await self._store.definition(tenant, id)
+        newest = await self._store.definitions.get(tenant, id)
         if newest is None or is_hidden(newest):
             advice = await self._advice(tenant, id)
             raise NotFound(f"there is no workflow {id}", code="TEN-2002", advice=advice)
         digest = hashlib.sha256(_NO_CONTENT).digest()
         try:
-            await self._store.save_definition(
+            await self._store.definitions.save(
                 tenant, id, _NO_CONTENT, digest, self._clock.now(), only_after=newest.version
             )
         except Superseded as error:
@@ -343,7 +345,7 @@ class Plans:
     async def _read_newest(self, tenant: str, id: str) -> DefinitionRow | None:
         async with self._reading:
             del self._about_to_read[tenant, id]
-            return await self._store.definition(tenant, id)
+            return await self._store.definitions.get(tenant, id)
 
     async def _missing(self, tenant: str, plan: Plan) -> list[str]:
         """The workflows that steps start and nobody has saved: each fails if that stays so."""
@@ -355,21 +357,21 @@ class Plans:
         return [
             id if version is None else f"{id} version {version}"
             for id, version in sorted(named, key=str)
-            if not is_there(await self._store.definition(tenant, id, version))
+            if not is_there(await self._store.definitions.get(tenant, id, version))
         ]
 
     async def _advice(self, tenant: str, id: str) -> str:
-        newest = await self._store.definition(tenant, id)
+        newest = await self._store.definitions.get(tenant, id)
         if newest is not None and not is_hidden(newest):
             return f"Its newest version is {newest.version}."
         otherwise = "Deploy it first: app.deploy(definition) or `tenuto deploy FILE`."
-        names = [each for each in await self._store.definition_ids(tenant) if each != id]
+        names = [each for each in await self._store.definitions.ids(tenant) if each != id]
         for _ in range(_GUESSES):
             near = nearest(id, names)
             if near is None:
                 break
             # Of those that were removed the ids are still there.
-            if is_there(await self._store.definition(tenant, near)):
+            if is_there(await self._store.definitions.get(tenant, near)):
                 return did_you_mean(id, [near], otherwise)
             names.remove(near)
         return otherwise

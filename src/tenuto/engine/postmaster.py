@@ -31,7 +31,9 @@ from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.events import Event
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.protocol import EventResult, MatchWrite, Store, WaitRow
+from tenuto.store.parts.turns import EventResult, MatchWrite
+from tenuto.store.parts.waits import WaitRow
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.events")
 
@@ -209,7 +211,7 @@ class Postmaster:
 
     async def _first_of(self, event: Event) -> Event:
         """The event as it was stored the first time: its moment says which instances it starts."""
-        known = await self._store.event(event.tenant, event.id)
+        known = await self._store.inbox.get(event.tenant, event.id)
         return event if known is None else known.event
 
     async def match_late(self, number: int, event: Event) -> None:
@@ -244,7 +246,7 @@ class Postmaster:
                 # A turn's letters are its author's to hand over, as long as that lives. These go
                 # out before the matching is done: if it never is, it is done again, and they
                 # with it.
-                await self._store.send(match.mail)
+                await self._store.mailbox.send(match.mail)
                 await self._record(msgspec.structs.replace(match, mail=()))
                 continue
             await self._record(match)

@@ -10,7 +10,7 @@ from tenuto.engine.triggers import Starts, Triggers
 from tenuto.engine.wait_finder import WaitFinder
 from tenuto.model.events import Event
 from tenuto.ports import Clock
-from tenuto.store.protocol import WaitKey, WaitRow
+from tenuto.store.parts.waits import WaitKey, WaitRow
 
 
 class Whom(NamedTuple):

@@ -15,7 +15,9 @@ from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.engine.recipients import key_of, place_of
 from tenuto.engine.requests import Request, TakenOver
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.store.protocol import EventResult, Store, WaitKey, WaitRow
+from tenuto.store.parts.turns import EventResult
+from tenuto.store.parts.waits import WaitKey, WaitRow
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.recovery")
 
@@ -45,7 +47,7 @@ class Recovery:
         """Take over what has no living owner; returns how many instances that were."""
         count = 0
         # Also who has no room sees who is gone, or would hear of it at every beat.
-        while orphans := await self._store.claim_orphans(BATCH if self._has_room() else 0):
+        while orphans := await self._store.members.claim_orphans(BATCH if self._has_room() else 0):
             for orphan in orphans:
                 self._report(Request(orphan.instance_id, TakenOver()))
             count += len(orphans)
@@ -63,7 +65,7 @@ class Recovery:
         left_alone: set[int] = set()
         while True:
             in_hand = set(self._postmaster.unmatched)
-            found = await self._store.unmatched_events(BATCH + len(left_alone) + len(in_hand))
+            found = await self._store.inbox.unmatched(BATCH + len(left_alone) + len(in_hand))
             in_hand |= self._postmaster.unmatched
             loop = asyncio.get_running_loop()
             stored = [
@@ -83,7 +85,7 @@ class Recovery:
         left_alone: set[WaitKey] = set()
         while True:
             in_hand = set(self._looking_back.under_way)
-            found = await self._store.unlooked_waits(BATCH + len(left_alone) + len(in_hand))
+            found = await self._store.waits.unlooked(BATCH + len(left_alone) + len(in_hand))
             in_hand |= self._looking_back.under_way
             new = [
                 wait

@@ -17,7 +17,7 @@ from tenuto.model.inputs import CancelAsked, Input, Started
 from tenuto.model.json import JSON
 from tenuto.model.rehearsal import PREFIX, inbox_of, is_rehearsed
 from tenuto.ports import Clock
-from tenuto.store.erasing_protocol import Erasure
+from tenuto.store.parts.instances import Erasure
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
@@ -87,20 +87,20 @@ class Rehearsals:
 
     async def _erased(self, tenant: str, instance_id: str) -> bool:
         """Erase every row of a test run that has ended; whether it had."""
-        gone = await self._store.erase_instances(tenant, [instance_id], _ENDED)
-        if not gone and await self._store.load([instance_id]):
+        gone = await self._store.instances.erase(tenant, [instance_id], _ENDED)
+        if not gone and await self._store.turns.load([instance_id]):
             return False
         self._forget(instance_id)
-        while await self._store.prune_events(inbox_of(instance_id), _END_OF_TIME, _BATCH):
+        while await self._store.inbox.prune(inbox_of(instance_id), _END_OF_TIME, _BATCH):
             pass
-        await self._store.erase_definition(tenant, f"{PREFIX}{instance_id}")
+        await self._store.definitions.erase(tenant, f"{PREFIX}{instance_id}")
         self._plans.forget(tenant, f"{PREFIX}{instance_id}")
         return True
 
     async def run_once(self) -> int:
         """Erase test runs that nobody has stopped; how many."""
         before = self._clock.now() - self._keep_for
-        old = await self._store.old_rehearsals(before, _BATCH)
+        old = await self._store.definitions.old_test_runs(before, _BATCH)
         gone = 0
         for tenant, id in old:
             try:
@@ -109,8 +109,8 @@ class Rehearsals:
                 raise
             except TenutoError as error:
                 log.warning("test run %s is erased later: %s", id, error)
-        for name in await self._store.tenants():
+        for name in await self._store.upkeep.tenants():
             if is_rehearsed(name):
                 # What was not matched yet when its run was stopped, or was the newest of all.
-                await self._store.prune_events(name, before, _BATCH)
+                await self._store.inbox.prune(name, before, _BATCH)
         return gone

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from tenuto.engine.plans import Plans
 from tenuto.model.errors import NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.rehearsal import is_rehearsed
-from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
+from tenuto.store.protocol import Store
 
 PAGE: Final = 100
 """Instances that are in memory, and under way, at a time."""
@@ -52,8 +53,8 @@ class Reindexer:
 
     async def _pages(self, workflow: str | None) -> AsyncIterator[Sequence[InstanceRow]]:
         is_there = workflow is None
-        for tenant in await self._store.tenants():
-            for id in await self._store.definition_ids(tenant):
+        for tenant in await self._store.upkeep.tenants():
+            for id in await self._store.definitions.ids(tenant):
                 if is_rehearsed(id) or workflow not in (None, id):
                     continue
                 is_there = True
@@ -67,7 +68,7 @@ class Reindexer:
         """Newest first: what comes meanwhile is indexed from its beginning."""
         query = InstanceQuery(tenant=tenant, definition_id=id, limit=self._page)
         while True:
-            page = await self._store.instances(query)
+            page = await self._store.instances.page(query)
             yield page.items
             if page.next_after is None:
                 return

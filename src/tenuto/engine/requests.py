@@ -12,7 +12,7 @@ from tenuto.core import Plan, Rejection
 from tenuto.model.events import Event
 from tenuto.model.inputs import Input
 from tenuto.model.status import Status
-from tenuto.store.protocol import EventResult
+from tenuto.store.parts.turns import EventResult
 
 
 class Answer(Struct, frozen=True, gc=False, kw_only=True):

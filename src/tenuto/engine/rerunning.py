@@ -75,7 +75,7 @@ async def _outcomes(store: Store, instance_id: str, until: int) -> AsyncIterator
     One that still runs goes on meanwhile: what its state does not know yet is not read.
     """
     after = 0
-    while rows := await store.entries(instance_id, after=after):
+    while rows := await store.instances.entries(instance_id, after=after):
         for row in rows:
             if row.seq > until:
                 return

@@ -12,8 +12,10 @@ from msgspec import Struct
 from tenuto.engine.listening import STILL_WANTED, listener_id
 from tenuto.model.status import Status
 from tenuto.ports import Clock
-from tenuto.store.outbox_protocol import Listener
-from tenuto.store.protocol import DefinitionRow, InstanceQuery, Store
+from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.listeners import Listener
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.retention")
 
@@ -69,17 +71,17 @@ class Pruner:
 
     async def run_once(self) -> Pruned:
         """Forget what is old; tenants take turns, so that none holds up the others."""
-        now, tenants = self._clock.now(), await self._store.tenants()
+        now, tenants = self._clock.now(), await self._store.upkeep.tenants()
         listeners = 0
         for tenant in tenants:
             listeners += await self._forget_listeners(tenant, now)
         before = now - self._keep_events
         events = await self._in_turns(
-            tenants, lambda tenant: self._store.prune_events(tenant, before, BATCH)
+            tenants, lambda tenant: self._store.inbox.prune(tenant, before, BATCH)
         )
         long_ago = now - self._keep_bulks
         bulks = await self._in_turns(
-            tenants, lambda tenant: self._store.prune_bulks(tenant, long_ago, BATCH)
+            tenants, lambda tenant: self._store.bulk.prune(tenant, long_ago, BATCH)
         )
         gone = Pruned(events=events, listeners=listeners, bulk_operations=bulks)
         if any((events, listeners, bulks)):
@@ -104,14 +106,14 @@ class Pruner:
         return gone
 
     async def _forget_listeners(self, tenant: str, now: datetime) -> int:
-        listeners = await self._store.listeners(tenant)
+        listeners = await self._store.listeners.of(tenant)
         gone = await self._remove(await self._expired(tenant, listeners, now))
         return gone + await self._remove(await self._of_old_versions(tenant, listeners, now))
 
     async def _remove(self, over: Iterable[Listener]) -> int:
         count = 0
         for each in over:
-            count += await self._store.remove_listener(each.tenant, each.kind, each.id)
+            count += await self._store.listeners.remove(each.tenant, each.kind, each.id)
         return count
 
     async def _expired(
@@ -126,7 +128,7 @@ class Pruner:
             for each in listeners
             if each.expires_at is not None and each.expires_at + STILL_WANTED <= now
         ]
-        waiting = await self._store.backlogs(tenant) if over else {}
+        waiting = await self._store.listeners.backlogs(tenant) if over else {}
         return [each for each in over if each.id not in waiting]
 
     async def _of_old_versions(
@@ -146,7 +148,7 @@ class Pruner:
     async def _unheard(
         self, tenant: str, definition_id: str, found: list[Listener]
     ) -> list[Listener]:
-        newest = await self._store.definition(tenant, definition_id)
+        newest = await self._store.definitions.get(tenant, definition_id)
         kept = set() if newest is None else {listener_id(newest.id, newest.content_hash)}
         old = [each for each in found if each.id not in kept]
         if not old or newest is None:
@@ -155,7 +157,7 @@ class Pruner:
         if versions is None:
             return []
         for version in versions - {newest.version}:
-            row = await self._store.definition(tenant, definition_id, version)
+            row = await self._store.definitions.get(tenant, definition_id, version)
             if row is not None:
                 kept.add(listener_id(row.id, row.content_hash))
         return [each for each in old if each.id not in kept]
@@ -173,7 +175,7 @@ class Pruner:
         if known is None or (known.newest, known.created_before) != (newest.version, before):
             known = _InUse(newest.version, before, set())
         for _ in range(self._pages):
-            page = await self._store.instances(
+            page = await self._store.instances.page(
                 InstanceQuery(
                     statuses=_MAY_GO_ON,
                     definition_id=newest.id,

@@ -13,7 +13,7 @@ from tenuto.engine.outbox import Drainer
 from tenuto.model.errors import Overloaded, StoreUnavailable
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.protocol import Fenced
+from tenuto.store.errors import Fenced
 
 log = logging.getLogger("tenuto.outbox")
 

@@ -163,7 +163,7 @@ class Timekeeper:
         self._must_look, self._next_row = False, None
         try:
             limit = BATCH + len(self._in_hand) + len(self._set_aside)
-            rows, following = await self._store.due_timers(now, limit)
+            rows, following = await self._store.timers.due(now, limit)
         except StoreUnavailable:
             self._must_look = True
             raise

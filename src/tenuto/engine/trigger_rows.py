@@ -10,7 +10,7 @@ from tenuto.core.terms import indexed_terms
 from tenuto.expr import split_condition
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
-from tenuto.store.protocol import WaitRow
+from tenuto.store.parts.waits import WaitRow
 
 _encode = msgspec.json.Encoder().encode
 

@@ -21,7 +21,8 @@ from tenuto.model.family import triggered_id
 from tenuto.model.ids import start_letter
 from tenuto.model.inputs import EventCause, Started
 from tenuto.model.json import JSON
-from tenuto.store.protocol import Delivery, WaitRow
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.waits import WaitRow
 
 _position = attrgetter("position")
 

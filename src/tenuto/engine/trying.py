@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from tenuto.engine.endpoints import Health
-from tenuto.store.outbox_protocol import Posting
+from tenuto.store.parts.outbox import Posting
 
 _FIRST, _FACTOR, _LONGEST = 5.0, 3.0, 6 * 3600.0
 """Seconds until the second try, by how much the pause grows, and how long it gets."""

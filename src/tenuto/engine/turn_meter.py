@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tenuto.engine.histogram import SIZES, Histogram
-from tenuto.store.protocol import Turn
+from tenuto.store.parts.turns import Turn
 
 
 class TurnMeter:

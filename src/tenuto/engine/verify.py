@@ -20,7 +20,10 @@ from tenuto.engine.plans import Plans
 from tenuto.model.entries import Entry
 from tenuto.model.errors import NotFound
 from tenuto.model.log import LogRow, UnknownEntry, from_row
-from tenuto.store.protocol import InstanceQuery, Store, StoredInstance, WaitRow
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.turns import StoredInstance
+from tenuto.store.parts.waits import WaitRow
+from tenuto.store.protocol import Store
 
 MOST_BYTES: Final = 4_000_000
 """What a portion may take, judged by the one before it."""
@@ -46,7 +49,7 @@ async def verify(store: Store, plans: Plans) -> AsyncIterator[Verdict]:
     portion = _Portion(MOST_INSTANCES)
     query: InstanceQuery | None = InstanceQuery(limit=portion.size)
     while query is not None:
-        page = await store.instances(query)
+        page = await store.instances.page(query)
         ids = [row.id for row in page.items]
         verdicts = await _verdicts(store, plans, ids, portion)
         for verdict in verdicts:
@@ -72,12 +75,12 @@ async def _verdicts(
     store: Store, plans: Plans, ids: Sequence[str], portion: _Portion | None = None
 ) -> list[Verdict]:
     """What a look at each says; `portion` learns how much that took."""
-    stored = await store.load(ids)
+    stored = await store.turns.load(ids)
     if portion is not None and stored:
         portion.took(len(stored), sum(map(_size, stored.values())))
-    waits = await asyncio.gather(*map(store.waits, ids))
+    waits = await asyncio.gather(*map(store.waits.of, ids))
     timers: defaultdict[str, Timers] = defaultdict(dict)
-    for row in await store.timers(ids):
+    for row in await store.timers.of(ids):
         timers[row.instance_id][row.key] = row.due
     return [
         await _verdict(store, plans, stored[id], open_waits, timers[id])
@@ -120,7 +123,7 @@ async def _folded(
             rows = stored.tail
         else:
             limit = min(portion.size, stored.state_version - state.version)
-            rows = await store.entries(stored.row.id, after=state.version, limit=limit)
+            rows = await store.instances.entries(stored.row.id, after=state.version, limit=limit)
             portion.took(len(rows), size_of_rows(rows))
         if not rows:
             report.say("log", f"ends at {state.version}", f"{newest} entries")
@@ -140,13 +143,13 @@ async def _snapshot(store: Store, stored: StoredInstance) -> InstanceState | Non
     if stored.state is None:
         return None
     seqs = references(stored.state)
-    rows = await store.entries_at(stored.row.id, seqs) if seqs else []
+    rows = await store.instances.entries_at(stored.row.id, seqs) if seqs else []
     entries: dict[int, Entry] = {row.seq: from_row(row) for row in rows}
     return decode(stored.state, entries)
 
 
 async def _version(store: Store, instance_id: str) -> int:
-    stored = (await store.load([instance_id])).get(instance_id)
+    stored = (await store.turns.load([instance_id])).get(instance_id)
     return 0 if stored is None else _newest(stored)
 
 

@@ -14,7 +14,8 @@ from tenuto.events import fits
 from tenuto.expr import ExpressionError, event_term_values, split_condition
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
-from tenuto.store.protocol import Store, WaitKey, WaitRow, WaitTerm
+from tenuto.store.parts.waits import WaitKey, WaitRow, WaitTerm
+from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.events")
 
@@ -48,7 +49,9 @@ class WaitFinder:
         interested = await self._by_term(tenant, events)
         after: WaitKey | None = None
         while interested:
-            page = await self._store.waits_for(tenant, list(interested), limit=PAGE, after=after)
+            page = await self._store.waits.matching(
+                tenant, list(interested), limit=PAGE, after=after
+            )
             for wait in page:
                 term = WaitTerm(wait.pattern, wait.term_paths, wait.term_values)
                 for index in interested[term]:
@@ -63,7 +66,7 @@ class WaitFinder:
         """The places in the index where waits for a tenant's events are, and for which of them."""
         its_own = [(index, each) for index, each in enumerate(events) if each.tenant == tenant]
         of_pattern = {
-            pattern: await self._store.wait_terms(tenant, pattern)
+            pattern: await self._store.waits.terms(tenant, pattern)
             for pattern in dict.fromkeys(event.pattern for _, event in its_own)
         }
         # Where events of one name are looked for is worked out once, and not for each of them.

@@ -10,7 +10,8 @@ from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
 from tenuto.model.errors import TenutoError
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceQuery, Store
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.protocol import Store
 
 _FINAL = tuple(status for status in Status if status.is_final)
 _PAGE = 1_000
@@ -85,7 +86,7 @@ class Watchers:
                     statuses=_FINAL,
                     limit=_PAGE,
                 )
-                ended += [row.id for row in (await self._store.instances(query)).items]
+                ended += [row.id for row in (await self._store.instances.page(query)).items]
         for instance_id, held in (await self._loader.load(ended)).items() if ended else ():
             if isinstance(held, Held):
                 self.saw(instance_id, held)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tenuto.engine.engine import Engine
 from tenuto.engine.held import Held
 from tenuto.model.errors import not_there
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
 
 
 async def refuse_foreign(engine: Engine, tenant: str, id: str) -> None:
     """NotFound unless it is the tenant's: nothing but that is read."""
     query = InstanceQuery(ids=(id,), limit=1, tenant=tenant)
-    if not (await engine.store.seen_by(tenant).instances(query)).items:
+    if not (await engine.store.seen_by(tenant).instances.page(query)).items:
         raise not_there(id)
 
 

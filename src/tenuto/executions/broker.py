@@ -23,7 +23,7 @@ from tenuto.executions.tokens import execution_id
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
-from tenuto.store.job_protocol import Beat, Extension, Lease, WorkerClaim
+from tenuto.store.parts.jobs import Beat, Extension, Lease, WorkerClaim
 
 
 class Reported(NamedTuple):
@@ -106,7 +106,7 @@ class TaskBroker:
     async def hand_over(self, tenant: str, execution_id: str, lease_token: str) -> bool:
         """Extend a lease until the attempt's time-out; False: it is over."""
         lease = await self._proof.proven(tenant, execution_id, lease_token)
-        return bool(await self._store.hand_over([lease], self._clock.now()))
+        return bool(await self._store.jobs.hand_over([lease], self._clock.now()))
 
     async def is_ours(self, tenant: str, execution_id: str, lease_token: str) -> bool:
         """Whether this store has given out this token for that execution."""
@@ -178,7 +178,7 @@ class TaskBroker:
         not_put_back: TenutoError | None = None
         if fresh:
             try:
-                await self._store.put_back_jobs(fresh)
+                await self._store.jobs.put_back(fresh)
             except StoreUnavailable as error:
                 not_put_back = error
             self._claims.queue.call_first()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tenuto.model.errors import Overloaded
-from tenuto.store.job_protocol import WorkerClaim
+from tenuto.store.parts.jobs import WorkerClaim
 
 MOST_WAITING = 1_000
 

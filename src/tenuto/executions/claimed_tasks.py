@@ -13,7 +13,7 @@ from tenuto.engine.held import Held, Place
 from tenuto.executions.tokens import execution_id
 from tenuto.model.effects import StartAttempt
 from tenuto.model.executions import MOST_OUTPUT_BYTES, ClaimedTask, TaskContext, UndoneStep
-from tenuto.store.job_protocol import Grant, Lease
+from tenuto.store.parts.jobs import Grant, Lease
 
 
 def tasks_of(

@@ -23,8 +23,8 @@ from tenuto.executions.lease_proof import LeaseProof
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask
-from tenuto.store.job_protocol import Beat, Extension, Grant, Lease, WorkerClaim
-from tenuto.store.protocol import CommitUnknown
+from tenuto.store.errors import CommitUnknown
+from tenuto.store.parts.jobs import Beat, Extension, Grant, Lease, WorkerClaim
 
 log = logging.getLogger("tenuto.executions")
 
@@ -91,7 +91,7 @@ class Claims:
 
     async def extend(self, beats: Sequence[Beat]) -> list[Extension | None]:
         """Extend leases; None for each that is over."""
-        extended = await self._store.extend_for_workers(beats, self._clock.now())
+        extended = await self._store.jobs.extend_for_workers(beats, self._clock.now())
         now = self._clock.ticks()
         for lease, _ in beats:
             if lease in extended:
@@ -162,7 +162,7 @@ class Claims:
         await self._proof.tokens()
         now = self._clock.now()
         try:
-            grants = await self._store.claim_for_worker(claim.claim, now)
+            grants = await self._store.jobs.claim_for_worker(claim.claim, now)
         except CommitUnknown as error:
             # Jobs that were claimed, if any, come back when their leases lapse.
             raise StoreUnavailable(f"it is not known what was claimed: {error}") from error
@@ -209,7 +209,7 @@ class Claims:
 
     async def _put_back(self, leases: Sequence[Lease]) -> None:
         try:
-            await self._store.put_back_jobs(leases)
+            await self._store.jobs.put_back(leases)
         except StoreUnavailable as error:
             log.warning("claims: %d tasks not put back, leases lapse: %s", len(leases), error)
 

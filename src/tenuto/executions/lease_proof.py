@@ -9,8 +9,8 @@ from tenuto.engine.engine import Engine
 from tenuto.executions.tokens import KEPT_AS, Tokens, key_of
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.model.executions import ClaimedTask
-from tenuto.store.job_protocol import Lease
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.jobs import Lease
 
 LEASE_OVER = "TEN-3012"
 
@@ -27,7 +27,7 @@ class LeaseProof:
         if self._tokens is None:
             ids = self._engine.ids
             proposed = "".join(ids.short() for _ in range(4)).encode()
-            self._tokens = Tokens(await self._engine.store.keep_secret(KEPT_AS, proposed))
+            self._tokens = Tokens(await self._engine.store.access.keep_secret(KEPT_AS, proposed))
         return self._tokens
 
     async def leases(self, tenant: str, tasks: Iterable[ClaimedTask]) -> list[Lease]:
@@ -55,7 +55,7 @@ class LeaseProof:
         if key is not None:
             # The instance's row is enough: a guess must not make the store read a log.
             asked = InstanceQuery(ids=(key.instance_id,), tenant=tenant, limit=1)
-            if (await self._engine.store.seen_by(tenant).instances(asked)).items:
+            if (await self._engine.store.seen_by(tenant).instances.page(asked)).items:
                 return lease_over(execution_id)
         return NotFound(f"there is no execution {execution_id}")
 

@@ -40,7 +40,7 @@ from tenuto.model.executions import ClaimedTask
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.ports import Caller
-from tenuto.store.task_protocol import TaskRow
+from tenuto.store.parts.tasks import TaskRow
 
 log = logging.getLogger("tenuto.push")
 
@@ -189,7 +189,7 @@ class PushDispatcher:
     async def _read_declarations(self) -> None:
         """Read the pushed tasks as they are declared now."""
         after, found = ("", ""), dict[TargetKey, TaskRow]()
-        while page := await self._store.pushed_tasks(after=after, limit=_PAGE):
+        while page := await self._store.tasks.pushed(after=after, limit=_PAGE):
             found |= {(row.tenant, row.id): row for row in page}
             after = (page[-1].tenant, page[-1].id)
             if len(page) < _PAGE:
@@ -212,7 +212,7 @@ class PushDispatcher:
     async def _poll(self) -> None:
         """Serve addresses that have jobs, and those whose breaker may close again."""
         now = self._now()
-        wanted = set(await self._store.pushed_with_jobs())
+        wanted = set(await self._store.tasks.pushed_with_jobs())
         for key, target in self._targets.items():
             is_of_interest = key in wanted or breaker_state(target.known, now) != "closed"
             if is_of_interest and target.due == _UNTIL_CALLED:

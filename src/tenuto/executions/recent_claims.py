@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tenuto.store.job_protocol import Lease
+from tenuto.store.parts.jobs import Lease
 
 MOST_REMEMBERED = 50_000
 """Leases."""

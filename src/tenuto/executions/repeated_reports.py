@@ -21,7 +21,7 @@ from tenuto.model.failure import (
 from tenuto.model.graph import DEFAULT
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.log import from_row
-from tenuto.store.job_protocol import JobKey
+from tenuto.store.parts.jobs import JobKey
 from tenuto.store.protocol import Store
 
 _PAGE = 200
@@ -35,10 +35,10 @@ async def is_recorded(store: Store, key: JobKey, report: TaskSucceeded | TaskFai
 
     It is read backwards from its end, where most repeats are found, to the start of the attempt.
     """
-    newest = (await store.newest_seqs([key.instance_id])).get(key.instance_id, 0)
+    newest = (await store.instances.newest_seqs([key.instance_id])).get(key.instance_id, 0)
     while newest > 0:
         after = max(newest - _PAGE, 0)
-        rows = await store.entries(key.instance_id, after=after, limit=newest - after)
+        rows = await store.instances.entries(key.instance_id, after=after, limit=newest - after)
         of_attempt = [row for row in rows if (row.node_id, row.iteration, row.attempt) == key[1:]]
         for row in of_attempt:
             if _is_outcome(from_row(row), report):

@@ -10,7 +10,7 @@ from tenuto.model.executions import ReportedError, TaskReport
 from tenuto.model.failure import TOO_LARGE, Failure
 from tenuto.model.graph import DEFAULT
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
-from tenuto.store.job_protocol import JobKey
+from tenuto.store.parts.jobs import JobKey
 from tenuto.tasks.failures import failure_of
 from tenuto.tasks.output import Unusable, to_json
 

@@ -14,8 +14,8 @@ import msgspec
 from tenuto.executions.push_target import TargetState
 from tenuto.model.errors import TenutoError
 from tenuto.ports import Clock, Ids
+from tenuto.store.parts.tasks import TargetRow
 from tenuto.store.protocol import Store
-from tenuto.store.task_protocol import TargetRow
 
 TargetKey: TypeAlias = tuple[str, str]
 """A tenant, and the id of one of its tasks."""
@@ -51,13 +51,13 @@ class TargetStates:
             if new == state:
                 return
             row = TargetRow(version + 1, msgspec.json.encode(new))
-            if await self._store.put_target(*key, row):
+            if await self._store.tasks.put_target(*key, row):
                 return
             tried += 1
             await self._clock.sleep(self._pause(tried))
 
     async def _read(self, key: TargetKey) -> tuple[TargetState, int]:
-        row = await self._store.target(*key)
+        row = await self._store.tasks.target(*key)
         if row is None:
             return TargetState(), 0
         try:

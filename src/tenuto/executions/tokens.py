@@ -13,7 +13,7 @@ from binascii import Error as NotBase64
 
 import msgspec
 
-from tenuto.store.job_protocol import JobKey, Lease
+from tenuto.store.parts.jobs import JobKey, Lease
 
 KEPT_AS = "lease-tokens"
 """The name of the secret in the store."""

@@ -149,7 +149,7 @@ class LiveHub:
             await engine.clock.sleep(pause)
             polled = dict(self._watched)
             try:
-                newest = await engine.store.newest_seqs(list(polled))
+                newest = await engine.store.instances.newest_seqs(list(polled))
             except StoreUnavailable as error:
                 log.warning("live: watched logs not polled: %s", error)
                 continue

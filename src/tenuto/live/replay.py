@@ -11,7 +11,7 @@ from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.live.messages import Message, changes_status, messages_of, node_messages
 from tenuto.model.errors import NotFound
 from tenuto.model.log import LogRow, from_row
-from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.protocol import Parts
 
 PAGE = 200
 """Entries that are read at once."""
@@ -31,7 +31,7 @@ class Page(Struct, frozen=True, gc=False):
 class Replay:
     """Reads the log of one instance, from any entry on."""
 
-    def __init__(self, store: TenantReads, plan: Plan, instance_id: str, page: int = PAGE) -> None:
+    def __init__(self, store: Parts, plan: Plan, instance_id: str, page: int = PAGE) -> None:
         self._store = store
         self._plan = plan
         self._instance_id = instance_id
@@ -77,7 +77,7 @@ class Replay:
         return state
 
     async def _entries(self, after: int) -> list[LogRow]:
-        rows = await self._store.entries(self._instance_id, after=after, limit=self._page)
+        rows = await self._store.instances.entries(self._instance_id, after=after, limit=self._page)
         if not rows:
             raise NotFound(f"there is no instance {self._instance_id}")
         return rows

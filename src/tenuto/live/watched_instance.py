@@ -14,7 +14,7 @@ from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.log import LogRow, UnknownEntry
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
-from tenuto.store.tenant_protocol import TenantReads
+from tenuto.store.protocol import Parts
 
 log = logging.getLogger("tenuto.live")
 
@@ -27,7 +27,7 @@ class WatchedInstance:
 
     def __init__(
         self,
-        store: TenantReads,
+        store: Parts,
         clock: Clock,
         plan: Plan,
         state: InstanceState,
@@ -94,7 +94,7 @@ class WatchedInstance:
 
     async def _read(self) -> None:
         while self.window.end < self._newest:
-            rows = self._next_at_hand() or await self._store.entries(
+            rows = self._next_at_hand() or await self._store.instances.entries(
                 self.state.id, after=self.window.end, limit=_PAGE
             )
             if not rows:

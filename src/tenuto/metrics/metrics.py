@@ -19,7 +19,7 @@ from tenuto.metrics.names import Names
 from tenuto.metrics.requests import RequestCounts
 from tenuto.metrics.steps import StepCounts
 from tenuto.model.errors import TenutoError
-from tenuto.store.upkeep_protocol import Depths
+from tenuto.store.parts.upkeep import Depths
 
 MEDIA = CONTENT_TYPE_PLAIN_0_0_4
 LOOK_EVERY = 5.0
@@ -61,7 +61,7 @@ class Metrics:
             self._looked_at, self._depths = ticks, None
             with suppress(TenutoError, TimeoutError):
                 async with asyncio.timeout(_PATIENCE):
-                    self._depths = await self._engine.store.depths(self._engine.clock.now())
+                    self._depths = await self._engine.store.upkeep.depths(self._engine.clock.now())
 
     def _families(self, tenant: str) -> Iterator[Metric]:
         yield from self._of_instances(tenant)

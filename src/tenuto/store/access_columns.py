@@ -8,17 +8,17 @@ from typing import NamedTuple, cast
 import msgspec
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.store.access_protocol import (
+from tenuto.store.audit_chain import chained
+from tenuto.store.columns import from_ms, to_ms
+from tenuto.store.parts.access import KeyRow
+from tenuto.store.parts.audit import (
     NO_HEAD,
     AuditEntry,
     AuditHead,
     AuditOutcome,
     AuditQuery,
     AuditRow,
-    KeyRow,
 )
-from tenuto.store.audit_chain import chained
-from tenuto.store.columns import from_ms, to_ms
 
 _decode_scopes = msgspec.json.Decoder(tuple[str, ...]).decode
 _FARTHEST = (1 << 63) - 1

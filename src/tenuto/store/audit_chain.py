@@ -12,7 +12,7 @@ import msgspec
 
 from tenuto.model.durations import iso
 from tenuto.model.json import JSON, Object
-from tenuto.store.access_protocol import AuditEntry, AuditHead, AuditRow
+from tenuto.store.parts.audit import AuditEntry, AuditHead, AuditRow
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.store.bulk_protocol import BulkPlace, BulkRow
+from tenuto.store.parts.bulk import BulkPlace, BulkRow
 
 _FARTHEST = (1 << 63) - 1
 

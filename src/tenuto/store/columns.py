@@ -16,20 +16,14 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.status import Status
-from tenuto.store.protocol import (
-    DeadLetterPlace,
-    DeadLetterRow,
-    DefinitionRow,
-    InstanceRow,
-    InstanceUpdate,
-    Mail,
-    NewInstance,
-    Searchable,
-    Superseded,
-    TimerRow,
-    WaitKey,
-    WaitRow,
-)
+from tenuto.store.errors import Superseded
+from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.store.parts.instances import InstanceRow
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.timers import TimerRow
+from tenuto.store.parts.turns import InstanceUpdate, NewInstance, Searchable
+from tenuto.store.parts.waits import WaitKey, WaitRow
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _encode_sorted = msgspec.json.Encoder(decimal_format="number", order="deterministic").encode

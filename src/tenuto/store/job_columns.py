@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from tenuto.model.durations import epoch_ms
-from tenuto.store.job_protocol import JobRow, Overrun
+from tenuto.store.parts.jobs import JobRow, Overrun
 
 _MILLISECOND = timedelta(milliseconds=1)
 

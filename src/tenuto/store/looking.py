@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from tenuto.store.protocol import DataRefused
+from tenuto.store.errors import DataRefused
 
 T = TypeVar("T")
 

@@ -10,8 +10,9 @@ import msgspec
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.store.columns import EventColumns, event_value, from_ms, to_ms
-from tenuto.store.outbox_protocol import Listener, ListenerKind, OutboxRow, Posting
-from tenuto.store.protocol import InstanceWrite
+from tenuto.store.parts.listeners import Listener, ListenerKind
+from tenuto.store.parts.outbox import OutboxRow, Posting
+from tenuto.store.parts.turns import InstanceWrite
 
 SHARES = 16
 """Parts of the outbox, each of which one process has in hand: a stream is all in one."""

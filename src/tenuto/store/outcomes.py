@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tenuto.model.events import Event
-from tenuto.store.protocol import (
-    DeliveryOutcome,
-    EventResult,
-    InstanceWrite,
-    Outcome,
-    Turn,
-    WriteResult,
-)
+from tenuto.store.parts.inbox import DeliveryOutcome
+from tenuto.store.parts.turns import EventResult, InstanceWrite, Outcome, Turn, WriteResult
 
 WON = WriteResult(Outcome.WON)
 LOST = WriteResult(Outcome.LOST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenuto.model.durations import epoch_ms
 from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor, write_cursor
-from tenuto.store.protocol import InstanceQuery, InstanceRow
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 
 _OLDEST_MS = -(1 << 63)
 

@@ -7,6 +7,8 @@ from importlib.resources import files
 from typing import NamedTuple
 
 _NAMED = re.compile(r"^-- name: (\w+)\n((?:^-- .*\n)+)((?:^(?!--).*\n)+)", re.MULTILINE)
+_FRAGMENT = re.compile(r"^-- fragment: (\w+)\n(?:^-- .*\n)+((?:^(?!--).*\n)+)", re.MULTILINE)
+_USE = re.compile(r"\{(\w+)\}")
 _OLDEST_PROGRAM = re.compile(r"-- Oldest program: (\d+)\n")
 
 
@@ -34,7 +36,12 @@ def queries_of(package: str) -> dict[str, Named]:
 
 
 def read_queries(text: str) -> dict[str, Named]:
-    """Name → statement; every one has a description."""
+    """Name → statement; every one has a description.
+
+    A fragment is SQL that several statements share: `{name}` in them.
+    """
+    fragments = {name: sql.strip() for name, sql in _FRAGMENT.findall(text)}
+    text = _USE.sub(lambda found: fragments[found.group(1)], _FRAGMENT.sub("", text))
     queries = {
         name: Named(name, description.replace("-- ", "").replace("\n", " ").strip(), sql.strip())
         for name, description, sql in _NAMED.findall(text)

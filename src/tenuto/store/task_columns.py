@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
-from tenuto.store.task_protocol import TaskRow, TasksMark
+from tenuto.store.parts.tasks import TaskRow, TasksMark
 
 
 class TaskColumns(NamedTuple):

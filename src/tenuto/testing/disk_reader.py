@@ -17,7 +17,7 @@ from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import WaitRow
+from tenuto.store.parts.waits import WaitRow
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class DiskReader:
         self._loader = Loader(self._store, Plans(self._store, SystemClock(), tasks))
 
     def exists(self, instance_id: str) -> bool:
-        return bool(_now(self._store.load([instance_id])))
+        return bool(_now(self._store.turns.load([instance_id])))
 
     def held(self, instance_id: str) -> Held:
         """An instance with its plan; NotFound when it never became durable."""
@@ -58,14 +58,14 @@ class DiskReader:
         return list(self._disk.instances)
 
     def history(self, instance_id: str) -> list[Object]:
-        rows = _now(self._store.entries(instance_id, limit=1_000_000))
+        rows = _now(self._store.instances.entries(instance_id, limit=1_000_000))
         return [history_view(row) for row in rows]
 
     def waits(self, instance_id: str) -> list[WaitRow]:
-        return _now(self._store.waits(instance_id))
+        return _now(self._store.waits.of(instance_id))
 
     def definition(self, id: str, version: int) -> JSON:
-        row = _now(self._store.definition(_TENANT, id, version))
+        row = _now(self._store.definitions.get(_TENANT, id, version))
         return None if row is None else msgspec.json.decode(row.content)
 
 

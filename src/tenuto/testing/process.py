@@ -17,7 +17,6 @@ from tenuto.engine.settings import Settings
 from tenuto.model.errors import TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.store.memory import MemoryDisk, MemoryStore
-from tenuto.store.protocol import Turn
 from tenuto.testing.faulty_store import FaultyStore
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.stand_ins import StandIns
@@ -27,6 +26,7 @@ from tenuto.testing.unsent import Unsent
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault
+from tenuto.testing.wrapped_store import Call
 
 __tracebackhide__ = True
 """pytest shows where a test stands, and folds what is behind it."""
@@ -46,10 +46,10 @@ class NotedStore(FaultyStore):
         super().__init__(inner, loop, unrest)
         self._unrest = unrest
 
-    def _fault_on(self, verb: str, turn: Turn | None) -> Fault | None:
-        if turn is not None:
-            self._unrest.notes[self._unrest.writes + 1] = note(turn)
-        return super()._fault_on(verb, turn)
+    def _fault_on(self, call: Call) -> Fault | None:
+        if call.turn is not None:
+            self._unrest.notes[self._unrest.writes + 1] = note(call.turn)
+        return super()._fault_on(call)
 
 
 class World(Struct, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Final
 
 from tenuto.model.entries import EventType
 from tenuto.model.log import LogRow
-from tenuto.store.protocol import Turn
+from tenuto.store.parts.turns import Turn
 
 _SAID: Final[dict[str, str]] = {
     EventType.INPUT_SET: "the start",

@@ -30,7 +30,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.log import LogRow
 from tenuto.model.traces import of_attempt
 from tenuto.ports import Clock
-from tenuto.store.protocol import Turn
+from tenuto.store.parts.turns import Turn
 from tenuto.tracing.current import within
 
 _TURNS = 100

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tenuto.store.postgres import PostgresStore
-from tenuto.testing.faulty_store import Handle
+from tenuto.store.protocol import Store
 from tests.crash.aftermath import effects
 from tests.crash.load import read
 from tests.crash.postgres.documents import documents
@@ -48,10 +48,10 @@ def failures(run: Run, code: str) -> set[tuple[str, str, int]]:
 class InPostgres(PostgresTables):
     """A database, read by somebody who takes no part."""
 
-    def store(self) -> Handle:
+    def store(self) -> Store:
         return PostgresStore(self.url)
 
-    def reader(self) -> Handle:
+    def reader(self) -> Store:
         return PostgresStore.reader(self.url)
 
     def bury(self, process_id: str) -> None:

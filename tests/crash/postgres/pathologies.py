@@ -116,9 +116,9 @@ async def _claim(url: str, connection: Connection) -> None:
     stores = [PostgresStore(url) for _ in range(3)]
     for number, store in enumerate(stores):
         await store.open(f"claimer {number}", now)
-    timers = await asyncio.gather(*(store.due_timers(now, LIMIT) for store in stores))
-    letters = await asyncio.gather(*(store.mail(LIMIT) for store in stores))
-    orphans = await asyncio.gather(*(store.claim_orphans(LIMIT) for store in stores))
+    timers = await asyncio.gather(*(store.timers.due(now, LIMIT) for store in stores))
+    letters = await asyncio.gather(*(store.mailbox.claim(LIMIT) for store in stores))
+    orphans = await asyncio.gather(*(store.members.claim_orphans(LIMIT) for store in stores))
     for claims in (
         [[row.instance_id for row in due] for due, _ in timers],
         [[letter.id for letter in page] for page in letters],

@@ -30,7 +30,7 @@ from tenuto.model.inputs import (
     Started,
 )
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.testing.virtual_clock import VirtualClock
 from tests.kit.checker.expression import Json
 from tests.kit.checker.graph import read
@@ -161,7 +161,7 @@ class Client:
         """
         nodes = read(self.job.document).nodes
         pending, completed, after = [step], list[str](), 0
-        while rows := await engine.store.entries(instance_id, after=after):
+        while rows := await engine.store.instances.entries(instance_id, after=after):
             after = rows[-1].seq
             completed += [
                 row.node_id
@@ -322,7 +322,7 @@ class Client:
     async def _family(self, engine: Engine) -> list[str]:
         """The instance, and those that were started below it."""
         query = InstanceQuery(limit=1_000, tenant=self.job.tenant)
-        page = await engine.store.instances(query)
+        page = await engine.store.instances.page(query)
         below = [row.id for row in page.items if row.root_id == self.instance_id]
         return [self.instance_id, *sorted(below)]
 
@@ -332,7 +332,9 @@ class Client:
         try:
             held = await engine.state_of(self.instance_id)
             waits = [
-                wait for id in await self._family(engine) for wait in await engine.store.waits(id)
+                wait
+                for id in await self._family(engine)
+                for wait in await engine.store.waits.of(id)
             ]
         except StoreUnavailable:
             return

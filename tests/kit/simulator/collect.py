@@ -17,14 +17,11 @@ from tenuto.model.events import Event
 from tenuto.model.log import LogRow
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import SystemClock
-from tenuto.store.protocol import (
-    DeadLetterRow,
-    InstanceQuery,
-    InstanceRow,
-    PastEvents,
-    Store,
-    TimerRow,
-)
+from tenuto.store.parts.dead_letters import DeadLetterRow
+from tenuto.store.parts.inbox import PastEvents
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
+from tenuto.store.parts.timers import TimerRow
+from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
 from tenuto.testing.virtual_clock import BEGIN
 from tests.kit.checker import Instance, Run
@@ -62,7 +59,7 @@ async def collect(
         instances = [await reader.instance(row) for row in await reader.rows()]
         others = await reader.others()
         asked = PastEvents(tenant=tenant, since=_EPOCH)
-        events = (await store.past_events(asked, limit=_ALL)).items
+        events = (await store.inbox.past(asked, limit=_ALL)).items
         ears = ears if tenant == DEFAULT_TENANT else ()
         listeners = await read(store, ears, BEGIN)
     finally:
@@ -99,7 +96,7 @@ class _Reader:
 
     async def prepare(self) -> None:
         store = self._store
-        self._letters = await store.dead_letters(self._tenant, _ALL)
+        self._letters = await store.dead_letters.page(self._tenant, _ALL)
         self._loader = Loader(store, Plans(store, SystemClock(), Registry()))
 
     async def rows(self) -> list[InstanceRow]:
@@ -107,16 +104,16 @@ class _Reader:
 
     async def others(self) -> set[str]:
         """The ids of instances that are other tenants'."""
-        tenants = [each for each in await self._store.tenants() if each != self._tenant]
+        tenants = [each for each in await self._store.upkeep.tenants() if each != self._tenant]
         return {row.id for each in tenants for row in await self._rows(each)}
 
     async def _rows(self, tenant: str) -> list[InstanceRow]:
-        page = await self._store.instances(InstanceQuery(limit=_ALL, tenant=tenant))
+        page = await self._store.instances.page(InstanceQuery(limit=_ALL, tenant=tenant))
         return sorted(page.items, key=lambda row: row.id)
 
     async def instance(self, row: InstanceRow) -> Instance:
         id = row.id
-        history = await self._store.entries(id, limit=_ALL)
+        history = await self._store.instances.entries(id, limit=_ALL)
         held = (await self._loader.load([id]))[id]
         assert isinstance(held, Held), held
         return Instance(
@@ -135,9 +132,9 @@ class _Reader:
             state=state_of(held.plan, held.state),
             waits=[
                 {"node": wait.node, "iteration": wait.iteration}
-                for wait in await self._store.waits(id)
+                for wait in await self._store.waits.of(id)
             ],
-            timers=[_timer(timer) for timer in await self._store.timers([id])],
+            timers=[_timer(timer) for timer in await self._store.timers.of([id])],
             mail=[{"id": mail_id} for mail_id, to in self._mail if to == id],
             dead_letters=[
                 {
@@ -157,7 +154,7 @@ class _Reader:
                     "iteration": each.iteration,
                     "outcome": each.outcome,
                 }
-                for each in await self._store.deliveries(id)
+                for each in await self._store.inbox.deliveries_to(id)
             ],
             owner=self._owners.get(id),
         )

@@ -10,7 +10,7 @@ import msgspec
 from tenuto.engine.endpoints import Endpoint, encoded
 from tenuto.engine.listening import hears_inbox, level_heard
 from tenuto.model.durations import iso
-from tenuto.store.outbox_protocol import Listener
+from tenuto.store.parts.listeners import Listener
 from tenuto.store.protocol import Store
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.outside import Ear
@@ -23,13 +23,13 @@ async def put(store: Store, ears: Sequence[Ear], *, began: datetime, now: dateti
     there = {
         (tenant, each.id)
         for tenant in {ear.tenant for ear in ears}
-        for each in await store.listeners(tenant)
+        for each in await store.listeners.of(tenant)
     }
     for ear in ears:
         until = None if ear.expires_after is None else began + timedelta(seconds=ear.expires_after)
         is_over = until is not None and until <= now
         if (ear.tenant, ear.id) not in there and not is_over:
-            await store.put_listener(_listener(ear, until, now))
+            await store.listeners.put(_listener(ear, until, now))
 
 
 def _listener(ear: Ear, until: datetime | None, now: datetime) -> Listener:
@@ -57,7 +57,7 @@ async def read(store: Store, ears: Sequence[Ear], began: datetime) -> list[Field
     """What the checker has to know of each."""
     found: list[Fields] = []
     for ear in ears:
-        known = {each.id: each for each in await store.listeners(ear.tenant)}
+        known = {each.id: each for each in await store.listeners.of(ear.tenant)}
         listener = known.get(ear.id)
         until = None if ear.expires_after is None else began + timedelta(seconds=ear.expires_after)
         found.append(

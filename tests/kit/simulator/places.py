@@ -15,18 +15,18 @@ from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.memory.disk import Owner, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
 from tenuto.store.outbox_columns import OutboxColumns, PostingColumns
-from tenuto.store.protocol import UsedKey
+from tenuto.store.parts.instances import UsedKey
+from tenuto.store.protocol import Store
 from tenuto.store.sqlite import Inline, SqliteStore
-from tenuto.testing.faulty_store import Handle
 from tests.kit.simulator.tables import OWED
 
 
 class Place(Protocol):
     """A disk on which one process after the other opens its store."""
 
-    def store(self) -> Handle: ...
+    def store(self) -> Store: ...
 
-    def reader(self) -> Handle:
+    def reader(self) -> Store:
         """A store for whoever only looks, also while another one is open."""
         ...
 
@@ -70,17 +70,17 @@ class InMemory:
         self.disk = MemoryDisk()
         self._shared = shared
 
-    def store(self) -> Handle:
+    def store(self) -> Store:
         return MemoryStore(self.disk, shared=self._shared)
 
-    def reader(self) -> Handle:
+    def reader(self) -> Store:
         return _MemoryReader(self.disk)
 
     def owners(self) -> dict[str, str]:
         return {id: unpack(Owner, row).process_id for id, row in self.disk.owners.items()}
 
     def bury(self, process_id: str) -> None:
-        self.disk.bury(process_id)
+        self.disk.declare_dead(process_id)
 
     def mail(self) -> list[tuple[str, str]]:
         return list(self.disk.mail_numbers)
@@ -126,10 +126,10 @@ class InSqlite:
         self.path = path
         self._shared = shared
 
-    def store(self) -> Handle:
+    def store(self) -> Store:
         return SqliteStore(self.path, threads=Inline, shared=self._shared)
 
-    def reader(self) -> Handle:
+    def reader(self) -> Store:
         return SqliteStore.reader(self.path, threads=Inline)
 
     def owners(self) -> dict[str, str]:

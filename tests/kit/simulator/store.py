@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from tenuto.store.protocol import DataRefused, InstanceWrite, Outcome, Turn, TurnResult
-from tenuto.testing.faulty_store import FaultyStore, Handle
+from typing import Any
+
+from tenuto.store.errors import DataRefused
+from tenuto.store.parts.turns import InstanceWrite, Outcome, Turn, TurnResult
+from tenuto.store.protocol import Store
+from tenuto.testing.faulty_store import FaultyStore
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault, Weather
+from tenuto.testing.wrapped_store import Call
 from tests.kit.simulator.ledgers import Ledgers
 
 
 class WitnessedStore(FaultyStore):
     """One process's way to its store; every fault and every commit is in the ledgers."""
 
-    def __init__(
-        self, inner: Handle, loop: VirtualLoop, weather: Weather, ledgers: Ledgers
-    ) -> None:
+    def __init__(self, inner: Store, loop: VirtualLoop, weather: Weather, ledgers: Ledgers) -> None:
         super().__init__(
             inner, loop, weather, happened=lambda fault: ledgers.fault(fault, loop.time())
         )
         self._ledgers = ledgers
 
-    async def _committed(self, turn: Turn, lane: int) -> TurnResult:
+    async def _proceed(self, call: Call) -> Any:  # noqa: ANN401
+        turn = call.turn
+        if turn is None:
+            return await super()._proceed(call)
         if self._ledgers.refused.intersection(_results(turn)):
             raise DataRefused("simulated: something in this turn cannot be stored")
-        result = await super()._committed(turn, lane)
+        result: TurnResult = await super()._proceed(call)
         self._note(turn, result)
         return result
 
-    def _fault_on(self, verb: str, turn: Turn | None) -> Fault | None:
+    def _fault_on(self, call: Call) -> Fault | None:
         """What the weather has; a refusal waits for a turn with a result in it."""
-        fault = super()._fault_on(verb, turn)
+        fault, turn = super()._fault_on(call), call.turn
         if fault is Fault.REFUSED:
             self._ledgers.refusals_owed += 1
             fault = None

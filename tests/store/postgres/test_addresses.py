@@ -183,4 +183,4 @@ def test_an_escaped_at_sign_belongs_to_the_password() -> None:
 def test_a_store_shows_where_it_is_and_not_its_password() -> None:
     store = PostgresStore(f"postgres://ada:{SECRET}@db.example:5433/orders?schema=flow&x={SECRET}")
     assert repr(store) == "<PostgresStore postgresql://ada@db.example:5433/orders?schema=flow>"
-    assert SECRET not in repr(store._address)
+    assert SECRET not in repr(store._database.address)

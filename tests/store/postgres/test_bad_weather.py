@@ -13,22 +13,16 @@ import pytest_asyncio
 from asyncpg import PostgresError  # type: ignore[import-untyped]
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.job_protocol import JobKey, JobRow, Lease
+from tenuto.store.errors import CommitUnknown, DataRefused
+from tenuto.store.parts.jobs import JobKey, JobRow, Lease
+from tenuto.store.parts.members import Orphan
+from tenuto.store.parts.turns import Outcome, Ownership, Turn, TurnResult
 from tenuto.store.postgres import PostgresStore, server as server_module
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.faults import is_broken, may_go_again, translated
 from tenuto.store.postgres.pool import Pool
 from tenuto.store.postgres.session import Session
-from tenuto.store.protocol import (
-    CommitUnknown,
-    DataRefused,
-    Orphan,
-    Outcome,
-    Ownership,
-    Turn,
-    TurnResult,
-)
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import PostgresServer, running_server
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
@@ -62,7 +56,7 @@ async def persistently(store: PostgresStore, sent: Turn) -> TurnResult:
     """What the engine does: the same turn again, for as long as it is not known or not possible."""
     while True:
         try:
-            return await store.commit(sent)
+            return await store.turns.commit(sent)
         except (CommitUnknown, StoreUnavailable):
             await asyncio.sleep(0.02)
 
@@ -73,9 +67,9 @@ async def test_a_turn_whose_answer_was_lost_is_settled(
 ) -> None:
     """C1: "cut the response, retry; same answer"."""
     store = await opened(proxy.url(url))
-    await store.commit(a_turn("t1", 0))
+    await store.turns.commit(a_turn("t1", 0))
     proxy.lose_answers()
-    under_way = asyncio.create_task(store.commit(a_turn("t2", 1)))
+    under_way = asyncio.create_task(store.turns.commit(a_turn("t2", 1)))
     await proxy.lost.wait()
     proxy.cut()
     with pytest.raises(CommitUnknown):
@@ -84,8 +78,8 @@ async def test_a_turn_whose_answer_was_lost_is_settled(
     again = await persistently(store, a_turn("t2", 1))
     assert again.writes["i1"].outcome is Outcome.WON
     assert again.events["e-t2"].outcome == "stored"
-    assert [row.seq for row in await store.entries("i1")] == [1, 2]
-    assert [each.id for each in await store.mail(10)] == ["m-t2"]
+    assert [row.seq for row in await store.instances.entries("i1")] == [1, 2]
+    assert [each.id for each in await store.mailbox.claim(10)] == ["m-t2"]
 
 
 @pytest.mark.asyncio
@@ -93,16 +87,16 @@ async def test_a_turn_that_never_arrived_goes_in_when_it_is_sent_again(
     url: str, proxy: TcpProxy, opened: Opener
 ) -> None:
     store = await opened(proxy.url(url))
-    await store.commit(a_turn("t1", 0))
+    await store.turns.commit(a_turn("t1", 0))
     proxy.lose_requests()
-    under_way = asyncio.create_task(store.commit(a_turn("t2", 1)))
+    under_way = asyncio.create_task(store.turns.commit(a_turn("t2", 1)))
     await proxy.lost.wait()
     proxy.cut()
     with pytest.raises(CommitUnknown):
         await under_way
     proxy.mend()
     assert (await persistently(store, a_turn("t2", 1))).writes["i1"].outcome is Outcome.WON
-    assert [row.seq for row in await store.entries("i1")] == [1, 2]
+    assert [row.seq for row in await store.instances.entries("i1")] == [1, 2]
 
 
 @pytest.mark.asyncio
@@ -113,12 +107,12 @@ async def test_where_nobody_answers_nothing_is_unknown(
     proxy.refuse()
     proxy.cut()
     with pytest.raises(StoreUnavailable):
-        await store.commit(a_turn("t1", 0))
+        await store.turns.commit(a_turn("t1", 0))
     with pytest.raises(StoreUnavailable):
-        await store.load(["i1"])
+        await store.turns.load(["i1"])
     proxy.mend()
-    assert (await store.commit(a_turn("t1", 0))).writes["i1"].outcome is Outcome.WON
-    assert len(await store.load(["i1"])) == 1
+    assert (await store.turns.commit(a_turn("t1", 0))).writes["i1"].outcome is Outcome.WON
+    assert len(await store.turns.load(["i1"])) == 1
 
 
 @pytest.mark.asyncio
@@ -128,10 +122,10 @@ async def test_what_a_claim_brought_whose_answer_was_lost_is_told_later(
     """C2: "Worker died between claim and launch; nothing owned the claim"."""
     gone = await opened(url, "gone")
     owned = [aside(f"i{n}", ownership=Ownership.TAKE) for n in range(5)]
-    await gone.commit(turn("t1", *owned, process_id="gone"))
+    await gone.turns.commit(turn("t1", *owned, process_id="gone"))
     await gone.close(NOON, clean=True)
     heir = await opened(proxy.url(url), "heir")
-    assert [each.instance_id for each in await heir.claim_orphans(2)] == ["i0", "i1"]
+    assert [each.instance_id for each in await heir.members.claim_orphans(2)] == ["i0", "i1"]
     commit = Session.commit
 
     async def unanswered(session: Session, *sent: Any) -> list[Row]:  # noqa: ANN401
@@ -139,17 +133,17 @@ async def test_what_a_claim_brought_whose_answer_was_lost_is_told_later(
         return await commit(session, *sent)
 
     monkeypatch.setattr(Session, "commit", unanswered)
-    under_way = asyncio.create_task(heir.claim_orphans(2))
+    under_way = asyncio.create_task(heir.members.claim_orphans(2))
     await proxy.lost.wait()
     proxy.cut()
     with pytest.raises(StoreUnavailable):
         await under_way
     proxy.mend()
     monkeypatch.undo()
-    assert (await heir.beat()).has_orphans
+    assert (await heir.members.beat()).has_orphans
     found = [orphan async for orphan in _all_orphans(heir)]
     assert found == [Orphan(f"i{n}", clean=True) for n in (2, 3, 4)]
-    assert not (await heir.beat()).has_orphans
+    assert not (await heir.members.beat()).has_orphans
 
 
 @pytest.mark.asyncio
@@ -158,24 +152,24 @@ async def test_jobs_of_a_claim_whose_answer_was_lost_are_not_claimed_past_it(
 ) -> None:
     """A claim is not repeated without a word; who made it asks what it has."""
     store = await opened(proxy.url(url), connections=1)
-    await store.commit(turn("t1", begin("i1"), begin("i2"), process_id="p1"))
+    await store.turns.commit(turn("t1", begin("i1"), begin("i2"), process_id="p1"))
     keys = [JobKey(f"i{n}", "a", "", 1) for n in (1, 2)]
     offers = [
         aside(key.instance_id, jobs_offered=(JobRow(key=key, task_id="ship", offered_at=NOON),))
         for key in keys
     ]
-    await store.commit(turn("t2", *offers, process_id="p1"))
+    await store.turns.commit(turn("t2", *offers, process_id="p1"))
     lease = timedelta(seconds=30)
-    await store.claim_jobs([], 0, lease, NOON)  # from now on the statement is known
+    await store.jobs.claim([], 0, lease, NOON)  # from now on the statement is known
     proxy.lose_answers()
-    under_way = asyncio.create_task(store.claim_jobs(["ship"], 1, lease, NOON))
+    under_way = asyncio.create_task(store.jobs.claim(["ship"], 1, lease, NOON))
     await proxy.lost.wait()
     proxy.cut()
     with pytest.raises(CommitUnknown):
         await under_way
     proxy.mend()
-    assert await store.leases(NOON) == [Lease(keys[0], 1)]
-    assert (await store.claim_jobs(["ship"], 9, lease, NOON)).granted == [Lease(keys[1], 1)]
+    assert await store.jobs.leases(NOON) == [Lease(keys[0], 1)]
+    assert (await store.jobs.claim(["ship"], 9, lease, NOON)).granted == [Lease(keys[1], 1)]
 
 
 @pytest.mark.asyncio
@@ -186,10 +180,10 @@ async def test_what_no_turn_can_tell_is_not_said_to_be_refused(
     """Whoever takes it for refused makes a second one. What only reads is no matter."""
     store = await opened(proxy.url(url), connections=1)
     asks: dict[str, Callable[[], Awaitable[object]]] = {
-        "put_listener": lambda: store.put_listener(test_outbox.listener("hook")),
-        "put_key": lambda: store.put_key(test_access.key("k1")),
-        "remove_listener": lambda: store.remove_listener("default", "webhook", "hook"),
-        "keys": lambda: store.keys("acme"),
+        "put_listener": lambda: store.listeners.put(test_outbox.listener("hook")),
+        "put_key": lambda: store.access.put_key(test_access.key("k1")),
+        "remove_listener": lambda: store.listeners.remove("default", "webhook", "hook"),
+        "keys": lambda: store.access.keys("acme"),
     }
     await asks[verb]()  # from now on the statement is known
     if verb == "remove_listener":
@@ -212,21 +206,21 @@ async def test_a_letter_of_which_nothing_was_heard_is_not_sent_again(
     """If somebody has taken it meanwhile, the command in it would be done twice."""
     sender = await opened(proxy.url(url), connections=1)
     worker = await opened(url, "p2")
-    await worker.commit(turn("t1", begin("i1"), process_id="p2"))
-    await sender.send([mail("m1", "i1")])  # from now on the statement is known
+    await worker.turns.commit(turn("t1", begin("i1"), process_id="p2"))
+    await sender.mailbox.send([mail("m1", "i1")])  # from now on the statement is known
     proxy.lose_answers()
-    under_way = asyncio.create_task(sender.send([mail("m2", "i1")]))
+    under_way = asyncio.create_task(sender.mailbox.send([mail("m2", "i1")]))
     await proxy.lost.wait()
     taken = aside("i1", version=1, mail_taken=("m1", "m2"))
-    await worker.commit(turn("t2", taken, process_id="p2"))
+    await worker.turns.commit(turn("t2", taken, process_id="p2"))
     proxy.mend()
     proxy.cut()
     with pytest.raises(StoreUnavailable, match="broke while letters were sent") as unknown:
         await under_way
     assert unknown.value.code == "TEN-4019"
-    assert await worker.mail(10) == []
-    await sender.send([mail("m3", "i1")])
-    assert [each.id for each in await worker.mail(10)] == ["m3"]
+    assert await worker.mailbox.claim(10) == []
+    await sender.mailbox.send([mail("m3", "i1")])
+    assert [each.id for each in await worker.mailbox.claim(10)] == ["m3"]
 
 
 @pytest.mark.asyncio
@@ -247,9 +241,9 @@ async def test_letters_that_were_rolled_back_because_of_others_are_sent_again(
         return await send(session, *sent)
 
     monkeypatch.setattr(Session, "_send", rolled_back)
-    await store.send([mail("m1", "i1")])
+    await store.mailbox.send([mail("m1", "i1")])
     monkeypatch.undo()
-    assert [each.id for each in await store.mail(10)] == ["m1"]
+    assert [each.id for each in await store.mailbox.claim(10)] == ["m1"]
 
 
 @pytest.mark.asyncio
@@ -259,7 +253,7 @@ async def test_a_definition_of_which_nothing_was_heard_is_saved_once(
     """Also if another was saved meanwhile, which stays the newest."""
     store = await opened(proxy.url(url), connections=1)
     other = await opened(url, "p2")
-    await store.save_definition("default", "w", b"1", b"1", NOON)
+    await store.definitions.save("default", "w", b"1", b"1", NOON)
     rows = Pool.rows
 
     async def unanswered(pool: Pool, name: str, *given: Any) -> list[Row]:  # noqa: ANN401
@@ -268,20 +262,20 @@ async def test_a_definition_of_which_nothing_was_heard_is_saved_once(
         return await rows(pool, name, *given)
 
     monkeypatch.setattr(Pool, "rows", unanswered)
-    saving = asyncio.create_task(store.save_definition("default", "w", b"2", b"2", NOON))
+    saving = asyncio.create_task(store.definitions.save("default", "w", b"2", b"2", NOON))
     await proxy.lost.wait()
     monkeypatch.undo()
-    await other.save_definition("default", "w", b"3", b"3", NOON)
+    await other.definitions.save("default", "w", b"3", b"3", NOON)
     proxy.mend()
     proxy.cut()
     assert (await saving).version == 2
-    newest = await store.definition("default", "w")
+    newest = await store.definitions.get("default", "w")
     assert newest is not None
     assert (newest.version, newest.content) == (3, b"3")
 
 
 async def _all_orphans(store: PostgresStore) -> AsyncIterator[Orphan]:
-    while batch := await store.claim_orphans(2):
+    while batch := await store.members.claim_orphans(2):
         for orphan in batch:
             yield orphan
 
@@ -304,17 +298,17 @@ async def test_a_read_whose_connection_broke_is_read_again(
     url: str, proxy: TcpProxy, opened: Opener
 ) -> None:
     store = await opened(proxy.url(url))
-    await store.commit(a_turn("t1", 0))
-    await store.load(["i1"])
+    await store.turns.commit(a_turn("t1", 0))
+    await store.turns.load(["i1"])
     proxy.cut()
-    assert len(await store.load(["i1"])) == 1
-    assert (await store.beat()).at is not None
+    assert len(await store.turns.load(["i1"])) == 1
+    assert (await store.members.beat()).at is not None
 
 
 @pytest.mark.asyncio
 async def test_every_connection_may_be_ended_by_an_administrator(url: str, opened: Opener) -> None:
     store = await opened(url)
-    await store.commit(a_turn("t1", 0))
+    await store.turns.commit(a_turn("t1", 0))
     for version in range(1, 6):
         async with connected(url) as connection:
             await connection.fetch(
@@ -323,7 +317,7 @@ async def test_every_connection_may_be_ended_by_an_administrator(url: str, opene
             )
         done = await persistently(store, a_turn(f"t{version + 1}", version))
         assert done.writes["i1"].outcome is Outcome.WON
-        assert len(await store.entries("i1")) == version + 1
+        assert len(await store.instances.entries("i1")) == version + 1
 
 
 @pytest.mark.slow
@@ -333,7 +327,7 @@ async def test_a_server_that_restarts_has_what_it_acknowledged(
 ) -> None:
     """R7: "pg_ctl -m immediate, -m fast, SIGKILL of postmaster"."""
     store = await opened(server.url())
-    await store.commit(a_turn("t0", 0))
+    await store.turns.commit(a_turn("t0", 0))
     ends: list[Callable[[], None]] = [
         server.kill,
         server.stop,
@@ -342,15 +336,15 @@ async def test_a_server_that_restarts_has_what_it_acknowledged(
     for version, end in enumerate(ends, 1):
         end()
         with pytest.raises((CommitUnknown, StoreUnavailable)):
-            await store.commit(a_turn(f"t{version}", version))
+            await store.turns.commit(a_turn(f"t{version}", version))
         with pytest.raises(StoreUnavailable) as refused:
-            await store.load(["i1"])
+            await store.turns.load(["i1"])
         assert refused.value.code == "TEN-4008"
         server.start()
         done = await persistently(store, a_turn(f"t{version}", version))
         assert done.writes["i1"].outcome is Outcome.WON
-        assert len(await store.entries("i1")) == version + 1
-    assert not (await store.beat()).has_orphans
+        assert len(await store.instances.entries("i1")) == version + 1
+    assert not (await store.members.beat()).has_orphans
 
 
 @pytest.mark.slow
@@ -382,7 +376,7 @@ async def test_a_read_only_server_is_told_as_such(url: str, opened: Opener) -> N
         await connection.execute(f"{read_only} = on")
         try:
             with pytest.raises(StoreUnavailable) as refused:
-                await store.commit(a_turn("t1", 0))
+                await store.turns.commit(a_turn("t1", 0))
         finally:
             await connection.execute(f"SET default_transaction_read_only = off; {read_only} = off")
     assert refused.value.code == "TEN-4004"
@@ -392,7 +386,7 @@ async def test_a_read_only_server_is_told_as_such(url: str, opened: Opener) -> N
 async def test_a_turn_in_a_deadlock_goes_in_after_it(url: str, opened: Opener) -> None:
     """C22: "Deadlocks from two orders of locking"; others may have them with us."""
     store = await opened(url)
-    await store.commit(turn("t1", begin("i1"), begin("i2"), process_id="p1"))
+    await store.turns.commit(turn("t1", begin("i1"), begin("i2"), process_id="p1"))
     row = (
         "INSERT INTO tenuto.workflow_execution_history"
         " VALUES ($1, 2, 'X', NULL, '', 0, NULL, NULL, NULL, NULL, 0, NULL)"
@@ -401,7 +395,7 @@ async def test_a_turn_in_a_deadlock_goes_in_after_it(url: str, opened: Opener) -
         await other.execute("BEGIN")
         await other.fetch(row, "i2")
         under_way = asyncio.create_task(
-            store.commit(turn("t2", step("i1", 1), step("i2", 1), process_id="p1"))
+            store.turns.commit(turn("t2", step("i1", 1), step("i2", 1), process_id="p1"))
         )
         await waits_for_lock(url)
         with suppress(PostgresError):
@@ -426,12 +420,12 @@ async def test_a_turn_that_was_rolled_back_because_of_others_is_tried_again(
         return await send(session, *rest)
 
     monkeypatch.setattr(Session, "_send", unlucky)
-    done = await store.commit(turn("t1", begin("i1"), process_id="p1"))
+    done = await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))
     assert done.writes["i1"].outcome is Outcome.WON
-    assert len(await store.load(["i1"])) == 1
+    assert len(await store.turns.load(["i1"])) == 1
     failures = iter(["40P01"] * 100)
     with pytest.raises(StoreUnavailable) as refused:
-        await store.commit(turn("t2", step("i1", 1), process_id="p1"))
+        await store.turns.commit(turn("t2", step("i1", 1), process_id="p1"))
     assert refused.value.code == "TEN-4011"
 
 
@@ -441,7 +435,7 @@ async def test_text_that_cannot_be_kept_is_refused_everywhere(
     url: str, opened: Opener, text: str
 ) -> None:
     store = await opened(url)
-    await store.commit(turn("t1", begin("i1"), process_id="p1"))
+    await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))
     for number, bad in enumerate(
         [
             step("i1", 1, entry(2, error_message=text)),
@@ -453,41 +447,41 @@ async def test_text_that_cannot_be_kept_is_refused_everywhere(
         ]
     ):
         with pytest.raises(DataRefused):
-            await store.commit(turn(f"bad{number}", bad, begin("i3"), process_id="p1"))
+            await store.turns.commit(turn(f"bad{number}", bad, begin("i3"), process_id="p1"))
     with pytest.raises(DataRefused):
-        await store.commit(turn("t2", process_id="p1", events=(event(text),)))
+        await store.turns.commit(turn("t2", process_id="p1", events=(event(text),)))
     with pytest.raises(DataRefused):
-        await store.send([mail("m1", text)])
-    assert set(await store.load(["i1", "i2", "i3"])) == {"i1"}
-    assert len(await store.entries("i1")) == 1
-    assert await store.mail(10) == []
+        await store.mailbox.send([mail("m1", text)])
+    assert set(await store.turns.load(["i1", "i2", "i3"])) == {"i1"}
+    assert len(await store.instances.entries("i1")) == 1
+    assert await store.mailbox.claim(10) == []
 
 
 @pytest.mark.asyncio
 async def test_a_number_that_is_too_large_is_refused(url: str, opened: Opener) -> None:
     store = await opened(url)
     with pytest.raises(DataRefused):
-        await store.commit(turn("t1", begin("i1", entry(1, at_ms=1 << 63)), process_id="p1"))
-    assert await store.load(["i1"]) == {}
+        await store.turns.commit(turn("t1", begin("i1", entry(1, at_ms=1 << 63)), process_id="p1"))
+    assert await store.turns.load(["i1"]) == {}
 
 
 @pytest.mark.asyncio
 async def test_a_commit_that_is_called_off_leaves_the_lane_usable(url: str, opened: Opener) -> None:
     """C23: "Cancel 10,000 requests mid-transaction; pool full again"."""
     store = await opened(url, connections=1)
-    await store.commit(turn("t0", begin("i1"), process_id="p1"))
+    await store.turns.commit(turn("t0", begin("i1"), process_id="p1"))
     async with connected(url) as other:
         await other.execute("BEGIN; LOCK TABLE tenuto.workflow_execution_history IN EXCLUSIVE MODE")
         for number in range(5):
             under_way = asyncio.create_task(
-                store.commit(turn(f"t{number + 1}", step("i1", 1), process_id="p1"))
+                store.turns.commit(turn(f"t{number + 1}", step("i1", 1), process_id="p1"))
             )
             await waits_for_lock(url)
             under_way.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await under_way
         await other.execute("ROLLBACK")
-    done = await store.commit(turn("t9", step("i1", 1), process_id="p1"))
+    done = await store.turns.commit(turn("t9", step("i1", 1), process_id="p1"))
     assert done.writes["i1"].outcome is Outcome.WON
 
 

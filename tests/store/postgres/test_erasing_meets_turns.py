@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto.model.status import Status
-from tenuto.store.job_protocol import JobKey, JobRow
-from tenuto.store.protocol import Delivery, InstanceWrite, Ownership, Snapshot
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.jobs import JobKey, JobRow
+from tenuto.store.parts.turns import InstanceWrite, Ownership, Snapshot
 from tests.kit.postgres_database import connected
 from tests.store.postgres.conftest import Opener, ask, waits_for_lock
 from tests.store.situations import NOON, begin, dead_letter, step, timer, turn, update, wait
@@ -56,38 +57,38 @@ async def test_who_comes_while_an_instance_is_erased_leaves_nothing(
     url: str, opened: Opener, late: InstanceWrite, *, is_alone: bool
 ) -> None:
     store, other_store = await opened(url, "p1"), await opened(url, "p2")
-    await store.commit(turn("t1", ENDED, begin("i2"), process_id="p1"))
+    await store.turns.commit(turn("t1", ENDED, begin("i2"), process_id="p1"))
     others = [] if is_alone else [step("i2", 7)]
     async with connected(url) as other:
         # The erasure has chosen the instance, and waits before it takes the rows away.
         await other.execute("BEGIN; LOCK TABLE tenuto.idempotency_keys IN SHARE MODE")
-        erasure = asyncio.create_task(store.erase_instances("default", ["i1"]))
+        erasure = asyncio.create_task(store.instances.erase("default", ["i1"]))
         await waits_for_lock(url)
         going_on = asyncio.create_task(
-            other_store.commit(turn("t2", late, *others, process_id="p2"))
+            other_store.turns.commit(turn("t2", late, *others, process_id="p2"))
         )
         await waits_for_lock(url, 2)
         await other.execute("COMMIT")
     assert await erasure == ["i1"]
     assert (await going_on).writes["i1"].outcome == "lost"
     assert await rows_about(url, "i1") == []
-    assert await store.load(["i1"]) == {}
+    assert await store.turns.load(["i1"]) == {}
 
 
 async def test_who_went_on_with_an_instance_just_before_keeps_it(url: str, opened: Opener) -> None:
     store, other_store = await opened(url, "p1"), await opened(url, "p2")
-    await store.commit(turn("t1", ENDED, process_id="p1"))
+    await store.turns.commit(turn("t1", ENDED, process_id="p1"))
     async with connected(url) as other:
         # The turn has found the instance, and waits before its last rows go in.
         await other.execute("BEGIN; INSERT INTO tenuto.owners VALUES ('i1', 'p3', 1)")
-        going_on = asyncio.create_task(other_store.commit(turn("t2", RETRY, process_id="p2")))
+        going_on = asyncio.create_task(other_store.turns.commit(turn("t2", RETRY, process_id="p2")))
         await waits_for_lock(url)
-        erasure = asyncio.create_task(store.erase_instances("default", ["i1"]))
+        erasure = asyncio.create_task(store.instances.erase("default", ["i1"]))
         await waits_for_lock(url, 2)
         await other.execute("ROLLBACK")
     assert (await going_on).writes["i1"].outcome == "won"
     assert await erasure == []
-    assert len(await store.entries("i1")) == 2
+    assert len(await store.instances.entries("i1")) == 2
 
 
 STALE_STEP = replace(step("i1", 1), update=None)
@@ -109,14 +110,14 @@ async def test_who_does_not_know_that_an_instance_has_ended_leaves_nothing_eithe
         update=update(status=Status.COMPLETED),
         snapshot=Snapshot(version=2, state=b"s"),
     )
-    await store.commit(turn("t1", begin("i1"), process_id="p1"))
-    await store.commit(turn("t2", end, process_id="p1"))
+    await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))
+    await store.turns.commit(turn("t2", end, process_id="p1"))
     async with connected(url) as other:
         # The erasure has taken the log away, and waits for the snapshot.
         await other.execute("BEGIN; SELECT 1 FROM tenuto.workflow_snapshots FOR UPDATE")
-        erasure = asyncio.create_task(store.erase_instances("default", ["i1"]))
+        erasure = asyncio.create_task(store.instances.erase("default", ["i1"]))
         await waits_for_lock(url)
-        going_on = asyncio.create_task(other_store.commit(turn("t3", late, process_id="p2")))
+        going_on = asyncio.create_task(other_store.turns.commit(turn("t3", late, process_id="p2")))
         await asyncio.wait([going_on], timeout=1)
         await other.execute("COMMIT")
     assert await erasure == ["i1"]

@@ -142,7 +142,7 @@ async def test_what_no_data_are_lost_with_is_repaired_by_what_is_said(
     await run(bare_url, repair)
     assert await everything(bare_url) == before
     store = await opened(bare_url)
-    assert len((await store.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
+    assert len((await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
 
 
 async def test_every_key_and_index_is_made_again_in_any_schema(
@@ -169,7 +169,7 @@ async def test_a_key_may_be_made_again_under_another_name(bare_url: str, opened:
         " ALTER TABLE tenuto.mailbox DROP CONSTRAINT mailbox_id_instance_id_key",
     )
     store = await opened(bare_url)
-    assert len((await store.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
+    assert len((await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
 
 
 async def test_only_the_schema_that_is_half_there_is_dropped(empty_url: str) -> None:
@@ -229,7 +229,7 @@ async def test_a_schema_of_another_program_is_left_alone(
 async def test_another_schema_of_the_same_database_is_free(bare_url: str, opened: Opener) -> None:
     await run(bare_url, "CREATE SCHEMA tenuto; CREATE TABLE tenuto.customers (id int)")
     beside = await opened(f"{bare_url}?schema=beside")
-    await beside.commit(turn("t1", begin("i1"), process_id="p1"))
+    await beside.turns.commit(turn("t1", begin("i1"), process_id="p1"))
     assert [tuple(row) for row in await ask(bare_url, "SELECT id FROM beside.processes")] == [
         ("p1",)
     ]

@@ -14,11 +14,11 @@ import pytest
 import pytest_asyncio
 
 from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.store.postgres import PostgresStore
-from tenuto.store.postgres.ownership import leave
+from tenuto.store.postgres.members import leave
 from tenuto.store.postgres.rhythm import DEAD_AFTER, Rhythm
 from tenuto.store.postgres.session import Session
-from tenuto.store.protocol import BEAT_EVERY
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
 from tests.kit.pgbouncer import pgbouncer, pgbouncer_program
@@ -45,7 +45,7 @@ async def unheard(store: PostgresStore) -> None:
     """A beat that is over in time, though nobody answers."""
     async with asyncio.timeout(MUCH_LONGER):
         with pytest.raises(StoreUnavailable) as refused:
-            await store.beat()
+            await store.members.beat()
     assert refused.value.advice
 
 
@@ -54,7 +54,7 @@ async def heard(store: PostgresStore) -> None:
     async with asyncio.timeout(MUCH_LONGER):
         while True:
             with suppress(StoreUnavailable):
-                assert (await store.beat()).at is not None
+                assert (await store.members.beat()).at is not None
                 return
 
 
@@ -90,7 +90,7 @@ async def test_a_beat_that_is_a_transaction_is_over_in_time_wherever_it_gets_stu
 ) -> None:
     """That is what is sent where there is a pooler in between."""
     store = await opened(proxy.url(url), make=QUICK)
-    store._heart.server.is_pooled = True
+    store._database.heartbeat.server.is_pooled = True
     proxy.lose_answers_after(unanswered)
     await unheard(store)
     proxy.mend()
@@ -124,7 +124,7 @@ async def test_who_stops_while_nobody_answers_waits_no_longer_than_for_a_beat(
 ) -> None:
     """Others find out by themselves that it is gone; that they were not told to is no matter."""
     store = await opened(proxy.url(url), make=QUICK)
-    await store.load(["i1"])
+    await store.turns.load(["i1"])
     proxy.lose_answers_after(unanswered)
     async with asyncio.timeout(MUCH_LONGER):
         if unanswered == b"pg_notify":

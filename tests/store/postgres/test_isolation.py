@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tenuto.store.parts.turns import Outcome, Ownership
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.queries import numbered
 from tenuto.store.postgres.server import Server
 from tenuto.store.postgres.session import Session
-from tenuto.store.protocol import Outcome, Ownership
 from tests.kit.pgbouncer import pgbouncer, pgbouncer_program
 from tests.kit.postgres_database import connected, empty_database
 from tests.kit.postgres_plugin import did_not_run
@@ -90,18 +90,18 @@ async def test_of_two_that_write_the_same_entry_one_wins_as_ever(
     if strict_url is None:
         return
     stores = {name: await opened(strict_url, name) for name in ("p1", "p2")}
-    await stores["p1"].commit(turn("t0", begin("i1"), process_id="p1"))
+    await stores["p1"].turns.commit(turn("t0", begin("i1"), process_id="p1"))
     for version in range(1, 9):
         results = await asyncio.gather(
             *[
-                store.commit(turn(f"{name}-{version}", step("i1", version), process_id=name))
+                store.turns.commit(turn(f"{name}-{version}", step("i1", version), process_id=name))
                 for name, store in stores.items()
             ]
         )
         outcomes = Counter(result.writes["i1"].outcome for result in results)
         assert outcomes == {Outcome.WON: 1, Outcome.LOST: 1}
     taken = turn("t9", step("i1", 9, ownership=Ownership.TAKE), process_id="p1")
-    assert (await stores["p1"].commit(taken)).writes["i1"].outcome is Outcome.WON
-    assert not (await stores["p2"].beat()).has_orphans
+    assert (await stores["p1"].turns.commit(taken)).writes["i1"].outcome is Outcome.WON
+    assert not (await stores["p2"].members.beat()).has_orphans
     for store in stores.values():
         store.abandon()

@@ -8,9 +8,9 @@ import logging
 import pytest
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.postgres import PostgresStore, listener
+from tenuto.store.postgres import PostgresStore, hint_listener as listener
 from tenuto.store.postgres.driver import Connection
-from tenuto.store.postgres.listener import EVERYBODY, LONGEST_PAYLOAD, payload_for
+from tenuto.store.postgres.hint_listener import EVERYBODY, LONGEST_PAYLOAD, payload_for
 from tenuto.store.postgres.server import Server
 from tests.kit.postgres_database import connected
 from tests.kit.tcp_proxy import proxy_to
@@ -36,7 +36,7 @@ class Ear:
 
 async def listening(opened: Opener, url: str, process_id: str) -> tuple[PostgresStore, Ear]:
     store, ear = await opened(url, process_id), Ear()
-    await store.listen(ear)
+    await store.members.listen(ear)
     assert store.is_listening
     return store, ear
 
@@ -45,11 +45,11 @@ async def listening(opened: Opener, url: str, process_id: str) -> tuple[Postgres
 async def test_a_hint_is_heard_by_whom_it_is_for(url: str, opened: Opener) -> None:
     first, first_ear = await listening(opened, url, "p1")
     second, second_ear = await listening(opened, url, "p2")
-    await first.hint(["p2"])
+    await first.members.hint(["p2"])
     await second_ear.hears()
-    await second.hint(["p1", "p3"])
+    await second.members.hint(["p1", "p3"])
     await first_ear.hears()
-    await first.hint([])
+    await first.members.hint([])
     await asyncio.gather(first_ear.hears(), second_ear.hears())
     # Hints come in their order: what was for others has come by, and was not heard.
     assert (first_ear.count, second_ear.count) == (2, 2)
@@ -58,9 +58,9 @@ async def test_a_hint_is_heard_by_whom_it_is_for(url: str, opened: Opener) -> No
 @pytest.mark.asyncio
 async def test_who_goes_on_under_another_name_hears_that_name(url: str, opened: Opener) -> None:
     store, ear = await listening(opened, url, "p1")
-    await store.enter("p2", (await store.beat()).at)  # type: ignore[arg-type]
-    await store.hint(["p1"])
-    await store.hint(["p2"])
+    await store.members.enter("p2", (await store.members.beat()).at)  # type: ignore[arg-type]
+    await store.members.hint(["p1"])
+    await store.members.hint(["p2"])
     await ear.hears()
     assert ear.count == 1
 
@@ -69,8 +69,8 @@ async def test_who_goes_on_under_another_name_hears_that_name(url: str, opened: 
 async def test_another_schema_is_another_channel(url: str, opened: Opener) -> None:
     store, ear = await listening(opened, url, "p1")
     beside = await opened(url, "p1", schema="beside")
-    await beside.hint([])
-    await store.hint([])
+    await beside.members.hint([])
+    await store.members.hint([])
     await ear.hears()
     assert ear.count == 1
 
@@ -90,7 +90,7 @@ async def test_a_listener_that_is_killed_comes_back_and_looks_once(
             )
         await ear.hears()
         assert store.is_listening
-        await store.hint(["p1"])
+        await store.members.hint(["p1"])
         await ear.hears()
     assert ear.count == 10
     assert "the connection that hears hints broke" in caplog.text
@@ -123,7 +123,7 @@ async def test_a_url_for_listening_that_leads_to_another_database_is_seen(
     url: str, bare_url: str, opened: Opener, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = await opened(url, "p1", listen_url=bare_url)
-    await store.listen(Ear())
+    await store.members.listen(Ear())
     assert not store.is_listening
     assert "TEN-4018" in caplog.text
     assert bare_url in caplog.text
@@ -131,11 +131,11 @@ async def test_a_url_for_listening_that_leads_to_another_database_is_seen(
     caplog.clear()
     await PostgresStore(bare_url).migrate()
     another = await opened(url, "p2", listen_url=bare_url)
-    await another.listen(Ear())
+    await another.members.listen(Ear())
     assert not another.is_listening
     assert "TEN-4018" in caplog.text
     same = await opened(url, "p3", listen_url=url)
-    await same.listen(Ear())
+    await same.members.listen(Ear())
     assert same.is_listening
 
 
@@ -181,8 +181,8 @@ async def test_that_nothing_is_heard_is_said_once(
 async def test_whoever_closes_hears_no_more(url: str, opened: Opener) -> None:
     store, ear = await listening(opened, url, "p1")
     other = await opened(url, "p2")
-    await store.close((await other.beat()).at, clean=True)  # type: ignore[arg-type]
-    await other.hint([])
+    await store.close((await other.members.beat()).at, clean=True)  # type: ignore[arg-type]
+    await other.members.hint([])
     async with connected(url) as connection:
         assert not await connection.fetch(
             "SELECT 1 FROM pg_stat_activity"
@@ -195,10 +195,10 @@ async def test_whoever_closes_hears_no_more(url: str, opened: Opener) -> None:
 async def test_a_hint_for_too_many_is_for_everybody(url: str, opened: Opener) -> None:
     """A23: "Payloads of 7,990-8,010 bytes, multi-byte characters"."""
     store, ear = await listening(opened, url, "p1")
-    await store.hint([f"ž{number:04}" for number in range(2000)])
+    await store.members.hint([f"ž{number:04}" for number in range(2000)])
     await ear.hears()
     for length in range(LONGEST_PAYLOAD - 10, LONGEST_PAYLOAD + 10):
         payload = payload_for(["x" * length])
         assert payload == (EVERYBODY if length > LONGEST_PAYLOAD else "x" * length)
-        await store.hint(["x" * length])
+        await store.members.hint(["x" * length])
     assert payload_for(["é" * 4000]) == EVERYBODY

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tenuto.store.parts.turns import Ownership
 from tenuto.store.postgres.driver import Connection
 from tenuto.store.postgres.queries import statement
 from tenuto.store.postgres.server import _SETTINGS
-from tenuto.store.protocol import Ownership
 from tests.kit.postgres_database import connected
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
 from tests.store.postgres.conftest import Opener
@@ -75,7 +75,7 @@ async def test_a_look_reads_nothing_that_anybody_has_in_hand(url: str, opened: O
             await connection.execute(_LETTERS.format(first=begin, last=end))
             await connection.execute("ANALYZE tenuto.mailbox")
             read.append(await letters_read(connection))
-        await first.send([mail(f"new{number}", f"new{number}") for number in range(3)])
+        await first.mailbox.send([mail(f"new{number}", f"new{number}") for number in range(3)])
         with_news = await letters_read(connection)
     assert read[0] == read[1] <= 5
     assert with_news <= read[0] + 2 * 3 + 3
@@ -84,25 +84,25 @@ async def test_a_look_reads_nothing_that_anybody_has_in_hand(url: str, opened: O
 async def test_what_is_for_instances_of_others_is_looked_at_once(url: str, opened: Opener) -> None:
     first, second = await opened(url, "p1"), await opened(url, "p2")
     ids = [f"i{number:04}" for number in range(1_200)]
-    await first.send([mail(id, id) for id in ids])
+    await first.mailbox.send([mail(id, id) for id in ids])
     taking = [aside(id, ownership=Ownership.TAKE) for id in ids]
-    await second.commit(turn("t1", *taking, process_id="p2"))
-    assert await first.mail(500, again=False) == []
+    await second.turns.commit(turn("t1", *taking, process_id="p2"))
+    assert await first.mailbox.claim(500, again=False) == []
     async with connected(url) as connection:
         left = "SELECT count(*) FROM tenuto.mailbox WHERE claimed_by = 'p2' AND is_unseen"
         assert await connection.fetch(left) == [(len(ids),)]
         assert await letters_read(connection) <= 5
-    assert [each.id for each in await second.mail(2_000, again=False)] == ids
+    assert [each.id for each in await second.mailbox.claim(2_000, again=False)] == ids
 
 
 async def test_letters_of_a_claim_whose_answer_got_lost_come_with_the_next(
     url: str, proxy: TcpProxy, opened: Opener
 ) -> None:
     store = await opened(proxy.url(url), connections=1)
-    assert await store.mail(10, again=False) == []  # from now on the statement is known
-    await store.send([mail("m1", "i1")])
+    assert await store.mailbox.claim(10, again=False) == []  # from now on the statement is known
+    await store.mailbox.send([mail("m1", "i1")])
     proxy.lose_answers()
-    looking = asyncio.create_task(store.mail(10, again=False))
+    looking = asyncio.create_task(store.mailbox.claim(10, again=False))
     await proxy.lost.wait()
     async with connected(url) as connection:
         claimed = "SELECT 1 FROM tenuto.mailbox WHERE claimed_by = 'p1'"

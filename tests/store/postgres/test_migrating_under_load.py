@@ -90,10 +90,10 @@ async def _migrated_under_load(url: str, version: int, rows: int, opened: Opener
     )
     assert (kept, owned) == (rows, rows)
     store = await opened(url)
-    assert (await store.commit(turn("t1", begin("new"), process_id="p1"))).writes["new"]
+    assert (await store.turns.commit(turn("t1", begin("new"), process_id="p1"))).writes["new"]
     await run(url, "UPDATE tenuto.processes SET stopped_at = 1, is_clean = true WHERE id = 'old'")
-    assert len(await store.claim_orphans(rows)) == rows
-    assert len(await store.mail(stored + 1)) == stored
+    assert len(await store.members.claim_orphans(rows)) == rows
+    assert len(await store.mailbox.claim(stored + 1)) == stored
     await store.close(NOON, clean=True)
 
 

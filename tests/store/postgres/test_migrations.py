@@ -52,7 +52,9 @@ async def test_processes_that_start_at_once_migrate_once(empty_url: str, opened:
         (1, NEWEST, MIGRATIONS[-1].oldest_program)
     ]
     for number, store in enumerate(stores):
-        done = await store.commit(turn(f"t{number}", begin(f"i{number}"), process_id=f"p{number}"))
+        done = await store.turns.commit(
+            turn(f"t{number}", begin(f"i{number}"), process_id=f"p{number}")
+        )
         assert len(done.writes) == 1
 
 
@@ -68,7 +70,7 @@ async def test_a_migration_of_somebody_else_is_waited_for_however_long_it_takes(
             await other.execute("SELECT pg_sleep(0.25)")
         await other.execute("COMMIT")
         store = await opening
-    assert len((await store.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
+    assert len((await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
 
 
 async def test_a_schema_that_grew_step_by_step_is_like_a_fresh_one(empty_url: str) -> None:

@@ -10,10 +10,12 @@ import pytest
 
 from tenuto.cli.doctoring import doctor
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.errors import CommitUnknown
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.turns import Outcome, Ownership
 from tenuto.store.postgres import PostgresStore, server
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.server import Server
-from tenuto.store.protocol import CommitUnknown, InstanceQuery, Outcome, Ownership
 from tests.kit.pgbouncer import pgbouncer, pgbouncer_program
 from tests.kit.postgres_database import fresh_database
 from tests.kit.postgres_plugin import did_not_run
@@ -97,19 +99,21 @@ async def test_turns_go_through_or_lose_as_ever(pooled: str | None, opened: Open
             timers_set=(timer(f"i{number}", number),),
             waits_opened=(wait(f"i{number}"),),
         )
-        await first.commit(turn(f"s{number}", start, process_id="p1"))
+        await first.turns.commit(turn(f"s{number}", start, process_id="p1"))
         results = await asyncio.gather(
-            first.commit(turn(f"a{number}", everything, process_id="p1")),
-            second.commit(turn(f"b{number}", everything, process_id="p2", events=(event("e1"),))),
+            first.turns.commit(turn(f"a{number}", everything, process_id="p1")),
+            second.turns.commit(
+                turn(f"b{number}", everything, process_id="p2", events=(event("e1"),))
+            ),
         )
         outcomes = sorted(result.writes[f"i{number}"].outcome for result in results)
         assert outcomes == [Outcome.LOST, Outcome.WON]
     timers = [
-        each for store in (first, second) for each in (await store.due_timers(moment(99), 9))[0]
+        each for store in (first, second) for each in (await store.timers.due(moment(99), 9))[0]
     ]
     assert len({each.instance_id for each in timers}) == len(timers) == 18
-    assert not (await first.beat()).has_orphans
-    await asyncio.gather(*[first.load(["i1"]) for _ in range(30)])
+    assert not (await first.members.beat()).has_orphans
+    await asyncio.gather(*[first.turns.load(["i1"]) for _ in range(30)])
 
 
 @pytest.mark.asyncio
@@ -118,18 +122,18 @@ async def test_a_lost_answer_is_settled(pooled: str | None, opened: Opener) -> N
         return
     async with proxy_to(pooled) as proxy:
         store = await opened(proxy.url(pooled), "p1")
-        await store.commit(turn("t0", begin("i1"), process_id="p1"))
+        await store.turns.commit(turn("t0", begin("i1"), process_id="p1"))
         sent = turn("t1", step("i1", 1, mail_sent=(mail("m1", "i2"),)), process_id="p1")
         proxy.lose_answers_after(b"COMMIT;")
-        under_way = asyncio.create_task(store.commit(sent))
+        under_way = asyncio.create_task(store.turns.commit(sent))
         await proxy.lost.wait()
         proxy.cut()
         with pytest.raises(CommitUnknown):
             await under_way
         proxy.mend()
-        assert (await store.commit(sent)).writes["i1"].outcome is Outcome.WON
-        assert [row.seq for row in await store.entries("i1")] == [1, 2]
-        assert [each.id for each in await store.mail(10)] == ["m1"]
+        assert (await store.turns.commit(sent)).writes["i1"].outcome is Outcome.WON
+        assert [row.seq for row in await store.instances.entries("i1")] == [1, 2]
+        assert [each.id for each in await store.mailbox.claim(10)] == ["m1"]
 
 
 @pytest.mark.asyncio
@@ -139,14 +143,14 @@ async def test_nothing_is_heard_through_a_pooler_unless_the_server_is_named(
     if pooled is None:
         return
     deaf = await opened(pooled, "p1")
-    await deaf.listen(lambda: None)
+    await deaf.members.listen(lambda: None)
     assert not deaf.is_listening
     assert "listen_url=" in caplog.text
     heard = asyncio.Event()
     hearing = await opened(pooled, "p2", listen_url=direct)
-    await hearing.listen(heard.set)
+    await hearing.members.listen(heard.set)
     assert hearing.is_listening
-    await deaf.hint(["p2"])
+    await deaf.members.hint(["p2"])
     await heard.wait()
 
 
@@ -174,11 +178,11 @@ def test_what_is_read_for_a_tenant_passes_the_wall(pooled: str | None) -> None:
     async def read(url: str) -> list[int]:
         store = PostgresStore(url)
         await store.open("p1", NOON)
-        await store.commit(turn("t1", begin("i1"), process_id="p1"))
+        await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))
         query = InstanceQuery(limit=1, tenant="default")
         looks = (store.seen_by("default"), store.seen_by("other"), store)
-        seen = [len((await look.instances(query)).items) for look in looks]
-        wall = await store.wall()
+        seen = [len((await look.instances.page(query)).items) for look in looks]
+        wall = await store.upkeep.row_security()
         assert wall is not None
         assert wall.is_up
         await store.close(NOON, clean=True)

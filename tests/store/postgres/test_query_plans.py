@@ -14,7 +14,6 @@ import pytest_asyncio
 
 import tenuto.store.postgres
 from tenuto.store.postgres.driver import Connection
-from tenuto.store.postgres.parts import _COLUMNS
 from tenuto.store.postgres.queries import (
     QUERIES,
     Statement,
@@ -23,6 +22,7 @@ from tenuto.store.postgres.queries import (
     turn_statement,
 )
 from tenuto.store.postgres.server import _SETTINGS
+from tenuto.store.postgres.turn_rows import _COLUMNS
 from tests.kit.postgres_database import connected, fresh_database
 from tests.store.postgres.conftest import Opener
 
@@ -329,9 +329,11 @@ async def test_a_walk_would_be_seen(filled: str) -> None:
 
 def test_every_query_is_described_and_used() -> None:
     folder = Path(tenuto.store.postgres.__file__).parent
+    folders = (folder, folder.parent / "cold")
     words = {
         word
-        for file in folder.glob("*.py")
+        for each in folders
+        for file in each.glob("*.py")
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         for word in (node.value, FRAGMENTS.sub("", node.value))
@@ -342,12 +344,12 @@ def test_every_query_is_described_and_used() -> None:
 
 def test_no_module_has_sql_in_it() -> None:
     folder = Path(tenuto.store.postgres.__file__).parent
+    folders = (folder, folder.parent / "cold")
     looks_like_sql = re.compile(
         r"\b(?:SELECT .* FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET)\b", re.DOTALL
     )
-    assert [
-        file.name for file in folder.glob("*.py") if looks_like_sql.search(file.read_text())
-    ] == []
+    files = (file for each in folders for file in each.glob("*.py"))
+    assert [file.name for file in files if looks_like_sql.search(file.read_text())] == []
 
 
 def test_another_schema_has_its_own_tables_everywhere() -> None:

@@ -46,11 +46,11 @@ async def test_who_may_not_enter_the_schema_is_told_what_its_owner_has_to_grant(
     _, _, grants = refused.advice.partition("As the role tenuto run: ")
     await run(bare_url, grants.rstrip("."))
     store = await opened(humble)
-    done = await store.commit(turn("t1", begin("i1"), process_id="p1", events=(event("e1"),)))
+    done = await store.turns.commit(turn("t1", begin("i1"), process_id="p1", events=(event("e1"),)))
     assert len(done.writes) == len(done.events) == 1
-    await store.send([mail("m2", "i1")])
-    assert len(await store.mail(10)) == 1
-    await store.claim_orphans(10)
+    await store.mailbox.send([mail("m2", "i1")])
+    assert len(await store.mailbox.claim(10)) == 1
+    await store.members.claim_orphans(10)
     await store.close(NOON, clean=True)
 
 
@@ -71,7 +71,7 @@ async def test_who_may_not_call_functions_is_told_what_to_grant(
     _, _, grants = refused.advice.partition("and run as that role: ")
     await run(bare_url, grants.rstrip("."))
     store = await opened(humble)
-    assert len((await store.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
+    assert len((await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))).writes) == 1
 
 
 async def test_what_is_granted_holds_for_what_later_versions_add(
@@ -132,15 +132,15 @@ async def test_who_may_only_read_looks_and_does_not_work(
         f" GRANT SELECT ON ALL TABLES IN SCHEMA tenuto TO {role}",
     )
     reader = await opened(humble, "cli", make=PostgresStore.reader)
-    assert await reader.definition_ids("default") == []
+    assert await reader.definitions.ids("default") == []
     with pytest.raises(StoreUnavailable):
-        await reader.send([mail("m1", "i1")])
+        await reader.mailbox.send([mail("m1", "i1")])
     await run(
         bare_url,
         f"GRANT INSERT ON tenuto.mailbox TO {role};"
         f" GRANT USAGE ON SEQUENCE tenuto.mailbox_number_seq TO {role}",
     )
-    await reader.send([mail("m1", "i1")])
+    await reader.mailbox.send([mail("m1", "i1")])
     refused = await refusal(PostgresStore(humble))
     assert refused.code == "TEN-4004"
     assert "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA tenuto" in refused.advice

@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 
 from tenuto.cli.doctoring import doctor
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.postgres.driver import Connection
-from tenuto.store.protocol import InstanceQuery
 from tests.kit.postgres_database import connected, database_url
 from tests.store.postgres.conftest import Opener, ask, refusal, run
 from tests.store.situations import NOON, begin, event, turn
@@ -66,7 +66,7 @@ async def count(connection: Connection, table: str) -> int:
 
 
 async def has_wall(store: PostgresStore) -> bool:
-    wall = await store.wall()
+    wall = await store.upkeep.row_security()
     assert wall is not None
     return wall.is_up
 
@@ -92,7 +92,7 @@ async def said_by_doctor(url: str, capsys: pytest.CaptureFixture[str]) -> tuple[
 async def test_every_table_with_a_tenant_shows_its_rows_alone(url: str, opened: Opener) -> None:
     store = await opened(url)
     assert await has_wall(store)
-    await store.commit(turn("t1", begin("i1"), process_id="p1", events=(event("e1"),)))
+    await store.turns.commit(turn("t1", begin("i1"), process_id="p1", events=(event("e1"),)))
     reader = await reader_in(url)
     tables = sorted(table for (table,) in await ask(url, GUARDED))
     assert len(tables) > 15
@@ -131,7 +131,7 @@ async def test_a_connection_says_once_for_whom_it_reads(url: str, opened: Opener
 
     async def costs(tenant: str) -> int:
         before = store.statements
-        await store.seen_by(tenant).instances(query)
+        await store.seen_by(tenant).instances.page(query)
         return store.statements - before
 
     assert [await costs(each) for each in ("a", "a", "b", "b", "a")] == [2, 1, 2, 1, 2]
@@ -139,16 +139,16 @@ async def test_a_connection_says_once_for_whom_it_reads(url: str, opened: Opener
 
 async def test_a_connection_that_broke_says_it_anew(url: str, opened: Opener) -> None:
     store = await opened(url)
-    await store.commit(turn("t1", begin("i1"), process_id="p1"))
+    await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))
     query = InstanceQuery(limit=1, tenant="default")
-    assert (await store.seen_by("default").instances(query)).items
+    assert (await store.seen_by("default").instances.page(query)).items
     await run(
         url,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         " WHERE application_name = 'tenuto' AND datname = current_database()",
     )
-    assert (await store.seen_by("default").instances(query)).items
-    assert (await store.seen_by("other").instances(query)).items == []
+    assert (await store.seen_by("default").instances.page(query)).items
+    assert (await store.seen_by("other").instances.page(query)).items == []
 
 
 async def test_where_no_role_can_be_made_it_works_without_and_says_what_to_run(
@@ -160,14 +160,14 @@ async def test_where_no_role_can_be_made_it_works_without_and_says_what_to_run(
 ) -> None:
     with caplog.at_level(logging.WARNING, "tenuto.store"):
         store = await opened(humble)
-        await store.commit(turn("t1", begin("i1"), process_id="p1"))
-        assert (await store.seen_by("default").instances(InstanceQuery(limit=1))).items
+        await store.turns.commit(turn("t1", begin("i1"), process_id="p1"))
+        assert (await store.seen_by("default").instances.page(InstanceQuery(limit=1))).items
         store.seen_by("~test:i1")
         assert [each for each in caplog.records if "second time" in each.getMessage()] == []
         for tenant in ("default", "other", "another"):
-            assert (await store.seen_by(tenant).instances(InstanceQuery(limit=1))).items
+            assert (await store.seen_by(tenant).instances.page(InstanceQuery(limit=1))).items
     [said] = [each.getMessage() for each in caplog.records if "second time" in each.getMessage()]
-    wall = await store.wall()
+    wall = await store.upkeep.row_security()
     assert wall is not None
     assert not wall.is_up
     assert wall.advice in said
@@ -177,8 +177,8 @@ async def test_where_no_role_can_be_made_it_works_without_and_says_what_to_run(
     await run(humble, by_owner)
     again = await opened(humble, "p2")
     assert await has_wall(again)
-    assert (await again.seen_by("default").instances(InstanceQuery(limit=1))).items
-    assert (await again.seen_by("other").instances(InstanceQuery(limit=1))).items == []
+    assert (await again.seen_by("default").instances.page(InstanceQuery(limit=1))).items
+    assert (await again.seen_by("other").instances.page(InstanceQuery(limit=1))).items == []
     assert await said_by_doctor(humble, capsys) == ("ok", "")
 
 
@@ -204,7 +204,7 @@ async def test_a_role_that_others_may_act_as_is_granted_nothing_by_itself(
         f" CREATE ROLE {reader}; CREATE ROLE {stranger} LOGIN; GRANT {reader} TO {stranger}",
     )
     try:
-        wall = await (await opened(bare_url)).wall()
+        wall = await (await opened(bare_url)).upkeep.row_security()
         assert wall is not None
         assert not wall.is_up
         assert await ask(bare_url, READER, "tenuto") == []
@@ -234,10 +234,10 @@ async def test_who_inherits_the_reader_is_told_instead_of_seeing_nothing(
         _, _, script = refused.advice.partition("run: ")
         await run(bare_url, script.rstrip("."))
         store = await opened(theirs, "p2")
-        done = await store.commit(turn("t1", begin("i1"), process_id="p2"))
+        done = await store.turns.commit(turn("t1", begin("i1"), process_id="p2"))
         assert done.writes
-        assert "i1" in await store.load(["i1"])
-        wall = await store.wall()
+        assert "i1" in await store.turns.load(["i1"])
+        wall = await store.upkeep.row_security()
         assert wall is not None
         # Before PostgreSQL 16 nobody but the owner can have both.
         assert wall.is_up or "the owner of the tables, the role tenuto" in wall.advice
@@ -263,7 +263,7 @@ async def test_a_role_that_nothing_holds_back_is_no_reader(bare_url: str, opened
     store = await opened(bare_url)
     reader = await reader_in(bare_url)
     await run(bare_url, f"ALTER ROLE {reader} BYPASSRLS")
-    wall = await store.wall()
+    wall = await store.upkeep.row_security()
     assert wall is not None
     assert not wall.is_up
     by_administrator, _ = scripts_in(wall.advice)

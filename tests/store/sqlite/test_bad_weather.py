@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.protocol import CommitUnknown, Outcome, WriteResult
+from tenuto.store.errors import CommitUnknown
+from tenuto.store.parts.turns import Outcome, WriteResult
 from tenuto.store.sqlite import Inline, SqliteStore
 from tests.store import test_access, test_outbox
 from tests.store.situations import NOON, begin, entry, step, turn
@@ -25,7 +26,7 @@ LARGE = turn("large", *[begin(f"n{n:03}", entry(1, payload=b"x" * 50_000)) for n
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
     made = SqliteStore(tmp_path / "tenuto.db", threads=Inline)
     await made.open("p1", NOON)
-    await made.commit(turn("t1", begin("i1")))
+    await made.turns.commit(turn("t1", begin("i1")))
     yield made
     made.abandon()
 
@@ -33,28 +34,28 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 async def refused(store: SqliteStore, code: str) -> None:
     """A turn fails with `code` and an advice, and has written nothing."""
     with pytest.raises(StoreUnavailable) as refusal:
-        await store.commit(LARGE)
+        await store.turns.commit(LARGE)
     assert refusal.value.code == code
     assert refusal.value.advice
-    assert await store.load(["n000"]) == {}
+    assert await store.turns.load(["n000"]) == {}
 
 
 async def goes_on(store: SqliteStore) -> None:
     """The same connection works again, with all that was acknowledged."""
-    result = await store.commit(LARGE)
+    result = await store.turns.commit(LARGE)
     assert set(result.writes.values()) == {WriteResult(Outcome.WON)}
-    assert set(await store.load(["i1", "n000"])) == {"i1", "n000"}
-    assert store._writing.connection.execute("PRAGMA integrity_check").get == "ok"
+    assert set(await store.turns.load(["i1", "n000"])) == {"i1", "n000"}
+    assert store._file.writing.connection.execute("PRAGMA integrity_check").get == "ok"
 
 
 async def test_a_full_disk_refuses_and_goes_on_when_there_is_space(store: SqliteStore) -> None:
     """R9: "fill during load, free again … reads work, recovery without restart, nothing lost"."""
-    connection = store._writing.connection
+    connection = store._file.writing.connection
     pages = connection.execute("PRAGMA page_count").get
     connection.execute(f"PRAGMA max_page_count = {pages + 5}").fetchall()
     for _ in range(3):
         await refused(store, "TEN-4003")
-    assert len(await store.entries("i1")) == 1
+    assert len(await store.instances.entries("i1")) == 1
     connection.execute("PRAGMA max_page_count = 1000000").fetchall()
     await goes_on(store)
 
@@ -74,14 +75,14 @@ async def test_a_write_that_fails_in_commit_refuses_and_goes_on(
 
 
 async def test_a_read_only_store_refuses_and_goes_on_when_it_may_write(store: SqliteStore) -> None:
-    store._writing.connection.execute("PRAGMA query_only = ON").fetchall()
+    store._file.writing.connection.execute("PRAGMA query_only = ON").fetchall()
     await refused(store, "TEN-4004")
-    store._writing.connection.execute("PRAGMA query_only = OFF").fetchall()
+    store._file.writing.connection.execute("PRAGMA query_only = OFF").fetchall()
     await goes_on(store)
 
 
 async def test_a_locked_store_refuses_and_goes_on_when_it_is_free(store: SqliteStore) -> None:
-    store._writing.connection.set_busy_timeout(1)
+    store._file.writing.connection.set_busy_timeout(1)
     other = apsw.Connection(store.path)
     other.execute("BEGIN IMMEDIATE")
     await refused(store, "TEN-4011")
@@ -94,7 +95,7 @@ async def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "tenuto.db"
     store = SqliteStore(path, threads=Inline)
     await store.open("p1", NOON)
-    await store.commit(LARGE)
+    await store.turns.commit(LARGE)
     await store.close(NOON, clean=True)
     with path.open("r+b") as file:
         file.seek(4096)
@@ -119,7 +120,7 @@ async def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
 
 
 def fail_to_sync(store: SqliteStore, monkeypatch: pytest.MonkeyPatch, *, is_done: bool) -> None:
-    session = store._writing
+    session = store._file.writing
     run = session.run
 
     def failing(name: str, parameters: tuple[int, ...] = ()) -> None:
@@ -141,10 +142,10 @@ async def test_a_sync_that_fails_leaves_the_outcome_open(
     fail_to_sync(store, monkeypatch, is_done=is_done)
     attempt = turn("t2", step("i1", 1, entry(2), entry(3)))
     with pytest.raises(CommitUnknown):
-        await store.commit(attempt)
+        await store.turns.commit(attempt)
     monkeypatch.undo()
-    assert (await store.commit(attempt)).writes == {"i1": WriteResult(Outcome.WON)}
-    assert [row.seq for row in await store.entries("i1")] == [1, 2, 3]
+    assert (await store.turns.commit(attempt)).writes == {"i1": WriteResult(Outcome.WON)}
+    assert [row.seq for row in await store.instances.entries("i1")] == [1, 2, 3]
 
 
 async def test_what_no_turn_can_tell_is_not_said_to_be_refused(
@@ -153,9 +154,9 @@ async def test_what_no_turn_can_tell_is_not_said_to_be_refused(
     """Whoever takes it for refused makes a second one."""
     fail_to_sync(store, monkeypatch, is_done=True)
     for write in (
-        store.put_listener(test_outbox.listener("hook")),
-        store.remove_listener("default", "webhook", "hook"),
-        store.put_key(test_access.key("k1")),
+        store.listeners.put(test_outbox.listener("hook")),
+        store.listeners.remove("default", "webhook", "hook"),
+        store.access.put_key(test_access.key("k1")),
     ):
         with pytest.raises(StoreUnavailable) as unknown:
             await write
@@ -165,7 +166,7 @@ async def test_what_no_turn_can_tell_is_not_said_to_be_refused(
 async def test_a_connection_that_cannot_roll_back_is_replaced(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session = store._writing
+    session = store._file.writing
     run = session.run
 
     def failing(name: str, parameters: tuple[int, ...] = ()) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from tenuto.model.search_terms import SearchTerm
-from tenuto.store.protocol import InstanceQuery
-from tenuto.store.sqlite import Inline, SqliteStore, reads
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.sqlite import Inline, SqliteStore
+from tenuto.store.sqlite.instances import SqliteInstances
 from tenuto.store.sqlite.session import Session
 from tests.store.situations import ME, NOON, begin, found_by, moment, turn
 
@@ -48,10 +50,11 @@ async def costs(path: Path, others: int) -> list[int]:
         )
         for number in range(others + 3)
     ]
-    await store.commit(turn("t1", *writes))
+    await store.turns.commit(turn("t1", *writes))
     await store.close(NOON, clean=True)
     session = Session(str(path), "writer_settings", may_create=False)
     spent = []
+    page: Any = SqliteInstances.page.__wrapped__  # type: ignore[attr-defined]
     for query in (
         InstanceQuery(definition_id="order", terms=(RARE,)),
         InstanceQuery(definition_id="order", terms=(RARE, COMMON)),
@@ -60,7 +63,7 @@ async def costs(path: Path, others: int) -> list[int]:
         InstanceQuery(definition_id="order", terms=(COMMON,), limit=3),
     ):
         with counted(session) as steps:
-            assert len(reads.instances(session, query).items) == 3
+            assert len(page(None, session, query).items) == 3
         spent += steps
     session.close()
     return spent

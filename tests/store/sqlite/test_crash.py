@@ -65,7 +65,7 @@ async def test_what_was_acknowledged_survives_sigkill(tmp_path: Path) -> None:
     await store.open("checker", NOON)
     for name, version in acknowledged.items():
         ids = [f"{name}-{number:02}" for number in range(40)]
-        loaded = await store.load(ids)
+        loaded = await store.turns.load(ids)
         assert set(loaded) == set(ids)
         lengths = {len(stored.tail) for stored in loaded.values()}
         # A turn is there for all of its instances or for none.

@@ -74,7 +74,7 @@ async def test_opening_brings_an_old_database_up_to_date(tmp_path: Path) -> None
     session.close()
     store = SqliteStore(path, threads=Inline)
     await store.open("p1", NOON)
-    await store.commit(turn("t1", begin("i1")))
+    await store.turns.commit(turn("t1", begin("i1")))
     await store.close(NOON, clean=True)
 
 

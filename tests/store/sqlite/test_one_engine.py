@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.sqlite import SqliteStore
 from tests.store.situations import NOON, begin, mail, step, turn
 
@@ -113,8 +113,8 @@ async def test_a_child_forked_a_moment_ago_does_not_keep_the_lock(tmp_path: Path
     path = tmp_path / "tenuto.db"
     store = SqliteStore(path)
     await store.open("p1", NOON)
-    assert store._lock is not None
-    as_in_child = os.dup(store._lock._handle)
+    assert store._file.lock is not None
+    as_in_child = os.dup(store._file.lock._handle)
     await store.close(NOON, clean=True)
     again = SqliteStore(path)
     await again.open("p2", NOON)
@@ -126,15 +126,15 @@ async def test_a_reader_reads_everything_and_sends_mail(tmp_path: Path) -> None:
     path = tmp_path / "tenuto.db"
     engine = SqliteStore(path)
     await engine.open("p1", NOON)
-    await engine.commit(turn("t1", begin("i1")))
+    await engine.turns.commit(turn("t1", begin("i1")))
     reader = SqliteStore.reader(path)
     await reader.open("cli", NOON)
-    assert set(await reader.load(["i1"])) == {"i1"}
-    await engine.commit(turn("t2", step("i1", 1), begin("i2")))
-    assert len(await reader.entries("i1")) == 2
-    assert len((await reader.instances(InstanceQuery())).items) == 2
-    await reader.send([mail("m1", "i1")])
-    assert [each.id for each in await engine.mail(10)] == ["m1"]
+    assert set(await reader.turns.load(["i1"])) == {"i1"}
+    await engine.turns.commit(turn("t2", step("i1", 1), begin("i2")))
+    assert len(await reader.instances.entries("i1")) == 2
+    assert len((await reader.instances.page(InstanceQuery())).items) == 2
+    await reader.mailbox.send([mail("m1", "i1")])
+    assert [each.id for each in await engine.mailbox.claim(10)] == ["m1"]
     await reader.close(NOON, clean=True)
     await engine.close(NOON, clean=True)
 
@@ -147,9 +147,9 @@ async def test_a_reader_writes_nothing_but_mail(tmp_path: Path) -> None:
     reader = SqliteStore.reader(path)
     await reader.open("cli", NOON)
     refused = [
-        reader.commit(turn("t1", begin("i1"))),
-        reader.claim_orphans(1),
-        reader.save_definition("default", "d", b"", b"", NOON),
+        reader.turns.commit(turn("t1", begin("i1"))),
+        reader.members.claim_orphans(1),
+        reader.definitions.save("default", "d", b"", b"", NOON),
     ]
     for attempt in refused:
         with pytest.raises(StoreUnavailable) as refusal:
@@ -181,7 +181,7 @@ async def test_a_closed_store_leaves_no_threads_and_no_open_files(tmp_path: Path
     for number in range(5):
         store = SqliteStore(tmp_path / "tenuto.db")
         await store.open(f"p{number}", NOON)
-        await store.load(["i1"])
+        await store.turns.load(["i1"])
         await store.close(NOON, clean=True)
     assert threading.active_count() == threads_before
     assert open_files() == handles_before
@@ -193,5 +193,5 @@ async def test_a_store_opened_twice_says_so(tmp_path: Path) -> None:
     await store.open("p1", NOON)
     with pytest.raises(StoreUnavailable):
         await store.open("p2", NOON)
-    await store.commit(turn("t1", begin("i1")))
+    await store.turns.commit(turn("t1", begin("i1")))
     await store.close(NOON, clean=True)

@@ -10,7 +10,8 @@ import apsw
 import pytest
 
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceQuery, WaitTerm
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.waits import WaitTerm
 from tenuto.store.sqlite import Inline, SqliteStore
 from tenuto.store.sqlite.migrations import migrate
 from tenuto.store.sqlite.session import Parameters, Session
@@ -29,15 +30,15 @@ async def test_a_turn_of_many_instances_is_few_statements(tmp_path: Path) -> Non
     """Each crossing into SQLite gives Python's lock away, and a busy thread keeps it for 5 ms."""
     store = await opened(tmp_path)
     ids = [f"i{number:03}" for number in range(500)]
-    await store.commit(turn("t1", *[begin(id) for id in ids]))
+    await store.turns.commit(turn("t1", *[begin(id) for id in ids]))
     before = store.statements
-    await store.commit(turn("t2", *[step(id, 1, entry(2), entry(3)) for id in ids]))
+    await store.turns.commit(turn("t2", *[step(id, 1, entry(2), entry(3)) for id in ids]))
     assert store.statements - before <= 20
     before = store.statements
-    await store.load(ids)
+    await store.turns.load(ids)
     assert store.statements - before <= 7
     before = store.statements
-    await store.commit(turn("t3", step("i000", 3)))
+    await store.turns.commit(turn("t3", step("i000", 3)))
     assert store.statements - before == 3
     await store.close(NOON, clean=True)
 
@@ -47,18 +48,18 @@ async def test_a_look_costs_a_few_statements_whatever_is_stored(tmp_path: Path) 
     costs = []
     for batch in range(2):
         writes = [begin(f"i{batch}{number:03}", current_steps=("w",)) for number in range(300)]
-        await store.commit(turn(f"n{batch}", *writes))
+        await store.turns.commit(turn(f"n{batch}", *writes))
         waits = [
             step(each.instance_id, 1, waits_opened=(wait(each.instance_id),)) for each in writes
         ]
-        await store.commit(turn(f"w{batch}", *waits))
+        await store.turns.commit(turn(f"w{batch}", *waits))
         before = store.statements
-        await store.due_timers(NOON, 100)
-        await store.mail(100)
-        await store.unmatched_events(100)
-        await store.wait_terms("default", "order.paid")
-        await store.waits_for("default", [WaitTerm("order.paid", "")], limit=1000)
-        await store.instances(InstanceQuery(statuses=(Status.RUNNING,)))
+        await store.timers.due(NOON, 100)
+        await store.mailbox.claim(100)
+        await store.inbox.unmatched(100)
+        await store.waits.terms("default", "order.paid")
+        await store.waits.matching("default", [WaitTerm("order.paid", "")], limit=1000)
+        await store.instances.page(InstanceQuery(statuses=(Status.RUNNING,)))
         costs.append(store.statements - before)
     assert costs[0] == costs[1] <= 25
     await store.close(NOON, clean=True)
@@ -68,9 +69,9 @@ async def test_events_that_come_together_ask_once_for_their_waits(tmp_path: Path
     store = await opened(tmp_path)
     terms = [WaitTerm("order.paid", '["payload.order"]', f'["{n}"]') for n in range(100)]
     before = store.statements
-    await store.waits_for("default", terms[:1], limit=1000)
+    await store.waits.matching("default", terms[:1], limit=1000)
     of_one = store.statements - before
-    await store.waits_for("default", terms, limit=1000)
+    await store.waits.matching("default", terms, limit=1000)
     assert store.statements - before == 2 * of_one
     await store.close(NOON, clean=True)
 
@@ -79,11 +80,13 @@ async def test_what_was_recorded_can_be_replayed(tmp_path: Path) -> None:
     store = await opened(tmp_path)
     recorded: list[tuple[str, Parameters]] = []
     store.recorder = lambda sql, parameters: recorded.append((sql, parameters))
-    await store.commit(turn("t1", *[begin(f"i{n:02}") for n in range(30)], events=(event("e1"),)))
-    await store.commit(turn("t2", *[step(f"i{n:02}", 1, update=update()) for n in range(30)]))
+    await store.turns.commit(
+        turn("t1", *[begin(f"i{n:02}") for n in range(30)], events=(event("e1"),))
+    )
+    await store.turns.commit(turn("t2", *[step(f"i{n:02}", 1, update=update()) for n in range(30)]))
     store.recorder = None
-    await store.commit(turn("t3", begin("not recorded")))
-    expected = await store.load([f"i{n:02}" for n in range(30)])
+    await store.turns.commit(turn("t3", begin("not recorded")))
+    expected = await store.turns.load([f"i{n:02}" for n in range(30)])
     await store.close(NOON, clean=True)
     assert sum(sql == "COMMIT;" for sql, _ in recorded) == 2
 
@@ -94,7 +97,7 @@ async def test_what_was_recorded_can_be_replayed(tmp_path: Path) -> None:
     replay.close()
     second = SqliteStore(tmp_path / "replay.db", threads=Inline)
     await second.open("p1", NOON)
-    assert await second.load([*expected, "not recorded"]) == expected
+    assert await second.turns.load([*expected, "not recorded"]) == expected
     await second.close(NOON, clean=True)
 
 
@@ -111,7 +114,7 @@ async def test_the_log_of_changes_is_copied_back(tmp_path: Path) -> None:
     store = await opened(tmp_path)
     for number in range(60):
         large = begin(f"i{number}", entry(1, payload=b"x" * 1_000_000))
-        await store.commit(turn(f"t{number}", large))
+        await store.turns.commit(turn(f"t{number}", large))
     assert (tmp_path / "tenuto.db-wal").stat().st_size < 45_000_000
     await store.close(NOON, clean=True)
 
@@ -119,7 +122,7 @@ async def test_the_log_of_changes_is_copied_back(tmp_path: Path) -> None:
 async def test_reads_do_not_wait_for_a_commit(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "tenuto.db")
     await store.open("p1", NOON)
-    await store.commit(turn("t1", begin("i1")))
+    await store.turns.commit(turn("t1", begin("i1")))
     is_inside, may_go = threading.Event(), threading.Event()
 
     def block(sql: str, _parameters: Parameters) -> None:
@@ -128,16 +131,16 @@ async def test_reads_do_not_wait_for_a_commit(tmp_path: Path) -> None:
             may_go.wait(timeout=30)
 
     store.recorder = block
-    writing = asyncio.create_task(store.commit(turn("t2", step("i1", 1))))
+    writing = asyncio.create_task(store.turns.commit(turn("t2", step("i1", 1))))
     await asyncio.get_running_loop().run_in_executor(None, is_inside.wait, 30)
-    assert len(await store.entries("i1")) == 1
+    assert len(await store.instances.entries("i1")) == 1
     may_go.set()
     await writing
-    assert len(await store.entries("i1")) == 2
+    assert len(await store.instances.entries("i1")) == 2
     await store.close(NOON, clean=True)
 
 
 async def test_a_timer_poll_reads_no_more_than_it_was_asked_for(tmp_path: Path) -> None:
     store = await opened(tmp_path)
-    assert await store.due_timers(moment(0), 0) == ([], None)
+    assert await store.timers.due(moment(0), 0) == ([], None)
     await store.close(NOON, clean=True)

@@ -18,9 +18,8 @@ from tenuto.api.operation import API, Resource
 from tenuto.api.paging import Limit, Page
 from tenuto.api.shapes import Answer, Moment, Query
 from tenuto.model.json import JSON, Object
-from tenuto.store.access_protocol import AuditQuery, AuditRow
 from tenuto.store.audit_chain import line_of
-from tenuto.store.tenant_protocol import AuditReads
+from tenuto.store.parts.audit import Audit, AuditQuery, AuditRow
 
 AUDIT = Resource(f"{API}/audit", tag="audit", read=Permission.AUDIT_READ)
 LINES = "application/x-ndjson"
@@ -106,7 +105,7 @@ async def list_audit(call: Call[AuditLogQuery]) -> Object:
         below=below,
         limit=asked.limit + 1,
     )
-    rows = await _log(call).audit(query)
+    rows = await _log(call).query(query)
     shown = rows[: asked.limit]
     return {
         "items": [_line(row) for row in shown],
@@ -120,7 +119,7 @@ async def export_audit(call: Call[NoQuery]) -> Response:
     await call.service.audit.settled()
     log, tenant = _log(call), call.principal.tenant
     # The export ends here, though the log grows meanwhile.
-    last = (await log.audit_head(tenant)).number
+    last = (await log.head(tenant)).number
     return StreamingResponse(_lines(log, tenant, last), media_type=LINES)
 
 
@@ -137,10 +136,10 @@ async def verify_audit(call: Call[VerifyQuery]) -> AuditVerdict:
     return AuditVerdict(tenant=tenant, lines=head.number, hash=head.hash.hex(), problem=problem)
 
 
-async def _lines(log: AuditReads, tenant: str, last: int) -> AsyncIterator[str]:
+async def _lines(log: Audit, tenant: str, last: int) -> AsyncIterator[str]:
     after = 0
     while after < last:
-        rows = await log.audit_lines(tenant, after=after, limit=min(_PAGE, last - after))
+        rows = await log.lines(tenant, after=after, limit=min(_PAGE, last - after))
         if not rows:
             return
         after = rows[-1].number
@@ -156,5 +155,5 @@ def _line(row: AuditRow) -> Object:
     }
 
 
-def _log(call: Call[AuditLogQuery] | Call[NoQuery] | Call[VerifyQuery]) -> AuditReads:
-    return call.service.app.engine.store.seen_by(call.principal.tenant)
+def _log(call: Call[AuditLogQuery] | Call[NoQuery] | Call[VerifyQuery]) -> Audit:
+    return call.service.app.engine.store.seen_by(call.principal.tenant).audit

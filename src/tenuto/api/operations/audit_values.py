@@ -7,8 +7,9 @@ from contextlib import suppress
 from tenuto.instances import InstanceRef
 from tenuto.model.errors import NotFound
 from tenuto.model.json import Object
-from tenuto.store.access_protocol import KeyRow
-from tenuto.store.protocol import DeadLetterRow, DefinitionRow
+from tenuto.store.parts.access import KeyRow
+from tenuto.store.parts.dead_letters import DeadLetterRow
+from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.task_definitions import Declared, TaskDefinitions
 from tenuto.webhooks import Subscriptions, Webhook, Webhooks
 

@@ -19,7 +19,7 @@ from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.model.status import Status
-from tenuto.store.bulk_protocol import BulkPlace, BulkRow
+from tenuto.store.parts.bulk import BulkPlace, BulkRow
 
 BULK = Resource(API, tag="bulk", read=Permission.INSTANCES_READ, write=Permission.INSTANCES_CONTROL)
 

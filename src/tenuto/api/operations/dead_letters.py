@@ -20,7 +20,7 @@ from tenuto.engine.letter_history import entries_behind
 from tenuto.instances import history_view
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import JSON, Object
-from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow
+from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
 
 DEAD_LETTERS = Resource(
     f"{API}/dead-letters",

@@ -21,7 +21,7 @@ from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound
 from tenuto.model.json import JSON
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.webhooks import callback_problems
 from tenuto.workspace import Workspace
 

@@ -23,7 +23,7 @@ from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.published import Published
-from tenuto.store.protocol import EventPlace, PastEvents
+from tenuto.store.parts.inbox import EventPlace, PastEvents
 
 EVENTS = Resource(
     f"{API}/events", tag="events", read=Permission.EVENTS_READ, write=Permission.EVENTS_PUBLISH
@@ -131,7 +131,7 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
         return await _newest_first(call, since)
     after = read_cursor(asked.cursor, Number) or 0
     past = PastEvents(tenant=workspace.tenant, pattern=asked.pattern, since=since)
-    page = await seen.past_events(past, after=after, limit=asked.limit)
+    page = await seen.inbox.past(past, after=after, limit=asked.limit)
     return Page(
         items=[_item(event) for _, event in page.items],
         next_cursor=None if page.is_last else write_cursor(page.after),
@@ -160,7 +160,7 @@ async def _newest_first(call: Call[EventsQuery], since: datetime) -> Page[EventI
         below = EventPlace(from_epoch_ms(place.at_ms), place.number)
         since = from_epoch_ms(place.since_ms)
     tenant = call.workspace.tenant
-    found = await call.workspace.engine.store.seen_by(tenant).latest_events(
+    found = await call.workspace.engine.store.seen_by(tenant).inbox.latest(
         tenant, asked.pattern, since, limit=asked.limit, below=below
     )
     next_cursor = None

@@ -8,7 +8,7 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import Resource
 from tenuto.api.shapes import Answer
 from tenuto.model.errors import TenutoError
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
 
 HEALTH = Resource("/health", tag="health")
 
@@ -50,7 +50,7 @@ async def _fault(call: Call[NoQuery]) -> str | None:
         return "pushing has stopped"
     try:
         async with asyncio.timeout(_PATIENCE):
-            await engine.store.instances(InstanceQuery(ids=("-",), limit=1))
+            await engine.store.instances.page(InstanceQuery(ids=("-",), limit=1))
     except (TenutoError, TimeoutError):
         return "the store is away"
     return None

@@ -28,7 +28,7 @@ from tenuto.definition import to_graph_form
 from tenuto.instances import history_view
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.store.protocol import InstanceQuery
+from tenuto.store.parts.instances import InstanceQuery
 
 INSTANCES = Resource(
     f"{API}/instances",
@@ -173,7 +173,7 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
     asked, id = call.query, call.path["id"]
     begin = asked.cursor if asked.cursor is not None else asked.after
     newest = (await call.workspace.held(id)).state.version
-    entries = call.workspace.engine.store.seen_by(call.workspace.tenant).entries
+    entries = call.workspace.engine.store.seen_by(call.workspace.tenant).instances.entries
     if asked.order == "asc":
         begin = begin or 0
         rows = await entries(id, after=begin, limit=asked.limit)

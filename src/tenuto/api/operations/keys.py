@@ -15,7 +15,7 @@ from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
 from tenuto.api.paging import Page, PageQuery, oldest_first
 from tenuto.api.shapes import Answer, Body, Moment, shaped
-from tenuto.store.access_protocol import KeyRow
+from tenuto.store.parts.access import KeyRow
 
 KEYS = Resource(
     f"{API}/keys", tag="keys", read=Permission.KEYS_MANAGE, write=Permission.KEYS_MANAGE

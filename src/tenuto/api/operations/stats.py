@@ -16,7 +16,7 @@ from tenuto.api.shapes import Answer, Query, moment
 from tenuto.model.durations import iso
 from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
-from tenuto.store.stats_protocol import Tally
+from tenuto.store.parts.stats import Tally
 
 STATS = Resource(f"{API}/stats", tag="stats", read=Permission.STATS_READ)
 MOST = 10_000
@@ -85,12 +85,12 @@ async def get_stats(call: Call[StatsQuery]) -> StatsView:
     since = now - timedelta(hours=call.query.hours)
     last = int(now.timestamp()) // 60
     first = last - _MINUTES + 1
-    found = await seen.tallies(tenant, since, _at(first), MOST)
+    found = await seen.stats.tallies(tenant, since, _at(first), MOST)
     tallies = [each for each in found if not is_rehearsed(each.definition_id)]
     looked_at = _summed((each.status, each.instances) for each in found)
     by_status = _summed((each.status, each.instances) for each in tallies)
-    jobs = await seen.waiting_jobs(tenant, MOST)
-    backlogs = (await seen.backlogs(tenant)).values()
+    jobs = await seen.stats.waiting_jobs(tenant, MOST)
+    backlogs = (await seen.listeners.backlogs(tenant)).values()
     return StatsView(
         since=iso(since),
         is_complete=all(count < MOST for count in looked_at.values()),

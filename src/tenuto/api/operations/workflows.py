@@ -26,7 +26,7 @@ from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
-from tenuto.store.protocol import DefinitionRow
+from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace import Saved
 
 WORKFLOWS = Resource(

@@ -1,7 +1,7 @@
 """What survives a restart in memory: tables of encoded rows, and transactions over them.
 
-Rows are kept as bytes, so that no value in here is shared with whoever wrote or read it, and so
-that text which a database would refuse is refused here too.
+Rows are kept as bytes, so that no value in here is shared with its writers and readers, and so that
+text which a database would refuse is refused here too.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from tenuto.store.access_protocol import AuditHead
 from tenuto.store.columns import EventColumns
-from tenuto.store.job_protocol import JobKey
-from tenuto.store.protocol import DataRefused, DeliveryOutcome
-from tenuto.store.task_protocol import TargetRow
+from tenuto.store.errors import DataRefused
+from tenuto.store.parts.audit import AuditHead
+from tenuto.store.parts.inbox import DeliveryOutcome
+from tenuto.store.parts.jobs import JobKey
+from tenuto.store.parts.tasks import TargetRow
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -47,7 +48,7 @@ class Delivered(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """A row of owners; `clean` when it was taken over from one that had let go in good order."""
+    """A row of owners; `clean` when it was taken over from a process that had stopped cleanly."""
 
     process_id: str
     epoch: int
@@ -72,20 +73,20 @@ class Job(NamedTuple):
     timeout: int
     silence: int | None
     """Milliseconds that a worker may take, and be silent."""
-    is_called_off: bool = False
+    is_cancelled: bool = False
     token: int = 0
     leased_by: str | None = None
     leased_until: int = 0
     is_outside: bool = False
-    """Whether that is a worker, which no process answers for."""
+    """Whether a worker holds the lease, which no process answers for."""
     lease: int = 0
     overdue_at: int = 0
     details: str | None = None
 
     @property
     def is_free(self) -> bool:
-        """Whether somebody may begin with it."""
-        return self.leased_by is None and not self.is_called_off
+        """Whether it may be leased."""
+        return self.leased_by is None and not self.is_cancelled
 
     def is_of(self, process_id: str, token: int) -> bool:
         """Whether a process holds it, under that token."""
@@ -109,15 +110,15 @@ class MemoryDisk:
         self.live: set[str] = set()
         """Processes that have this disk open: what the kernel knows of a file lock."""
         self.guests: set[str] = set()
-        """Processes that take no mail."""
+        """Processes that take no mailbox messages."""
         self.is_shared = False
         """Whether they let others join them."""
-        self.ears: dict[str, Callable[[], None]] = {}
-        """Process → whom to tell that there is something in the mailbox."""
+        self.hint_callbacks: dict[str, Callable[[], None]] = {}
+        """Process → what to call when there is something in the mailbox."""
         self.claims: dict[object, str] = {}
-        """Timers and letters → the process that they came to."""
+        """Timers and mailbox messages → the process that has claimed them."""
         self.unseen: set[int] = set()
-        """Letters that were passed on to a process, and that it has not seen."""
+        """Mailbox messages that were passed on to a process, and that it has not seen."""
         self.instances: dict[str, bytes] = {}
         self.followed: dict[str, int] = {}
         """Instances → the number of the newest event that was there before them."""
@@ -155,29 +156,49 @@ class MemoryDisk:
         self.push_targets: dict[tuple[str, str], TargetRow] = {}
         self.bulks: dict[tuple[str, str], bytes] = {}
         self.bulks_held: dict[tuple[str, str], int] = {}
-        """Until when somebody goes on with them."""
+        """Until when each is claimed."""
         self.listening = 0
-        """How often it has changed who listens, and for what."""
+        """How often listeners, or what they listen for, have changed."""
         self.shares: dict[str, str] = {}
-        """Parts of the outbox, and listeners → the process that has them in hand."""
+        """Parts of the outbox, and listeners → the process that has claimed them."""
         self._last_number = 0
         self._undo: list[Callable[[], None]] = []
 
     def lives(self, process_id: str) -> bool:
-        """Whether a process is there, and nobody took it for dead."""
+        """Whether a process has this disk open, and was not declared dead."""
         row = self.processes.get(process_id)
         if row is None or process_id not in self.live:
             return False
         return unpack(Process, row).stopped_at is None
 
-    def bury(self, process_id: str) -> None:
-        """Take a process for dead, as others do that have not heard of it for long."""
+    def owner_of(self, instance_id: str) -> str | None:
+        """The process that owns an instance."""
+        row = self.owners.get(instance_id)
+        return None if row is None else unpack(Owner, row).process_id
+
+    def declare_dead(self, process_id: str) -> None:
+        """Presume a process dead, as others do that have had no heartbeat of it for long."""
         process = unpack(Process, self.processes[process_id])
         self.processes[process_id] = pack(process._replace(stopped_at=process.started_at))
 
+    def declare_absent_dead(self, by: str) -> bool:
+        """Declare dead every process that is gone without a word; whether there were any.
+
+        `by` is a process that has this disk open.
+        """
+        stopped_at = unpack(Process, self.processes[by]).started_at
+        dead = {
+            id: process._replace(stopped_at=stopped_at)
+            for id, row in self.processes.items()
+            if (process := unpack(Process, row)).stopped_at is None and id not in self.live
+        }
+        for id, process in dead.items():
+            self.put(self.processes, id, pack(process))
+        return bool(dead)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or nothing; DataRefused for what no store can keep."""
+        """All of it or nothing; DataRefused for data that no store can keep."""
         self._undo = []
         try:
             yield
@@ -202,6 +223,11 @@ class MemoryDisk:
         if key in table:
             before = table.pop(key)
             self._undo.append(lambda: table.__setitem__(key, before))
+
+    def drop_where(self, table: dict[K, V], is_gone: Callable[[K, V], bool]) -> None:
+        """Drop every row of a table that the test is true of."""
+        for key in [key for key, row in table.items() if is_gone(key, row)]:
+            self.drop(table, key)
 
     @property
     def newest_event(self) -> int:

@@ -1,62 +1,195 @@
-"""Jobs and the leases on them, on a disk in memory. Each function is one transaction."""
+"""Jobs and the leases on them, over tables in memory. Each verb is one transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
-from tenuto.model.durations import from_epoch_ms
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.store.job_columns import overrun
-from tenuto.store.job_protocol import (
+from tenuto.store.memory.context import MemoryPart
+from tenuto.store.memory.disk import Job, MemoryDisk, Process, pack, unpack
+from tenuto.store.memory.tasks import pushed_tasks
+from tenuto.store.parts.jobs import (
     Beat,
     Extension,
     Grant,
+    JobClaims,
     JobKey,
     Lapsed,
     Lease,
     Overrun,
     WorkerClaim,
 )
-from tenuto.store.memory.disk import Job, MemoryDisk, pack, unpack
-from tenuto.store.memory.tasks import pushed_tasks
 
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-def in_order(disk: MemoryDisk, passed_over: Collection[str] = ()) -> list[tuple[JobKey, Job]]:
-    """Jobs by when they were offered."""
-    found = ((key, unpack(Job, row)) for key, row in disk.jobs.items())
-    return sorted(
-        ((key, job) for key, job in found if key.instance_id not in passed_over),
-        key=lambda pair: (pair[1].offered_at, pair[0]),
-    )
+class MemoryJobs(MemoryPart):
+    """Jobs by attempt, each with its lease."""
+
+    async def claim(
+        self,
+        task_ids: Sequence[str],
+        limit: int,
+        lease: timedelta,
+        now: datetime,
+        *,
+        lapsed: int = 100,
+    ) -> JobClaims:
+        process_id, disk = self._context.require_open(), self._disk
+        jobs = self._in_order()
+        gone = _lapsed(disk, jobs, lapsed, epoch_ms(now))
+        wanted = () if self._context.only_own else task_ids
+        until = epoch_ms(now + lease)
+        granted: list[Lease] = []
+        with disk.transaction():
+            for key, job in jobs:
+                if len(granted) < limit and job.is_free and job.task_id in wanted:
+                    granted.append(_lease(disk, key, job, process_id, until))
+        return JobClaims(granted, gone)
+
+    async def leases(self, now: datetime) -> list[Lease]:
+        process_id = self._context.require_open()
+        found = ((key, unpack(Job, row)) for key, row in sorted(self._disk.jobs.items()))
+        return [
+            Lease(key, job.token)
+            for key, job in found
+            if (job.leased_by, job.is_outside) == (process_id, False)
+            and epoch_ms(now) < job.leased_until
+        ]
+
+    async def extend(self, leases: Sequence[Lease], lease: timedelta, now: datetime) -> set[Lease]:
+        process_id, disk = self._context.require_open(), self._disk
+        held: set[Lease] = set()
+        for each in leases:
+            job = _job(disk, each.key)
+            if job and job.is_of(process_id, each.token):
+                held.add(each)
+                until = max(job.leased_until, epoch_ms(now + lease))
+                disk.jobs[each.key] = pack(job._replace(leased_until=until))
+        return held
+
+    async def claim_for_worker(self, claim: WorkerClaim, now: datetime) -> list[Grant]:
+        self._context.require_open()
+        if self._context.only_own:
+            return []
+        disk, moment = self._disk, epoch_ms(now)
+        granted: list[Grant] = []
+        pushed = {row.id for row in pushed_tasks(disk) if row.tenant == claim.tenant}
+        with disk.transaction():
+            for key, job in self._in_order():
+                fits = (
+                    job.task_id not in pushed
+                    if claim.task_ids is None
+                    else job.task_id in claim.task_ids
+                )
+                if (
+                    len(granted) < claim.limit
+                    and job.is_free
+                    and fits
+                    and job.tenant == claim.tenant
+                ):
+                    taken = job._replace(
+                        token=job.token + 1,
+                        leased_by=claim.worker_id,
+                        is_outside=True,
+                        lease=claim.lease // _MILLISECOND,
+                        overdue_at=moment + job.timeout,
+                        details=None,
+                    )
+                    until = _until(taken, moment)
+                    disk.put(disk.jobs, key, pack(taken._replace(leased_until=until)))
+                    granted.append(Grant(Lease(key, taken.token), from_epoch_ms(until)))
+        return granted
+
+    async def extend_for_workers(
+        self, beats: Sequence[Beat], now: datetime
+    ) -> dict[Lease, Extension]:
+        self._context.require_open()
+        disk, moment = self._disk, epoch_ms(now)
+        extended: dict[Lease, Extension] = {}
+        with disk.transaction():
+            for lease, details in beats:
+                job = _leased_outside(disk, lease)
+                if job is None or job.leased_until <= moment:
+                    continue
+                until = max(job.leased_until, _until(job, moment))
+                job = job._replace(
+                    leased_until=until, details=job.details if details is None else details
+                )
+                disk.put(disk.jobs, lease.key, pack(job))
+                extended[lease] = Extension(from_epoch_ms(until), job.is_cancelled)
+        return extended
+
+    async def put_back(self, leases: Sequence[Lease]) -> None:
+        self._context.require_open()
+        disk = self._disk
+        with disk.transaction():
+            for lease in leases:
+                job = _leased_outside(disk, lease)
+                if job is not None:
+                    free = job._replace(leased_by=None, is_outside=False)
+                    disk.put(disk.jobs, lease.key, pack(free))
+
+    async def take_cancelled(
+        self, keys: Sequence[JobKey], lease: timedelta, now: datetime
+    ) -> list[Lease]:
+        process_id, disk = self._context.require_open(), self._disk
+        until = epoch_ms(now + lease)
+        taken: list[Lease] = []
+        with disk.transaction():
+            for key in sorted(keys):
+                job = _job(disk, key)
+                if job is not None and job.leased_by is None and job.is_cancelled:
+                    taken.append(_lease(disk, key, job, process_id, until))
+        return taken
+
+    async def next_lapse(self, now: datetime) -> timedelta | None:
+        self._context.require_open()
+        moment = epoch_ms(now)
+        jobs = (unpack(Job, row) for row in self._disk.jobs.values())
+        ahead = [
+            job.leased_until - moment
+            for job in jobs
+            if job.is_outside and job.leased_until > moment
+        ]
+        return min(ahead) * _MILLISECOND if ahead else None
+
+    async def hand_over(self, leases: Sequence[Lease], now: datetime) -> set[Lease]:
+        self._context.require_open()
+        disk, moment = self._disk, epoch_ms(now)
+        handed: set[Lease] = set()
+        with disk.transaction():
+            for lease in leases:
+                job = _leased_outside(disk, lease)
+                if job is not None and job.leased_until > moment:
+                    disk.put(disk.jobs, lease.key, pack(job._replace(leased_until=job.overdue_at)))
+                    handed.add(lease)
+        return handed
+
+    def _in_order(self) -> list[tuple[JobKey, Job]]:
+        """Jobs that are not passed over, by when they were offered."""
+        found = ((key, unpack(Job, row)) for key, row in self._disk.jobs.items())
+        passed_over = self._context.passed_over
+        return sorted(
+            ((key, job) for key, job in found if key.instance_id not in passed_over),
+            key=lambda pair: (pair[1].offered_at, pair[0]),
+        )
 
 
-def claim(
-    disk: MemoryDisk,
-    process_id: str,
-    jobs: Sequence[tuple[JobKey, Job]],
-    task_ids: Collection[str],
-    *,
-    limit: int,
-    until: int,
-) -> list[Lease]:
-    """Lease to a process what nobody works on."""
-    granted: list[Lease] = []
-    for key, job in jobs:
-        if len(granted) < limit and job.is_free and job.task_id in task_ids:
-            granted.append(_lease(disk, key, job, process_id, until))
-    return granted
+def cancel_jobs(disk: MemoryDisk, keys: Sequence[JobKey]) -> None:
+    """Part of a turn: jobs that are not leased yet stay so, and workers are notified."""
+    for key in keys:
+        job = _job(disk, key)
+        if job is not None:
+            disk.put(disk.jobs, key, pack(job._replace(is_cancelled=True)))
 
 
-def lapsed(
-    disk: MemoryDisk,
-    jobs: Sequence[tuple[JobKey, Job]],
-    limit: int,
-    now: int,
-    stopped_cleanly: Callable[[str], bool],
+def _lapsed(
+    disk: MemoryDisk, jobs: Sequence[tuple[JobKey, Job]], limit: int, now: int
 ) -> list[Lapsed]:
-    """Leases that nobody holds any more."""
+    """Leases that have lapsed, or whose process is gone."""
     gone: list[Lapsed] = []
     for key, job in jobs:
         if job.leased_by is None or len(gone) >= limit:
@@ -66,119 +199,31 @@ def lapsed(
             if job.leased_until <= now:
                 gone.append(Lapsed(lease, clean=False, overrun=_overrun(job)))
         elif not disk.lives(job.leased_by) or job.leased_until <= now:
-            gone.append(Lapsed(lease, stopped_cleanly(job.leased_by)))
+            gone.append(Lapsed(lease, _stopped_cleanly(disk, job.leased_by)))
     return gone
 
 
-def claim_for_worker(
-    disk: MemoryDisk, wanted: WorkerClaim, now: int, passed_over: Collection[str]
-) -> list[Grant]:
-    lease = wanted.lease // _MILLISECOND
-    granted: list[Grant] = []
-    pushed = {row.id for row in pushed_tasks(disk) if row.tenant == wanted.tenant}
-    with disk.transaction():
-        for key, job in in_order(disk, passed_over):
-            fits = (
-                job.task_id not in pushed
-                if wanted.task_ids is None
-                else job.task_id in wanted.task_ids
-            )
-            if len(granted) < wanted.limit and job.is_free and fits and job.tenant == wanted.tenant:
-                taken = job._replace(
-                    token=job.token + 1,
-                    leased_by=wanted.worker_id,
-                    is_outside=True,
-                    lease=lease,
-                    overdue_at=now + job.timeout,
-                    details=None,
-                )
-                taken = taken._replace(leased_until=_until(taken, now))
-                disk.put(disk.jobs, key, pack(taken))
-                granted.append(Grant(Lease(key, taken.token), from_epoch_ms(taken.leased_until)))
-    return granted
+def _stopped_cleanly(disk: MemoryDisk, process_id: str) -> bool:
+    row = disk.processes.get(process_id)
+    return row is not None and unpack(Process, row).clean
 
 
-def pushed_with_jobs(disk: MemoryDisk) -> list[tuple[str, str]]:
-    offered = {
-        (job.tenant, job.task_id)
-        for job in (unpack(Job, row) for row in disk.jobs.values())
-        if job.is_free
-    }
-    return [(row.tenant, row.id) for row in pushed_tasks(disk) if (row.tenant, row.id) in offered]
+def _job(disk: MemoryDisk, key: JobKey) -> Job | None:
+    row = disk.jobs.get(key)
+    return None if row is None else unpack(Job, row)
 
 
-def extend_for_workers(disk: MemoryDisk, beats: Sequence[Beat], now: int) -> dict[Lease, Extension]:
-    extended: dict[Lease, Extension] = {}
-    with disk.transaction():
-        for lease, details in beats:
-            job = _held(disk, lease)
-            if job is None or not job.is_outside or job.leased_until <= now:
-                continue
-            told = job.details if details is None else details
-            until = max(job.leased_until, _until(job, now))
-            disk.put(disk.jobs, lease.key, pack(job._replace(leased_until=until, details=told)))
-            extended[lease] = Extension(from_epoch_ms(until), job.is_called_off)
-    return extended
-
-
-def hand_over(disk: MemoryDisk, leases: Sequence[Lease], now: int) -> set[Lease]:
-    handed: set[Lease] = set()
-    with disk.transaction():
-        for lease in leases:
-            job = _held(disk, lease)
-            if job is not None and job.is_outside and job.leased_until > now:
-                disk.put(disk.jobs, lease.key, pack(job._replace(leased_until=job.overdue_at)))
-                handed.add(lease)
-    return handed
-
-
-def put_back(disk: MemoryDisk, leases: Sequence[Lease]) -> None:
-    with disk.transaction():
-        for lease in leases:
-            job = _held(disk, lease)
-            if job is not None and job.is_outside:
-                free = job._replace(leased_by=None, is_outside=False)
-                disk.put(disk.jobs, lease.key, pack(free))
-
-
-def take_called_off(
-    disk: MemoryDisk, process_id: str, keys: Sequence[JobKey], until: int
-) -> list[Lease]:
-    taken: list[Lease] = []
-    with disk.transaction():
-        for key in sorted(keys):
-            row = disk.jobs.get(key)
-            job = None if row is None else unpack(Job, row)
-            if job is not None and job.leased_by is None and job.is_called_off:
-                taken.append(_lease(disk, key, job, process_id, until))
-    return taken
-
-
-def next_lapse(disk: MemoryDisk, now: int) -> timedelta | None:
-    jobs = (unpack(Job, row) for row in disk.jobs.values())
-    ahead = [job.leased_until - now for job in jobs if job.is_outside and job.leased_until > now]
-    return min(ahead) * _MILLISECOND if ahead else None
-
-
-def call_off(disk: MemoryDisk, keys: Sequence[JobKey]) -> None:
-    """Part of a turn: nobody is to begin with these."""
-    for key in keys:
-        row = disk.jobs.get(key)
-        if row is not None:
-            disk.put(disk.jobs, key, pack(unpack(Job, row)._replace(is_called_off=True)))
+def _leased_outside(disk: MemoryDisk, lease: Lease) -> Job | None:
+    """The job that a worker holds under a lease."""
+    job = _job(disk, lease.key)
+    is_held = job is not None and job.leased_by is not None and job.token == lease.token
+    return job if job is not None and is_held and job.is_outside else None
 
 
 def _lease(disk: MemoryDisk, key: JobKey, job: Job, process_id: str, until: int) -> Lease:
     taken = job._replace(token=job.token + 1, leased_by=process_id, leased_until=until)
     disk.put(disk.jobs, key, pack(taken))
     return Lease(key, taken.token)
-
-
-def _held(disk: MemoryDisk, lease: Lease) -> Job | None:
-    row = disk.jobs.get(lease.key)
-    job = None if row is None else unpack(Job, row)
-    is_held = job is not None and job.leased_by is not None and job.token == lease.token
-    return job if is_held else None
 
 
 def _until(job: Job, now: int) -> int:

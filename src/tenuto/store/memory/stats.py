@@ -1,4 +1,4 @@
-"""Numbers about what is on a disk in memory."""
+"""Statistics, over tables in memory."""
 
 from __future__ import annotations
 
@@ -8,41 +8,44 @@ from datetime import datetime
 from tenuto.model.durations import epoch_ms
 from tenuto.model.status import Status
 from tenuto.store.columns import InstanceColumns, from_ms
-from tenuto.store.memory.disk import Job, MemoryDisk, unpack
-from tenuto.store.stats_protocol import Tally, WaitingJobs
+from tenuto.store.memory.context import MemoryPart
+from tenuto.store.memory.disk import Job, unpack
+from tenuto.store.parts.stats import Tally, WaitingJobs
 
 _MINUTE = 60_000
 
 
-def tallies(
-    disk: MemoryDisk, tenant: str, since: datetime, apart_from: datetime, most: int
-) -> list[Tally]:
-    apart = epoch_ms(apart_from)
-    by_status: defaultdict[str, list[InstanceColumns]] = defaultdict(list)
-    for row in disk.instances.values():
-        columns = unpack(InstanceColumns, row)
-        if columns.tenant == tenant and columns.created_at >= epoch_ms(since):
-            by_status[columns.status].append(columns)
-    counts = Counter(
-        (
-            row.definition_id,
-            status,
-            _minute(row.created_at, apart),
-            _minute(row.completed_at, apart),
+class MemoryStats(MemoryPart):
+    """Counts of instances and jobs."""
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        apart = epoch_ms(apart_from)
+        by_status: defaultdict[str, list[InstanceColumns]] = defaultdict(list)
+        for row in self._disk.instances.values():
+            columns = unpack(InstanceColumns, row)
+            if columns.tenant == tenant and columns.created_at >= epoch_ms(since):
+                by_status[columns.status].append(columns)
+        counts = Counter(
+            (
+                row.definition_id,
+                status,
+                _minute(row.created_at, apart),
+                _minute(row.completed_at, apart),
+            )
+            for status, rows in by_status.items()
+            for row in sorted(rows, key=lambda row: row.created_at, reverse=True)[:most]
         )
-        for status, rows in by_status.items()
-        for row in sorted(rows, key=lambda row: row.created_at, reverse=True)[:most]
-    )
-    return [
-        Tally(id, Status(status), started, ended, count)
-        for (id, status, started, ended), count in counts.items()
-    ]
+        return [
+            Tally(id, Status(status), started, ended, count)
+            for (id, status, started, ended), count in counts.items()
+        ]
 
-
-def waiting_jobs(disk: MemoryDisk, tenant: str, most: int) -> WaitingJobs:
-    jobs = [unpack(Job, row) for row in disk.jobs.values()]
-    offered = [job.offered_at for job in jobs if job.tenant == tenant and job.leased_by is None]
-    return WaitingJobs(len(offered[:most]), from_ms(min(offered, default=None)))
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        jobs = [unpack(Job, row) for row in self._disk.jobs.values()]
+        offered = [job.offered_at for job in jobs if job.tenant == tenant and job.leased_by is None]
+        return WaitingJobs(len(offered[:most]), from_ms(min(offered, default=None)))
 
 
 def _minute(at: int | None, apart_from: int) -> int:

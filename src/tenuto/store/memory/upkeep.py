@@ -1,4 +1,4 @@
-"""How much waits on a disk."""
+"""Backlogs and tenants of a disk in memory."""
 
 from __future__ import annotations
 
@@ -10,41 +10,54 @@ from tenuto.model.log import LogRow
 from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import FINAL
 from tenuto.store.columns import InstanceColumns, MailColumns, TimerColumns
+from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Job, MemoryDisk, StoredEvent, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
-from tenuto.store.upkeep_protocol import Depths
+from tenuto.store.parts.upkeep import Depths, RowSecurity
 
 
-def depths(disk: MemoryDisk, now: datetime) -> Depths:
-    moment = epoch_ms(now)
-    jobs = [job for row in disk.jobs.values() if (job := unpack(Job, row)).leased_by is None]
-    due = [
-        timer.due
-        for row in disk.timers.values()
-        if (timer := unpack(TimerColumns, row)).due <= moment
-    ]
-    postings = [unpack(StoredPosting, row).posting.created_at for row in disk.postings.values()]
-    mail = [unpack(MailColumns, row).created_at for row in disk.mail.values()]
-    return Depths(
-        active=sum(
-            each.status not in FINAL and not is_rehearsed(each.definition_id)
-            for each in (unpack(InstanceColumns, row) for row in disk.instances.values())
-        ),
-        waits=sum(map(len, disk.waits.values())),
-        mail=len(mail),
-        jobs=len(jobs),
-        timers_due=len(due),
-        untold=len(disk.outbox),
-        postings=len(postings),
-        oldest_mail=_oldest(mail),
-        oldest_job=_oldest(job.offered_at for job in jobs),
-        oldest_timer=_oldest(due),
-        oldest_untold=_oldest(_first_untold(disk)),
-        oldest_posting=_oldest(postings),
-    )
+class MemoryUpkeep(MemoryPart):
+    """Counts over all tenants."""
+
+    async def row_security(self) -> RowSecurity | None:
+        return None
+
+    async def depths(self, now: datetime) -> Depths:
+        disk, moment = self._disk, epoch_ms(now)
+        jobs = [job for row in disk.jobs.values() if (job := unpack(Job, row)).leased_by is None]
+        due = [
+            timer.due
+            for row in disk.timers.values()
+            if (timer := unpack(TimerColumns, row)).due <= moment
+        ]
+        postings = [unpack(StoredPosting, row).posting.created_at for row in disk.postings.values()]
+        mail = [unpack(MailColumns, row).created_at for row in disk.mail.values()]
+        return Depths(
+            active=sum(
+                each.status not in FINAL and not is_rehearsed(each.definition_id)
+                for each in (unpack(InstanceColumns, row) for row in disk.instances.values())
+            ),
+            waits=sum(map(len, disk.waits.values())),
+            mail=len(mail),
+            jobs=len(jobs),
+            timers_due=len(due),
+            untold=len(disk.outbox),
+            postings=len(postings),
+            oldest_mail=_oldest(mail),
+            oldest_job=_oldest(job.offered_at for job in jobs),
+            oldest_timer=_oldest(due),
+            oldest_untold=_oldest(_first_undelivered(disk)),
+            oldest_posting=_oldest(postings),
+        )
+
+    async def tenants(self) -> list[str]:
+        disk = self._disk
+        keyed = (disk.definition_versions, disk.event_numbers, disk.listeners)
+        return sorted({key[0] for table in keyed for key in table})
 
 
-def _first_untold(disk: MemoryDisk) -> Iterable[int]:
+def _first_undelivered(disk: MemoryDisk) -> Iterable[int]:
+    """The moment of the first row of the outbox."""
     for row in disk.outbox.values():
         notice = unpack(StoredNotice, row)
         if notice.event:

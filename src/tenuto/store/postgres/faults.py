@@ -8,6 +8,7 @@ import socket
 from typing import cast
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.errors import DataRefused
 from tenuto.store.postgres.address import Address
 from tenuto.store.postgres.driver import (
     BROKEN,
@@ -18,10 +19,9 @@ from tenuto.store.postgres.driver import (
 )
 from tenuto.store.postgres.grants import grants_for_work
 from tenuto.store.postgres.tls import without_tls
-from tenuto.store.protocol import DataRefused
 
 CONTENDED = "TEN01"
-"""Raised by the turn's own statement: somebody does not go through."""
+"""Raised by the turn's own statement: a write does not go through."""
 
 READ_ONLY = "25006"
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.errors import CommitUnknown
 from tenuto.store.postgres.address import identifier
 from tenuto.store.postgres.blockers import watching
 from tenuto.store.postgres.catalogue import (
@@ -26,14 +27,13 @@ from tenuto.store.postgres.queries import in_schema, statement
 from tenuto.store.postgres.repair import repair_of
 from tenuto.store.postgres.rights import as_owner, denied, is_denied, roles_of
 from tenuto.store.postgres.session import TRIES, Session, Transaction
-from tenuto.store.protocol import CommitUnknown
 from tenuto.store.sql import Migration, migrations_of
 
 _PATIENCE = 24 * 3600.0
 """An index over a long log takes its time."""
 _LOCK_PATIENCE = 5.0
-"""Everybody else waits behind a statement that waits for a table, and is taken for dead after nine
-seconds in which it could not say that it lives."""
+"""All processes wait behind a statement that waits for a table, and are presumed dead after nine
+seconds without a heartbeat."""
 
 
 _INFO_COLUMNS = frozenset(

@@ -1,18 +1,21 @@
-"""A few connections for looks, claims and letters, and what happens when they do not suffice."""
+"""A few connections for everything but turns and heartbeats, and the refusal when all are busy."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import Literal, TypeVar
 
-from tenuto.model.errors import StoreUnavailable
+from tenuto.model.errors import StoreUnavailable, may_be_written
+from tenuto.store.errors import CommitUnknown
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.queries import Parameters, Statement, statement
 from tenuto.store.postgres.server import Server
-from tenuto.store.postgres.session import Session
+from tenuto.store.postgres.session import Session, Transaction, repeated
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +23,7 @@ _LONG_WAIT = 1.0
 
 
 class Pool:
-    """At most `size` connections; who waits too long for one is told so."""
+    """At most `size` connections; waiting too long for one is refused."""
 
     def __init__(self, server: Server, size: int, patience: float) -> None:
         self._server = server
@@ -57,6 +60,18 @@ class Pool:
     async def fetch(self, sent: Statement, parameters: Parameters) -> list[Row]:
         async with self.session() as session:
             return await session.fetch(sent, parameters)
+
+    async def transaction(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
+        """Do `work` in one transaction; where it may be durable, StoreUnavailable says so."""
+
+        async def once() -> T:
+            async with self.session() as session:
+                return await session.transaction(work)
+
+        try:
+            return await repeated(once)
+        except CommitUnknown as error:
+            raise may_be_written(f"not known to be written: {error}") from error
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Session]:

@@ -1,4 +1,4 @@
-"""The statements of `queries.sql`, by name, for one schema."""
+"""The statements of `queries.sql`, by name, for one schema; cold records' ones among them."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Statement(NamedTuple):
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything: then that it was sent twice has to be thought of."""
+        """Whether it changes anything: then it matters that it may have been sent twice."""
         return _CHANGES.search(self.sql) is not None
 
     def arguments(self, values: Parameters) -> list[Column]:
         return [values[name] for name in self.parameters]
 
 
-QUERIES = queries_of("tenuto.store.postgres")
-"""Statements with `:name` for each parameter."""
+QUERIES = queries_of("tenuto.store.cold") | queries_of("tenuto.store.postgres")
+"""Statements with `:name` for each parameter; this database's own override those for all."""
 
 
 def in_schema(sql: str, schema: str) -> str:

@@ -1596,14 +1596,6 @@ SELECT job.leased_until - tenuto.clock_ms() FROM tenuto.jobs AS job
 WHERE job.leased_by IS NOT NULL AND job.is_outside AND job.leased_until > tenuto.clock_ms()
 ORDER BY job.leased_until LIMIT 1;
 
--- name: keep_secret
--- Keep something for all processes, unless there is something of that name.
-INSERT INTO tenuto.secrets (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
-
--- name: secret
--- What is kept under a name.
-SELECT value FROM tenuto.secrets WHERE name = :name;
-
 -- name: claim_timers
 -- Timers that are due and that no other living process has, and when the next one is, without a key.
 WITH due AS MATERIALIZED (
@@ -2791,44 +2783,6 @@ deliveries_gone AS (
 
 SELECT count(*) FROM old;
 
--- name: insert_access_key
--- Keep a new key; nothing where its id is another's.
-INSERT INTO tenuto.access_keys (
-    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
-    last_used_at
-)
-VALUES (
-    :id, :tenant, :name, :role, :scopes, :hash, :created_at, :created_by, :expires_at,
-    :revoked_at, :last_used_at
-)
-ON CONFLICT (id) DO NOTHING RETURNING 1;
-
--- name: access_key
--- One key.
-SELECT
-    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
-    last_used_at
-FROM tenuto.access_keys WHERE id = :id;
-
--- name: any_access_key
--- Whether there has ever been a key.
-SELECT 1 FROM tenuto.access_keys WHERE id > '' ORDER BY id LIMIT 1;
-
--- name: access_keys
--- The keys of a tenant, oldest first.
-SELECT
-    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
-    last_used_at
-FROM tenuto.access_keys WHERE tenant = :tenant ORDER BY tenant, created_at, id;
-
--- name: revoke_access_key
--- Revoke a key, unless it was revoked before; the key.
-UPDATE tenuto.access_keys SET revoked_at = coalesce(revoked_at, :now)
-WHERE id = :id AND tenant = :tenant
-RETURNING
-    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
-    last_used_at;
-
 -- name: touch_access_keys
 -- When keys were last used; all locked in one order.
 WITH used AS MATERIALIZED (
@@ -2852,14 +2806,6 @@ INSERT INTO tenuto.audit_heads (tenant, number, hash)
 SELECT wanted.tenant, 0, ''::bytea FROM unnest(:tenants::text[]) AS wanted (tenant)
 ORDER BY wanted.tenant
 ON CONFLICT (tenant) DO NOTHING;
-
--- name: audit_by_id
--- Those of these entries that are written.
-SELECT
-    line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
-    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
-FROM unnest(:tenants::text[], :ids::text[]) AS wanted (tenant, id)
-INNER JOIN tenuto.audit_log AS line ON line.tenant = wanted.tenant AND line.id = wanted.id;
 
 -- name: insert_audit
 -- Write lines of the audit log, and where their chains end.
@@ -2887,61 +2833,13 @@ FROM unnest(
     previous_hash, hash
 );
 
--- name: audit_head
--- Where a chain ends.
-SELECT number, hash FROM tenuto.audit_heads WHERE tenant = :tenant;
-
--- name: audit
--- Lines of a tenant's audit log, newest first.
+-- name: audit_by_id
+-- Those of these entries that are written.
 SELECT
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-FROM tenuto.audit_log
-WHERE
-    tenant = :tenant AND number < :below AND at >= :since AND at < :until
-    AND (:actor::text IS NULL OR actor = :actor)
-    AND (:action::text IS NULL OR action = :action)
-    AND (:target::text IS NULL OR target = :target)
-ORDER BY tenant DESC, number DESC LIMIT :limit;
-
--- name: audit_lines
--- Lines of a tenant's audit log, ascending.
-SELECT
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-FROM tenuto.audit_log WHERE tenant = :tenant AND number > :after ORDER BY tenant, number LIMIT :limit;
-
--- name: insert_task
--- Declare a task; nothing where there is one.
-INSERT INTO tenuto.task_definitions (
-    tenant, id, version, document, is_pushed, created_at, updated_at
-)
-VALUES (:tenant, :id, :version, :document, :is_pushed, :created_at, :updated_at)
-ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
-
--- name: update_task
--- Change a task from one version to the next; not another one that was declared anew under its id.
-UPDATE tenuto.task_definitions SET
-    version = :version, document = :document, is_pushed = :is_pushed, updated_at = :updated_at
-WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
-RETURNING 1;
-
--- name: task
--- One task.
-SELECT tenant, id, version, document, is_pushed, created_at, updated_at
-FROM tenuto.task_definitions WHERE tenant = :tenant AND id = :id;
-
--- name: tasks
--- The tasks of a tenant.
-SELECT tenant, id, version, document, is_pushed, created_at, updated_at
-FROM tenuto.task_definitions WHERE tenant = :tenant AND id > :after
-ORDER BY tenant, id LIMIT :limit;
-
--- name: pushed_tasks
--- The tasks of all tenants that are pushed.
-SELECT tenant, id, version, document, is_pushed, created_at, updated_at
-FROM tenuto.task_definitions
-WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
+    line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
+    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
+FROM unnest(:tenants::text[], :ids::text[]) AS wanted (tenant, id)
+INNER JOIN tenuto.audit_log AS line ON line.tenant = wanted.tenant AND line.id = wanted.id;
 
 -- name: pushed_with_jobs
 -- The tasks of all tenants that are pushed and have jobs that nobody works on.
@@ -2956,36 +2854,6 @@ CROSS JOIN LATERAL (
 ) AS first
 WHERE task.is_pushed
 ORDER BY task.tenant, task.id;
-
--- name: all_tasks
--- The tasks of all tenants.
-SELECT tenant, id, version, document, is_pushed, created_at, updated_at
-FROM tenuto.task_definitions
-WHERE (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
-
--- name: remove_task
--- Forget a task, and what is known of its address.
-WITH forgotten AS (
-    DELETE FROM tenuto.push_targets WHERE tenant = :tenant AND task_id = :id
-)
-
-DELETE FROM tenuto.task_definitions WHERE tenant = :tenant AND id = :id RETURNING 1;
-
--- name: push_target
--- What is known of a task's address.
-SELECT version, state FROM tenuto.push_targets WHERE tenant = :tenant AND task_id = :task_id;
-
--- name: insert_push_target
--- What is known of a task's address for the first time.
-INSERT INTO tenuto.push_targets (tenant, task_id, version, state)
-VALUES (:tenant, :task_id, :version, :state)
-ON CONFLICT (tenant, task_id) DO NOTHING RETURNING 1;
-
--- name: update_push_target
--- What is known of a task's address from now on.
-UPDATE tenuto.push_targets SET version = :version, state = :state
-WHERE tenant = :tenant AND task_id = :task_id AND version = :version - 1
-RETURNING 1;
 
 -- name: hand_over
 -- Let leases of workers go on until their attempts' time-outs.
@@ -3239,26 +3107,6 @@ ORDER BY created_at LIMIT :limit;
 
 ---------------------------------------------------------------------------- actions over many things
 
--- name: insert_bulk
--- Keep a new one, unless it is there.
-INSERT INTO tenuto.bulk_operations (
-    tenant, id, content, progress, created_at, is_open, is_stopped, token, held_until
-)
-VALUES (:tenant, :id, :content, :progress, :created_at, :is_open, :is_stopped, :token, 0)
-ON CONFLICT (tenant, id) DO NOTHING;
-
--- name: bulk
--- One of them.
-SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
-FROM tenuto.bulk_operations WHERE tenant = :tenant AND id = :id;
-
--- name: bulks
--- Those of a tenant, newest first.
-SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
-FROM tenuto.bulk_operations
-WHERE tenant = :tenant AND (created_at, id) < (:below_created::bigint, :below_id::text)
-ORDER BY tenant DESC, created_at DESC, id DESC LIMIT :limit;
-
 -- name: prune_bulks
 -- Forget those of a tenant that are over, oldest first.
 WITH old AS MATERIALIZED (
@@ -3287,17 +3135,6 @@ RETURNING
     taken.tenant, taken.id, taken.content, taken.progress, taken.created_at, taken.is_open,
     taken.is_stopped, taken.token;
 
--- name: save_bulk
--- How far one has come, by whoever holds it.
-UPDATE tenuto.bulk_operations SET progress = :progress, is_open = :is_open, held_until = :until
-WHERE tenant = :tenant AND id = :id AND token = :token
-RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
-
--- name: stop_bulk
--- Ask that nobody goes on with it.
-UPDATE tenuto.bulk_operations SET is_stopped = 1 WHERE tenant = :tenant AND id = :id
-RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
-
 ------------------------------------------------------------------------------------------- numbers
 
 -- name: tallies
@@ -3316,9 +3153,3 @@ CROSS JOIN LATERAL (
 ) AS found
 GROUP BY 1, 2, 3, 4;
 
--- name: waiting_jobs
--- How many jobs of a tenant nobody has claimed, and since when.
-SELECT count(*), min(waiting.offered_at)
-FROM (
-    SELECT offered_at FROM tenuto.jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
-) AS waiting;

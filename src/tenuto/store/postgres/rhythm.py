@@ -1,4 +1,4 @@
-"""How often a process says that it lives, and when its silence means that it does not."""
+"""How often a process sends a heartbeat, and after which silence it is presumed dead."""
 
 from __future__ import annotations
 
@@ -25,26 +25,31 @@ class Rhythm(NamedTuple):
 
     @property
     def patience(self) -> float:
-        """Seconds that a beat may take, with whatever it takes to connect.
+        """Seconds that a beat may take, a new connection included.
 
-        Two in a row that nobody answers are over before the others may take over.
+        Two in a row without an answer are over before other processes may take over.
         """
         return self.dead_after.total_seconds() / _PATIENCE
 
     @property
     def last_word(self) -> float:
-        """Seconds for which it is worth the while to say that a process stops.
+        """Seconds for which it is worthwhile to announce that a process stops.
 
-        After them its last beat may be so long ago that others have taken it for dead.
+        After them its last beat may be so long ago that others presume it dead.
         """
         return (self.dead_after - self.beat_every).total_seconds()
+
+    @property
+    def dead_after_ms(self) -> int:
+        """The silence after which a process is presumed dead, for statements."""
+        return self.dead_after // _MILLISECOND
 
     def parameters(self, process_id: str) -> dict[str, Column]:
         return {
             "process_id": process_id,
-            "dead_after": self.dead_after // _MILLISECOND,
-            # Whoever misses no more than this cannot see another as dead because the server was
-            # away: the other one has then been silent for this and one beat at most.
+            "dead_after": self.dead_after_ms,
+            # A process that misses no more than this cannot see another as dead because the server
+            # was away: the other one has then been silent for this and one beat at most.
             "longest_gap": (self.dead_after // 2) // _MILLISECOND,
         }
 

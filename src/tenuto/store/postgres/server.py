@@ -20,7 +20,7 @@ _CONNECT_PATIENCE = 10.0
 _SETTINGS = {
     "application_name": "tenuto",
     # A process that is stopped in the middle of a transaction must not stop the others, nor be
-    # kept by it from being taken for dead: this is over before anybody is.
+    # kept by it from being declared dead: this is over before any process is.
     "idle_in_transaction_session_timeout": "5s",
     "lock_timeout": "10s",
     "statement_timeout": "30s",

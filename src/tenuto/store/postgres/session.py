@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from tenuto.model.errors import StoreUnavailable, may_be_written
+from tenuto.store.errors import CommitUnknown
 from tenuto.store.postgres.driver import Connection, Row
 from tenuto.store.postgres.faults import (
     READ_ONLY,
@@ -18,7 +19,6 @@ from tenuto.store.postgres.faults import (
 )
 from tenuto.store.postgres.queries import QUERIES, Column, Parameters, Statement, statement
 from tenuto.store.postgres.server import Server
-from tenuto.store.protocol import CommitUnknown
 
 T = TypeVar("T")
 
@@ -28,6 +28,18 @@ TRIES = 5
 """How often what was rolled back because of others is tried."""
 
 _GOODBYE_PATIENCE = 2.0
+
+
+async def repeated(work: Callable[[], Awaitable[T]]) -> T:
+    """Do `work`, again while it is rolled back because of others."""
+    for attempt in range(1, TRIES + 1):
+        try:
+            return await work()
+        except StoreUnavailable as error:
+            cause = error.__cause__
+            if cause is None or not may_go_again(cause) or attempt == TRIES:
+                raise
+    raise AssertionError("a loop that returns or raises")
 
 
 class Session:
@@ -212,7 +224,7 @@ def _raise_instead(known: Exception, error: Exception) -> None:
 
 
 def _in_doubt(error: StoreUnavailable) -> StoreUnavailable:
-    """The first connection broke under a write: nobody knows what became of that."""
+    """The first connection broke under a write: it may be durable."""
     return may_be_written(f"not known to be written: {error.message}", error.advice)
 
 

@@ -1,4 +1,4 @@
-"""How much waits in a database."""
+"""What operators ask of a database."""
 
 from __future__ import annotations
 
@@ -7,30 +7,46 @@ from datetime import datetime
 from tenuto.model.durations import epoch_ms
 from tenuto.store.columns import from_ms
 from tenuto.store.erasing import ACTIVE
-from tenuto.store.postgres.pool import Pool
-from tenuto.store.upkeep_protocol import COUNTED, Depths
+from tenuto.store.parts.upkeep import COUNTED, Depths, RowSecurity, Upkeep
+from tenuto.store.postgres.database import Database
+from tenuto.store.postgres.row_security import reader_of, row_security_of
 
 
-async def depths(pool: Pool, now: datetime) -> Depths:
-    # Asked before a connection is taken for the look itself.
-    size, in_use = pool.size, pool.in_use
-    asked = {"now": epoch_ms(now), "most": COUNTED, "statuses": list(ACTIVE)}
-    [row] = await pool.rows("depths", asked)
-    active, waits, mail, jobs, timers, untold, postings = row[:7]
-    oldest = [from_ms(moment) for moment in row[7:]]
-    return Depths(
-        active=active,
-        waits=waits,
-        mail=mail,
-        jobs=jobs,
-        timers_due=timers,
-        untold=untold,
-        postings=postings,
-        oldest_mail=oldest[0],
-        oldest_job=oldest[1],
-        oldest_timer=oldest[2],
-        oldest_untold=oldest[3],
-        oldest_posting=oldest[4],
-        connections=size,
-        connections_in_use=in_use,
-    )
+class PostgresUpkeep(Upkeep):
+    """Row-level security, depths, and figures of the pools."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def row_security(self) -> RowSecurity | None:
+        async with self._database.connections.session() as session:
+            return await row_security_of(session, await reader_of(session))
+
+    async def depths(self, now: datetime) -> Depths:
+        pool, guarded = self._database.connections, self._database.guarded
+        # Asked before this look takes a connection itself.
+        pools = [pool] if guarded is None else [pool, guarded]
+        size, in_use = sum(each.size for each in pools), sum(each.in_use for each in pools)
+        asked = {"now": epoch_ms(now), "most": COUNTED, "statuses": list(ACTIVE)}
+        [row] = await pool.rows("depths", asked)
+        active, waits, mail, jobs, timers, untold, postings = row[:7]
+        oldest = [from_ms(moment) for moment in row[7:]]
+        return Depths(
+            active=active,
+            waits=waits,
+            mail=mail,
+            jobs=jobs,
+            timers_due=timers,
+            untold=untold,
+            postings=postings,
+            oldest_mail=oldest[0],
+            oldest_job=oldest[1],
+            oldest_timer=oldest[2],
+            oldest_untold=oldest[3],
+            oldest_posting=oldest[4],
+            connections=size,
+            connections_in_use=in_use,
+        )
+
+    async def tenants(self) -> list[str]:
+        return [tenant for (tenant,) in await self._database.connections.rows("tenants")]

@@ -17,22 +17,22 @@ from tenuto.store.columns import (
     update_columns,
     wait_columns,
 )
+from tenuto.store.errors import DataRefused
 from tenuto.store.job_columns import job_columns
 from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, events_of, key_taken, known_event
-from tenuto.store.protocol import (
-    DataRefused,
-    Delivery,
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.turns import (
     EventResult,
     InstanceWrite,
     MatchWrite,
     Ownership,
     Turn,
     TurnResult,
-    WaitRow,
 )
+from tenuto.store.parts.waits import WaitRow
 from tenuto.store.sqlite.faults import REFUSED
-from tenuto.store.sqlite.outbox import UNHEARD, Heard, write_events_heard, write_stretches
-from tenuto.store.sqlite.reads import jobs_of
+from tenuto.store.sqlite.outbox_writes import UNHEARD, Heard, write_events_heard, write_stretches
+from tenuto.store.sqlite.rows import jobs_of
 from tenuto.store.sqlite.session import Column, Session, as_json
 
 _Gate = Callable[[Session, str, list[InstanceWrite], set[str]], Outcomes]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import apsw
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.protocol import CommitUnknown, DataRefused
+from tenuto.store.errors import CommitUnknown, DataRefused
 
 _WEATHER: dict[type[apsw.Error], tuple[str, str, str]] = {
     apsw.BusyError: (

@@ -56,4 +56,18 @@ class Query:
                 return
 
 
-QUERIES = {name: Query(named) for name, named in queries_of("tenuto.store.sqlite").items()}
+_SCHEMA = re.compile(r"\btenuto\.")
+_CAST = re.compile(r"::\w+")
+
+
+def _cold() -> dict[str, Named]:
+    """The statements of cold records, which name a schema and types that SQLite does without."""
+    return {
+        name: named._replace(sql=_CAST.sub("", _SCHEMA.sub("", named.sql)))
+        for name, named in queries_of("tenuto.store.cold").items()
+    }
+
+
+QUERIES = {
+    name: Query(named) for name, named in (_cold() | queries_of("tenuto.store.sqlite")).items()
+}

@@ -1176,14 +1176,6 @@ WHERE jobs.leased_by IS NULL AND jobs.is_called_off;
 SELECT min(leased_until) FROM jobs INDEXED BY jobs_leased
 WHERE leased_by IS NOT NULL AND leased_until > :now AND is_outside;
 
--- name: keep_secret
--- Keep something for all processes, unless there is something of that name.
-INSERT INTO secrets (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
-
--- name: secret
--- What is kept under a name.
-SELECT value FROM secrets WHERE name = :name;
-
 -- name: insert_dead_letters
 -- Keep what could not be done.
 INSERT INTO dead_letters (
@@ -1620,54 +1612,19 @@ DELETE FROM events WHERE number IN (SELECT value FROM json_each(?));
 DELETE FROM event_deliveries
 WHERE event_id IN (SELECT value FROM json_each(:event_ids)) AND tenant = :tenant;
 
--- name: insert_access_key
--- Keep a new key; nothing where its id is another's.
-INSERT INTO access_keys (
-    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
-    last_used_at
-)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO NOTHING RETURNING 1;
-
--- name: access_key
--- One key.
-SELECT
-    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
-    last_used_at
-FROM access_keys WHERE id = ?;
-
--- name: any_access_key
--- Whether there has ever been a key.
-SELECT 1 FROM access_keys LIMIT 1;
-
--- name: access_keys
--- The keys of a tenant, oldest first.
-SELECT
-    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
-    last_used_at
-FROM access_keys WHERE tenant = ? ORDER BY created_at, id;
-
--- name: revoke_access_key
--- Revoke a key, unless it was revoked before; the key.
-UPDATE access_keys SET revoked_at = coalesce(revoked_at, :now)
-WHERE id = :id AND tenant = :tenant
-RETURNING
-    id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at,
-    last_used_at;
-
 -- name: touch_access_keys
 -- When keys were last used.
-UPDATE access_keys SET last_used_at = max(coalesce(last_used_at, 0), used.value ->> 1)
-FROM json_each(?) AS used WHERE access_keys.id = used.value ->> 0;
+UPDATE access_keys SET last_used_at = max(coalesce(last_used_at, 0), :at ->> used.key)
+FROM json_each(:ids) AS used WHERE access_keys.id = used.value;
 
 -- name: audit_by_id
 -- Those of these entries that are written.
 SELECT
     line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
     line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
-FROM json_each(?) AS wanted
+FROM json_each(:ids) AS wanted
 INNER JOIN audit_log AS line
-    ON line.tenant = wanted.value ->> 0 AND line.id = wanted.value ->> 1;
+    ON line.tenant = :tenants ->> wanted.key AND line.id = wanted.value;
 
 -- name: insert_audit
 -- Write lines of the audit log.
@@ -1677,62 +1634,20 @@ INSERT INTO audit_log (
 )
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
--- name: put_audit_head
--- Where a chain ends from now on.
-INSERT OR REPLACE INTO audit_heads (tenant, number, hash) VALUES (?, ?, ?);
+-- name: lock_audit_heads
+-- Where chains end: there is one writer, so that nothing has to be locked.
+SELECT tenant, number, hash FROM audit_heads WHERE tenant IN (SELECT value FROM json_each(:tenants));
 
--- name: audit_head
--- Where a chain ends.
-SELECT number, hash FROM audit_heads WHERE tenant = ?;
-
--- name: audit
--- Lines of a tenant's audit log, newest first.
-SELECT
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-FROM audit_log
-WHERE
-    tenant = :tenant AND number < :below AND at >= :since AND at < :until
-    AND (:actor IS NULL OR actor = :actor)
-    AND (:action IS NULL OR action = :action)
-    AND (:target IS NULL OR target = :target)
-ORDER BY number DESC LIMIT :limit;
-
--- name: audit_lines
--- Lines of a tenant's audit log, ascending.
-SELECT
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-FROM audit_log WHERE tenant = ? AND number > ? ORDER BY number LIMIT ?;
-
--- name: insert_task
--- Declare a task; nothing where there is one.
-INSERT INTO task_definitions (tenant, id, version, document, is_pushed, created_at, updated_at)
-VALUES (:tenant, :id, :version, :document, :is_pushed, :created_at, :updated_at)
-ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
-
--- name: update_task
--- Change a task from one version to the next; not another one that was declared anew under its id.
-UPDATE task_definitions SET
-    version = :version, document = :document, is_pushed = :is_pushed, updated_at = :updated_at
-WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
-RETURNING 1;
-
--- name: task
--- One task.
-SELECT tenant, id, version, document, is_pushed, created_at, updated_at
-FROM task_definitions WHERE tenant = ? AND id = ?;
-
--- name: tasks
--- The tasks of a tenant.
-SELECT tenant, id, version, document, is_pushed, created_at, updated_at
-FROM task_definitions WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?;
+-- name: begin_audit
+-- Ends of chains that have no line yet.
+INSERT INTO audit_heads (tenant, number, hash)
+SELECT value, 0, x'' FROM json_each(:tenants) WHERE TRUE ON CONFLICT (tenant) DO NOTHING;
 
 -- name: pushed_tasks
 -- The tasks of all tenants that are pushed.
 SELECT tenant, id, version, document, is_pushed, created_at, updated_at
 FROM task_definitions INDEXED BY task_definitions_pushed
-WHERE is_pushed AND (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?;
+WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
 
 -- name: pushed_with_jobs
 -- The tasks of all tenants that are pushed and have jobs that nobody works on.
@@ -1747,38 +1662,9 @@ WHERE
     )
 ORDER BY task.tenant, task.id;
 
--- name: all_tasks
--- The tasks of all tenants.
-SELECT tenant, id, version, document, is_pushed, created_at, updated_at
-FROM task_definitions WHERE (tenant, id) > (?, ?) ORDER BY tenant, id LIMIT ?;
-
 -- name: pushed_of_tenant
 -- Which tasks of a tenant are pushed.
 SELECT id FROM task_definitions INDEXED BY task_definitions_pushed WHERE is_pushed AND tenant = ?;
-
--- name: remove_task
--- Forget a task.
-DELETE FROM task_definitions WHERE tenant = ? AND id = ? RETURNING 1;
-
--- name: remove_push_target
--- Forget what is known of a task's address.
-DELETE FROM push_targets WHERE tenant = ? AND task_id = ?;
-
--- name: push_target
--- What is known of a task's address.
-SELECT version, state FROM push_targets WHERE tenant = ? AND task_id = ?;
-
--- name: insert_push_target
--- What is known of a task's address for the first time.
-INSERT INTO push_targets (tenant, task_id, version, state)
-VALUES (:tenant, :task_id, :version, :state)
-ON CONFLICT (tenant, task_id) DO NOTHING RETURNING 1;
-
--- name: update_push_target
--- What is known of a task's address from now on.
-UPDATE push_targets SET version = :version, state = :state
-WHERE tenant = :tenant AND task_id = :task_id AND version = :version - 1
-RETURNING 1;
 
 -- name: hand_over
 -- Let leases of workers go on until their attempts' time-outs.
@@ -1979,26 +1865,6 @@ ORDER BY created_at LIMIT :limit;
 
 ---------------------------------------------------------------------------- actions over many things
 
--- name: insert_bulk
--- Keep a new one, unless it is there.
-INSERT INTO bulk_operations (
-    tenant, id, content, progress, created_at, is_open, is_stopped, token, held_until
-)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)
-ON CONFLICT (tenant, id) DO NOTHING;
-
--- name: bulk
--- One of them.
-SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
-FROM bulk_operations WHERE tenant = ? AND id = ?;
-
--- name: bulks
--- Those of a tenant, newest first.
-SELECT tenant, id, content, progress, created_at, is_open, is_stopped, token
-FROM bulk_operations
-WHERE tenant = :tenant AND (created_at, id) < (:below_created, :below_id)
-ORDER BY created_at DESC, id DESC LIMIT :limit;
-
 -- name: prune_bulks
 -- Forget those of a tenant that are over, oldest first.
 DELETE FROM bulk_operations
@@ -2022,17 +1888,6 @@ WHERE
     )
 RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
 
--- name: save_bulk
--- How far one has come, by whoever holds it.
-UPDATE bulk_operations SET progress = :progress, is_open = :is_open, held_until = :until
-WHERE tenant = :tenant AND id = :id AND token = :token
-RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
-
--- name: stop_bulk
--- Ask that nobody goes on with it.
-UPDATE bulk_operations SET is_stopped = 1 WHERE tenant = ? AND id = ?
-RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
-
 ------------------------------------------------------------------------------------------- numbers
 
 -- name: tallies
@@ -2049,9 +1904,3 @@ FROM (
 )
 GROUP BY 1, 2, 3;
 
--- name: waiting_jobs
--- How many jobs of a tenant nobody has claimed, and since when.
-SELECT count(*), min(offered_at)
-FROM (
-    SELECT offered_at FROM jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
-);

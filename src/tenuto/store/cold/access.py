@@ -1,0 +1,61 @@
+"""API keys, and secrets that all processes share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.errors import StoreUnavailable, may_be_written
+from tenuto.store.access_columns import KeyColumns, key_columns, key_row
+from tenuto.store.cold.port import Row, RowPort
+from tenuto.store.looking import looked_for
+from tenuto.store.parts.access import KeyRow
+
+
+class AccessRecords:
+    """API keys in a table."""
+
+    def __init__(self, port: RowPort) -> None:
+        self._port = port
+
+    async def put_key(self, key: KeyRow) -> bool:
+        if await self._port.write("insert_access_key", key_columns(key)._asdict()):
+            return True
+        try:
+            there = await self.key(key.id)
+        except StoreUnavailable as error:
+            raise may_be_written(f"not known to be written: {error.message}") from error
+        # The same key, where the answer to the first attempt was lost.
+        return there is not None and there.hash == key.hash
+
+    async def key(self, id: str) -> KeyRow | None:
+        found = await looked_for(self._port.rows("access_key", {"id": id}), nothing=[])
+        return _key(found[0]) if found else None
+
+    async def has_keys(self) -> bool:
+        return bool(await self._port.rows("any_access_key", {}))
+
+    async def keys(self, tenant: str) -> list[KeyRow]:
+        found = self._port.rows("access_keys", {"tenant": tenant})
+        return [_key(row) for row in await looked_for(found, nothing=[])]
+
+    async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
+        which = {"tenant": tenant, "id": id, "now": epoch_ms(now)}
+        found = await looked_for(self._port.write("revoke_access_key", which), nothing=[])
+        return _key(found[0]) if found else None
+
+    async def touch_keys(self, used: Mapping[str, datetime]) -> None:
+        # In one order, as other processes touch them too.
+        ids = sorted(used)
+        moments = [epoch_ms(used[id]) for id in ids]
+        await self._port.write("touch_access_keys", {"ids": ids, "at": moments})
+
+    async def keep_secret(self, name: str, proposed: bytes) -> bytes:
+        await self._port.write("keep_secret", {"name": name, "value": proposed})
+        [(value,)] = await self._port.rows("secret", {"name": name})
+        return bytes(value)
+
+
+def _key(row: Row) -> KeyRow:
+    return key_row(KeyColumns._make(row))

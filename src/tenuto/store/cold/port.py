@@ -1,0 +1,61 @@
+"""How cold records reach their tables: statements by name, whatever the database.
+
+A statement stands in `cold/queries.sql`, for all databases alike, or by the same name in the
+`queries.sql` of the one that needs another. Parameters have names; a list is an array, or JSON
+where a database has no arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Value: TypeAlias = object
+"""Text, a whole number, bytes, a truth value, None, or a list of these."""
+Parameters: TypeAlias = Mapping[str, Value]
+Row: TypeAlias = tuple[Any, ...]
+
+ENGINE_ONLY = frozenset(
+    {"keep_secret", "insert_bulk", "claim_bulks", "save_bulk", "stop_bulk", "prune_bulks"}
+)
+"""Statements that a store which was opened for reading refuses; it may do the other writes."""
+
+
+class Ask(NamedTuple):
+    """A statement that a script asks for."""
+
+    name: str
+    parameters: Parameters
+
+
+class Insert(NamedTuple):
+    """Many rows that a script inserts with one statement."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Value]]
+
+
+Script: TypeAlias = Generator[Ask | Insert, list[Row], T]
+"""Statements of one transaction: it yields each, and is sent the rows."""
+
+
+class RowPort(Protocol):
+    """Statements by name."""
+
+    async def rows(self, name: str, parameters: Parameters) -> list[Row]:
+        """The rows of one statement that reads."""
+        ...
+
+    async def write(self, name: str, parameters: Parameters) -> list[Row]:
+        """The rows of one statement that changes something; durable when this returns."""
+        ...
+
+    async def transaction(self, script: Callable[[], Script[T]]) -> T:
+        """What a script returns, once its statements are durable; it may be begun several times.
+
+        StoreUnavailable says so where it is not known whether they were written.
+        """
+        ...

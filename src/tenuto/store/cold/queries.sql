@@ -1,0 +1,182 @@
+-- The statements of cold records, for every database alike: parameters are `:name`, every table says its
+-- schema, `tenuto`. A database that needs another statement has one of the same name in its own file.
+
+------------------------------------------------------------------------------------------- API keys
+
+-- fragment: key_columns
+-- A key, in the order of KeyColumns.
+id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at, last_used_at
+
+-- name: insert_access_key
+-- Keep a new key; nothing where another key has its id.
+INSERT INTO tenuto.access_keys ({key_columns})
+VALUES (
+    :id, :tenant, :name, :role, :scopes, :hash, :created_at, :created_by, :expires_at,
+    :revoked_at, :last_used_at
+)
+ON CONFLICT (id) DO NOTHING RETURNING 1;
+
+-- name: access_key
+-- One key.
+SELECT {key_columns} FROM tenuto.access_keys WHERE id = :id;
+
+-- name: any_access_key
+-- Whether there has ever been a key.
+SELECT 1 FROM tenuto.access_keys WHERE id > '' ORDER BY id LIMIT 1;
+
+-- name: access_keys
+-- The keys of a tenant, oldest first.
+SELECT {key_columns} FROM tenuto.access_keys WHERE tenant = :tenant ORDER BY tenant, created_at, id;
+
+-- name: revoke_access_key
+-- Revoke a key, unless it was revoked before; the key.
+UPDATE tenuto.access_keys SET revoked_at = coalesce(revoked_at, :now)
+WHERE id = :id AND tenant = :tenant
+RETURNING {key_columns};
+
+-- name: keep_secret
+-- Keep a value for all processes, unless there is one of that name.
+INSERT INTO tenuto.secrets (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;
+
+-- name: secret
+-- The value that is kept under a name.
+SELECT value FROM tenuto.secrets WHERE name = :name;
+
+------------------------------------------------------------------------------------------- audit log
+
+-- fragment: audit_columns
+-- A line of the audit log, in the order of AuditColumns.
+tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
+    previous_hash, hash
+
+-- name: audit
+-- Lines of a tenant's audit log, newest first.
+SELECT {audit_columns}
+FROM tenuto.audit_log
+WHERE
+    tenant = :tenant AND number < :below AND at >= :since AND at < :until
+    AND (:actor::text IS NULL OR actor = :actor)
+    AND (:action::text IS NULL OR action = :action)
+    AND (:target::text IS NULL OR target = :target)
+ORDER BY tenant DESC, number DESC LIMIT :limit;
+
+-- name: audit_lines
+-- Lines of a tenant's audit log, ascending.
+SELECT {audit_columns}
+FROM tenuto.audit_log WHERE tenant = :tenant AND number > :after ORDER BY tenant, number LIMIT :limit;
+
+-- name: audit_head
+-- Where a chain ends.
+SELECT number, hash FROM tenuto.audit_heads WHERE tenant = :tenant;
+
+-- name: put_audit_head
+-- Where a chain ends from now on.
+UPDATE tenuto.audit_heads SET number = :number, hash = :hash WHERE tenant = :tenant;
+
+--------------------------------------------------------------------------------------- declared tasks
+
+-- fragment: task_columns
+-- A declared task, in the order of TaskColumns.
+tenant, id, version, document, is_pushed, created_at, updated_at
+
+-- name: insert_task
+-- Declare a task; nothing where there is one.
+INSERT INTO tenuto.task_definitions ({task_columns})
+VALUES (:tenant, :id, :version, :document, :is_pushed, :created_at, :updated_at)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_task
+-- Change a task from one version to the next; not another one that was declared anew under its id.
+UPDATE tenuto.task_definitions SET
+    version = :version, document = :document, is_pushed = :is_pushed, updated_at = :updated_at
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
+RETURNING 1;
+
+-- name: task
+-- One task.
+SELECT {task_columns} FROM tenuto.task_definitions WHERE tenant = :tenant AND id = :id;
+
+-- name: tasks
+-- The tasks of a tenant.
+SELECT {task_columns}
+FROM tenuto.task_definitions WHERE tenant = :tenant AND id > :after
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: pushed_tasks
+-- The tasks of all tenants that are pushed.
+SELECT {task_columns}
+FROM tenuto.task_definitions
+WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
+
+-- name: all_tasks
+-- The tasks of all tenants.
+SELECT {task_columns}
+FROM tenuto.task_definitions
+WHERE (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
+
+-- name: remove_task
+-- Remove a task.
+DELETE FROM tenuto.task_definitions WHERE tenant = :tenant AND id = :id RETURNING 1;
+
+-- name: remove_push_target
+-- Remove the state of a task's address.
+DELETE FROM tenuto.push_targets WHERE tenant = :tenant AND task_id = :id;
+
+-- name: push_target
+-- The state of a task's address.
+SELECT version, state FROM tenuto.push_targets WHERE tenant = :tenant AND task_id = :task_id;
+
+-- name: insert_push_target
+-- The first state of a task's address.
+INSERT INTO tenuto.push_targets (tenant, task_id, version, state)
+VALUES (:tenant, :task_id, :version, :state)
+ON CONFLICT (tenant, task_id) DO NOTHING RETURNING 1;
+
+-- name: update_push_target
+-- The next state of a task's address.
+UPDATE tenuto.push_targets SET version = :version, state = :state
+WHERE tenant = :tenant AND task_id = :task_id AND version = :version - 1
+RETURNING 1;
+
+-------------------------------------------------------------------------------------- bulk operations
+
+-- fragment: bulk_columns
+-- A bulk operation, in the order of BulkColumns.
+tenant, id, content, progress, created_at, is_open, is_stopped, token
+
+-- name: insert_bulk
+-- Keep a new one, unless it is there.
+INSERT INTO tenuto.bulk_operations ({bulk_columns}, held_until)
+VALUES (:tenant, :id, :content, :progress, :created_at, :is_open, :is_stopped, :token, 0)
+ON CONFLICT (tenant, id) DO NOTHING;
+
+-- name: bulk
+-- One of them.
+SELECT {bulk_columns} FROM tenuto.bulk_operations WHERE tenant = :tenant AND id = :id;
+
+-- name: bulks
+-- Those of a tenant, newest first.
+SELECT {bulk_columns}
+FROM tenuto.bulk_operations
+WHERE tenant = :tenant AND (created_at, id) < (:below_created::bigint, :below_id::text)
+ORDER BY tenant DESC, created_at DESC, id DESC LIMIT :limit;
+
+-- name: save_bulk
+-- The progress of one, by the process that holds it.
+UPDATE tenuto.bulk_operations SET progress = :progress, is_open = :is_open, held_until = :until
+WHERE tenant = :tenant AND id = :id AND token = :token
+RETURNING {bulk_columns};
+
+-- name: stop_bulk
+-- Ask that no process continues it.
+UPDATE tenuto.bulk_operations SET is_stopped = 1 WHERE tenant = :tenant AND id = :id
+RETURNING {bulk_columns};
+
+------------------------------------------------------------------------------------------- statistics
+
+-- name: waiting_jobs
+-- How many jobs of a tenant are unclaimed, and since when.
+SELECT count(*), min(waiting.offered_at)
+FROM (
+    SELECT offered_at FROM tenuto.jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
+) AS waiting;

@@ -1,0 +1,35 @@
+"""Statistics about a tenant's instances and jobs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.status import Status
+from tenuto.store.cold.port import RowPort
+from tenuto.store.columns import from_ms
+from tenuto.store.parts.stats import Tally, WaitingJobs
+
+
+class StatsRecords:
+    """Counts, each from one statement."""
+
+    def __init__(self, port: RowPort) -> None:
+        self._port = port
+
+    async def tallies(
+        self, tenant: str, since: datetime, apart_from: datetime, most: int
+    ) -> list[Tally]:
+        which = {
+            "tenant": tenant,
+            "statuses": [status.value for status in Status],
+            "since": epoch_ms(since),
+            "apart_from": epoch_ms(apart_from),
+            "most": most,
+        }
+        found = await self._port.rows("tallies", which)
+        return [Tally(id, Status(status), *counts) for id, status, *counts in found]
+
+    async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
+        [(count, oldest)] = await self._port.rows("waiting_jobs", {"tenant": tenant, "most": most})
+        return WaitingJobs(count, from_ms(oldest))

@@ -1,0 +1,147 @@
+"""Instances, their logs and their erasure, over tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.log import LogRow
+from tenuto.model.search_terms import SearchTerm
+from tenuto.model.status import FINAL
+from tenuto.store.columns import InstanceColumns, MailColumns, instance_row
+from tenuto.store.cursor import Position, write_cursor
+from tenuto.store.memory.context import MemoryPart
+from tenuto.store.memory.disk import MemoryDisk, unpack
+from tenuto.store.memory.outbox import StoredNotice, StoredPosting
+from tenuto.store.pages import begins_below
+from tenuto.store.parts.instances import CAREFULLY, Erasure, InstancePage, InstanceQuery, UsedKey
+from tenuto.store.parts.turns import Searchable
+
+_decode_names = msgspec.json.Decoder(list[str]).decode
+
+
+class MemoryInstances(MemoryPart):
+    """Instances by id, and log rows by instance and seq."""
+
+    async def page(self, query: InstanceQuery) -> InstancePage:
+        below = begins_below(query)
+        rows = (unpack(InstanceColumns, row) for row in self._disk.instances.values())
+        fitting = sorted(
+            (row for row in rows if _position(row) < below and _fits(self._disk, row, query)),
+            key=_position,
+            reverse=True,
+        )
+        shown = fitting[: query.limit]
+        has_more = len(fitting) > query.limit and bool(shown)
+        next_after = write_cursor(_position(shown[-1])) if has_more else None
+        return InstancePage([instance_row(row) for row in shown], next_after)
+
+    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+        return log_after(self._disk, instance_id, after)[:limit]
+
+    async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
+        log = self._disk.log
+        return [
+            unpack(LogRow, log[instance_id, seq])
+            for seq in sorted(set(seqs))
+            if (instance_id, seq) in log
+        ]
+
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        ends = self._disk.log_ends
+        return {id: ends[id] for id in instance_ids if ends.get(id)}
+
+    async def used_key(self, tenant: str, key: str) -> UsedKey | None:
+        stored = self._disk.keys.get((tenant, key))
+        return None if stored is None else unpack(UsedKey, stored)
+
+    async def erase(
+        self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
+    ) -> list[str]:
+        self._context.require_open()
+        disk = self._disk
+        rows = [unpack(InstanceColumns, row) for row in disk.instances.values()]
+        families = {
+            row.id: [row.id]
+            for row in rows
+            if row.id in ids and row.tenant == tenant and row.root_id is None
+        }
+        for row in rows:
+            if row.root_id in families:
+                families[row.root_id].append(row.id)
+        kept = {row.id for row in rows if row.status not in FINAL}
+        if not manner.with_debts:
+            kept |= _with_obligations(disk)
+        if not manner.with_dead_letters:
+            kept |= {key[0] for key in disk.dead_letters}
+        gone = sorted(root for root, family in families.items() if kept.isdisjoint(family))
+        if not manner.dry_run:
+            with disk.transaction():
+                _erase(disk, {each for root in gone for each in families[root]})
+        return gone
+
+
+def log_after(disk: MemoryDisk, instance_id: str, after: int) -> list[LogRow]:
+    """The log of an instance behind a seq."""
+    end = disk.log_ends.get(instance_id, 0)
+    return [unpack(LogRow, disk.log[instance_id, seq]) for seq in range(after + 1, end + 1)]
+
+
+def _position(row: InstanceColumns) -> Position:
+    return Position(row.created_at, row.id)
+
+
+def _fits(disk: MemoryDisk, row: InstanceColumns, query: InstanceQuery) -> bool:
+    return (
+        row.tenant == query.tenant
+        and (not query.statuses or row.status in query.statuses)
+        and query.definition_id in {None, row.definition_id}
+        and query.correlation_id in {None, row.correlation_id}
+        and (not query.ids or row.id in query.ids)
+        and (query.created_from is None or row.created_at >= epoch_ms(query.created_from))
+        and (query.current_step is None or query.current_step in _decode_names(row.current_steps))
+        and (not query.terms or _has(disk, row.id, query.terms))
+    )
+
+
+def _has(disk: MemoryDisk, id: str, terms: Sequence[SearchTerm]) -> bool:
+    found = disk.searchable.get(id)
+    return found is not None and set(terms) <= set(unpack(Searchable, found).terms)
+
+
+def _with_obligations(disk: MemoryDisk) -> set[str]:
+    """Instances that owe something, have a mailbox message, or have undelivered notifications."""
+    return (
+        set(disk.owners)
+        | {key[0] for key in disk.timers}
+        | {key[0] for key in disk.waits}
+        | {key.instance_id for key in disk.jobs}
+        | {unpack(MailColumns, row).instance_id for row in disk.mail.values()}
+        | {unpack(StoredNotice, row).stretch.instance_id for row in disk.outbox.values()}
+        | {unpack(StoredPosting, row).posting.stream for row in disk.postings.values()}
+    )
+
+
+def _erase(disk: MemoryDisk, ids: set[str]) -> None:
+    for id in ids:
+        for table in (disk.instances, disk.searchable, disk.snapshots, disk.owners):
+            disk.drop(table, id)
+        for numbers in (disk.followed, disk.log_ends):
+            disk.drop(numbers, id)
+    drop = disk.drop_where
+    drop(disk.log, lambda key, _: key[0] in ids)
+    drop(disk.turn_ids, lambda key, _: key[0] in ids)
+    drop(disk.node_rows, lambda key, _: key[0] in ids)
+    drop(disk.waits, lambda key, _: key[0] in ids)
+    drop(disk.timers, lambda key, _: key[0] in ids)
+    drop(disk.deliveries, lambda key, _: key[0] in ids)
+    drop(disk.jobs, lambda key, _: key.instance_id in ids)
+    drop(disk.dead_letters, lambda key, _: key[0] in ids)
+    drop(disk.keys, lambda _, row: unpack(UsedKey, row).instance_id in ids)
+    drop(disk.mail, lambda _, row: unpack(MailColumns, row).instance_id in ids)
+    drop(disk.mail_numbers, lambda key, _: key[1] in ids)
+    drop(disk.outbox, lambda _, row: unpack(StoredNotice, row).stretch.instance_id in ids)
+    drop(disk.postings, lambda _, row: unpack(StoredPosting, row).posting.stream in ids)
+    drop(disk.posting_numbers, lambda _, number: number not in disk.postings)

@@ -1,0 +1,35 @@
+"""Dead letters."""
+
+from __future__ import annotations
+
+from tenuto.store.columns import DeadLetterColumns, dead_letter_bound, dead_letter_row
+from tenuto.store.looking import looked_for
+from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow, DeadLetters
+from tenuto.store.postgres.database import Database
+
+
+class PostgresDeadLetters(DeadLetters):
+    """Dead letters in a table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(
+        self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
+    ) -> list[DeadLetterRow]:
+        names = ("below_at", "below_id", "below_instance")
+        bound = dict(zip(names, dead_letter_bound(below), strict=True))
+        page = {"tenant": tenant, "limit": limit, **bound}
+        found = await self._database.connections.rows("dead_letters", page)
+        return [dead_letter_row(DeadLetterColumns._make(row)) for row in found]
+
+    async def get(self, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
+        which = {"tenant": tenant, "instance_id": instance_id, "id": id}
+        look = self._database.connections.rows("dead_letter", which)
+        found = await looked_for(look, nothing=[])
+        return dead_letter_row(DeadLetterColumns._make(found[0])) if found else None
+
+    async def discard(self, tenant: str, instance_id: str, id: str) -> bool:
+        self._database.require_writer()
+        which = {"tenant": tenant, "instance_id": instance_id, "id": id}
+        return bool(await self._database.pool.rows("delete_dead_letter", which))

@@ -1,0 +1,143 @@
+"""Instances and their logs, and how they are erased."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tenuto.model.durations import epoch_ms
+from tenuto.model.log import LogRow
+from tenuto.model.status import Status
+from tenuto.store.columns import InstanceColumns, instance_row
+from tenuto.store.cursor import Position, write_cursor
+from tenuto.store.erasing import erasable
+from tenuto.store.looking import looked_for
+from tenuto.store.outbox_columns import share_of
+from tenuto.store.pages import page_bounds
+from tenuto.store.parts.instances import (
+    CAREFULLY,
+    Erasure,
+    InstancePage,
+    InstanceQuery,
+    Instances,
+    UsedKey,
+)
+from tenuto.store.postgres.database import Database
+from tenuto.store.postgres.pool import Pool
+from tenuto.store.postgres.queries import Column, page_of_instances
+from tenuto.store.postgres.session import Transaction
+
+
+class PostgresInstances(Instances):
+    """Instances and entries in tables."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(self, query: InstanceQuery) -> InstancePage:
+        look = _page(self._database.connections, self._database.address.schema, query)
+        return await looked_for(look, nothing=InstancePage([], None))
+
+    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
+        page = {"instance_id": instance_id, "after": after, "limit": limit}
+        look = self._database.connections.rows("entries_after", page)
+        return [LogRow._make(row) for row in await looked_for(look, nothing=[])]
+
+    async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
+        wanted = {"instance_id": instance_id, "seqs": list(seqs)}
+        found = await self._database.connections.rows("entries_at", wanted)
+        return [LogRow._make(row) for row in found]
+
+    async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
+        pool = self._database.connections
+        ids = list(dict.fromkeys(instance_ids))
+        found = await pool.rows("newest_seqs", {"ids": ids}) if ids else ()
+        return {row[0]: row[1] for row in found}
+
+    async def used_key(self, tenant: str, key: str) -> UsedKey | None:
+        which = {"tenant": [tenant], "key": [key]}
+        look = self._database.connections.rows("used_keys", which)
+        found = await looked_for(look, nothing=[])
+        return UsedKey(*found[0][2:]) if found else None
+
+    async def erase(
+        self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
+    ) -> list[str]:
+        async def work(transaction: Transaction) -> list[str]:
+            # A turn that continues one of them (`still_there`) waits, and finds that it is gone;
+            # and a turn that has done so before is seen by the statements after this.
+            named = {"ids": list(ids), "tenant": tenant}
+            roots = [id for (id,) in await transaction.rows("lock_roots", named)]
+            if not roots:
+                return []
+            below = await transaction.rows("lock_children", {"ids": roots})
+            members = [(root, root) for root in roots] + [(root, id) for root, id in below]
+            asked = {
+                "ids": [id for _, id in members],
+                "shares": [share_of(id) for _, id in members],
+                "with_dead_letters": manner.with_dead_letters,
+                "with_debts": manner.with_debts,
+            }
+            busy = {id for (id,) in await transaction.rows("busy_instances", asked)}
+            families = erasable((root, id, id not in busy) for root, id in members)
+            if families and not manner.dry_run:
+                gone = [id for family in families.values() for id in family]
+                shares = [share_of(id) for id in gone]
+                await transaction.rows("erase_instances", {"ids": gone, "shares": shares})
+            return sorted(families)
+
+        self._database.require_writer()
+        return await self._database.pool.transaction(work)
+
+
+async def _page(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:
+    terms = list(query.terms)
+    lead = None
+    if terms and not query.ids:
+        lead = terms.pop(await _rarest(pool, query))
+    filters: dict[str, Column] = {
+        **page_bounds(query),
+        "ids": list(dict.fromkeys(query.ids)),
+        "statuses": [status.value for status in query.statuses or Status],
+        "definition_id": query.definition_id,
+        "correlation_id": query.correlation_id,
+        "step_id": query.current_step,
+        "names": [term.name for term in terms],
+        "values": [term.value for term in terms],
+        "name": lead and lead.name,
+        "value_text": lead and lead.value,
+    }
+    found = await pool.fetch(page_of_instances(_narrowest(query), schema), filters)
+    rows = [instance_row(InstanceColumns._make(row)) for row in found]
+    shown = rows[: query.limit]
+    if len(rows) <= query.limit or not shown:
+        return InstancePage(shown, None)
+    last = shown[-1]
+    return InstancePage(shown, write_cursor(Position(epoch_ms(last.created_at), last.id)))
+
+
+async def _rarest(pool: Pool, query: InstanceQuery) -> int:
+    """Which term the fewest are found by; the others are tested on those."""
+    if len(query.terms) == 1:
+        return 0
+    asked = {
+        "tenant": query.tenant,
+        "definition_id": query.definition_id,
+        "names": [term.name for term in query.terms],
+        "values": [term.value for term in query.terms],
+    }
+    [(rarest,)] = await pool.rows("rarest_term", asked)
+    return int(rarest)
+
+
+def _narrowest(query: InstanceQuery) -> str:
+    if query.ids:
+        return "positions_by_id"
+    if query.terms:
+        return "positions_by_value"
+    if query.current_step is not None:
+        return "positions_by_step"
+    if query.correlation_id is not None:
+        return "positions_by_correlation"
+    if query.definition_id is not None:
+        return "positions_by_definition"
+    return "positions_by_status"

@@ -1,0 +1,65 @@
+"""Listeners that events are delivered to."""
+
+from __future__ import annotations
+
+from tenuto.model.durations import from_epoch_ms
+from tenuto.store.outbox_columns import ListenerColumns, listener_columns, listener_of
+from tenuto.store.parts.listeners import Backlog, Listener, ListenerKind, Listeners
+from tenuto.store.postgres.database import Database
+from tenuto.store.postgres.queries import Column
+from tenuto.store.postgres.session import Transaction
+
+_OF_ENABLING = ("tenant", "kind", "id", "level", "hears_inbox", "health")
+_OF_CHANGE = ("tenant", "kind", "id", "patterns", "level", "hears_inbox", "settings")
+
+
+class PostgresListeners(Listeners):
+    """Listeners in a table."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, listener: Listener) -> None:
+        columns = listener_columns(listener)._asdict()
+        await self._database.connections.rows("put_listener", columns)
+
+    async def enable(self, listener: Listener) -> bool:
+        change = _some(listener, _OF_ENABLING)
+        return bool(await self._database.connections.rows("enable_listener", change))
+
+    async def change(self, listener: Listener) -> bool:
+        change = _some(listener, _OF_CHANGE)
+        return bool(await self._database.connections.rows("change_listener", change))
+
+    async def remove(self, tenant: str, kind: ListenerKind, id: str) -> bool:
+        async def work(transaction: Transaction) -> bool:
+            await transaction.rows("lock_listeners", {"ids": [id]})
+            which = {"tenant": tenant, "kind": kind, "id": id}
+            was_there = bool(await transaction.rows("delete_listener", which))
+            if was_there:
+                await transaction.rows("delete_postings_of", {"listener_id": id})
+                await transaction.rows("forget_share_of", {"listener_id": id})
+            return was_there
+
+        return await self._database.connections.transaction(work)
+
+    async def of(self, tenant: str | None) -> list[Listener]:
+        pool = self._database.connections
+        if tenant is None:
+            found = await pool.rows("all_listeners")
+        else:
+            found = await pool.rows("listeners", {"tenant": tenant})
+        return [listener_of(ListenerColumns._make(row)) for row in found]
+
+    async def version(self) -> int:
+        [(version,)] = await self._database.connections.rows("listening")
+        return int(version)
+
+    async def backlogs(self, tenant: str) -> dict[str, Backlog]:
+        found = await self._database.connections.rows("backlogs", {"tenant": tenant})
+        return {id: Backlog(count, from_epoch_ms(oldest)) for id, count, oldest in found}
+
+
+def _some(listener: Listener, names: tuple[str, ...]) -> dict[str, Column]:
+    columns = listener_columns(listener)
+    return {name: getattr(columns, name) for name in names}

@@ -1,0 +1,42 @@
+"""Dead letters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tenuto.store.columns import DeadLetterColumns, dead_letter_bound, dead_letter_row
+from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.sqlite.part import SqlitePart, looks, looks_for, none, writes
+from tenuto.store.sqlite.rows import bytes_of
+from tenuto.store.sqlite.session import Session
+
+
+class SqliteDeadLetters(SqlitePart):
+    """Dead letters in a table of the file."""
+
+    @looks
+    def page(
+        self,
+        session: Session,
+        tenant: str,
+        limit: int = 100,
+        *,
+        below: DeadLetterPlace | None = None,
+    ) -> list[DeadLetterRow]:
+        found = session.packed("dead_letters", (tenant, *dead_letter_bound(below), limit))
+        return list(map(_dead_letter, found))
+
+    @looks_for(none)
+    def get(self, session: Session, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
+        found = session.packed("dead_letter", (instance_id, id, tenant))
+        return _dead_letter(found[0]) if found else None
+
+    @writes
+    def discard(self, session: Session, tenant: str, instance_id: str, id: str) -> bool:
+        return bool(session.rows("delete_dead_letter", (instance_id, id, tenant)))
+
+
+def _dead_letter(row: list[Any]) -> DeadLetterRow:
+    return dead_letter_row(
+        DeadLetterColumns._make([*row[:8], *map(bytes_of, row[8:11]), row[11]]),
+    )

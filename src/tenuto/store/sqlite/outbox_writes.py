@@ -1,0 +1,50 @@
+"""What a turn writes into the outbox, for listeners that are known to this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tenuto.model.events import Event
+from tenuto.store.outbox_columns import outbox_columns
+from tenuto.store.parts.turns import EventResult, InstanceWrite
+from tenuto.store.sqlite.session import Session
+
+
+class Heard(NamedTuple):
+    """What is listened for: as this process knows it, so that a turn asks nobody."""
+
+    level: int = 0
+    inbox: bool = False
+
+    def together_with(self, other: Heard) -> Heard:
+        return Heard(max(self.level, other.level), self.inbox or other.inbox)
+
+
+UNHEARD = Heard()
+
+
+def heard(session: Session) -> Heard:
+    [(level, inbox)] = session.rows("heard")
+    return Heard(level, bool(inbox))
+
+
+def write_stretches(session: Session, heard: Heard, won: Iterable[InstanceWrite]) -> None:
+    session.insert(
+        "insert_outbox",
+        [(row.tenant, *row[2:6]) for row in outbox_columns(won, heard.level)],
+    )
+
+
+def write_events_heard(
+    session: Session, events: Sequence[Event], results: Mapping[str, EventResult]
+) -> None:
+    """Events that are new, and that are not told of an instance by Tenuto itself."""
+    session.insert(
+        "insert_outbox_events",
+        [
+            (event.tenant, event.stream, results[event.id].number)
+            for event in events
+            if results[event.id].outcome == "stored" and not event.pattern.startswith("workflow.")
+        ],
+    )
