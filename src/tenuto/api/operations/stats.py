@@ -1,4 +1,4 @@
-"""How much goes on in a tenant."""
+"""Statistics of a tenant."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from msgspec import Meta
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.shapes import Answer, Query, moment
 from tenuto.model.durations import iso
 from tenuto.model.status import Status
 from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.stats import Tally
 
-TAG = "stats"
+STATS = Resource(f"{API}/stats", tag="stats", read=Permission.STATS_READ)
 MOST = 10_000
-"""Of each status so many instances are looked at, the newest."""
+"""Instances of each status that are counted, the newest."""
 _MINUTES = 60
 
 
-class StatsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Of which time."""
+class StatsQuery(Query):
+    """The time to count."""
 
     hours: Annotated[int, Meta(ge=1, le=168)] = 24
-    """Instances that came within so many hours are counted."""
+    """Instances of the last so many hours are counted."""
 
 
-class WorkflowCounts(Answer, frozen=True, kw_only=True, rename="camel"):
+class WorkflowCounts(Answer):
     """Instances of one workflow."""
 
     workflow_id: str
@@ -39,8 +39,8 @@ class WorkflowCounts(Answer, frozen=True, kw_only=True, rename="camel"):
     by_status: dict[str, int]
 
 
-class Minute(Answer, frozen=True, kw_only=True, rename="camel"):
-    """What happened in one minute, to instances of the time that is counted."""
+class Minute(Answer):
+    """Instances that started and ended in one minute."""
 
     at: str
     started: int
@@ -49,15 +49,15 @@ class Minute(Answer, frozen=True, kw_only=True, rename="camel"):
     cancelled: int
 
 
-class Waiting(Answer, frozen=True, kw_only=True, rename="camel"):
-    """What waits for somebody, and since when."""
+class Waiting(Answer):
+    """The length of a queue, and the time of its oldest item."""
 
     count: int
     oldest: str | None
 
 
-class StatsView(Answer, frozen=True, kw_only=True, rename="camel"):
-    """How much goes on."""
+class StatsView(Answer):
+    """Statistics of a tenant."""
 
     since: str
     is_complete: bool
@@ -71,21 +71,14 @@ class StatsView(Answer, frozen=True, kw_only=True, rename="camel"):
     jobs: Waiting
     """Attempts that no worker has claimed."""
     webhooks: Waiting
-    """Requests that have not arrived at addresses outside."""
+    """Notifications that are not delivered."""
     is_catching_up: bool
-    """Whether the process that answers still matches events that another left unmatched."""
+    """Whether this process still matches events that another one left unmatched."""
 
 
-@operation(
-    "GET",
-    f"{API}/stats",
-    summary="See how much goes on: instances by status and workflow, the last hour, what waits.",
-    tag=TAG,
-    permission=Permission.STATS_READ,
-    query=StatsQuery,
-    response=StatsView,
-)
+@STATS.get()
 async def get_stats(call: Call[StatsQuery]) -> StatsView:
+    """Get statistics: instances by status and workflow, the last hour, queue lengths."""
     tenant = call.principal.tenant
     seen = call.workspace.engine.store.seen_by(tenant)
     now = call.service.clock.now()
