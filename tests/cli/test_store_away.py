@@ -11,10 +11,12 @@ import pytest
 import pytest_asyncio
 
 from tenuto import Tenuto
-from tenuto.cli import exits, mailing, publishing, running
+from tenuto.cli import exits, local_run
+from tenuto.cli.backends import mailbox
+from tenuto.cli.backends.store import Reader
 from tenuto.cli.commanding import command
-from tenuto.cli.publishing import send_event
-from tenuto.cli.stores import Reader
+from tenuto.cli.views import events
+from tenuto.cli.views.events import send_event
 from tenuto.engine import engine
 from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.model.errors import StoreUnavailable
@@ -56,10 +58,10 @@ async def test_who_stops_watching_is_told_how_to_go_on_also_when_the_database_is
         stopped.set()
         yield stopped
 
-    monkeypatch.setattr(running, "interruptible", at_once)
+    monkeypatch.setattr(local_run, "interruptible", at_once)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     url = line.url(on_postgres.store)
-    assert await running.run(running.Wish(store=url, instance="@last")) == 130
+    assert await local_run.run(local_run.Wish(store=url, instance="@last")) == 130
     err = capsys.readouterr().err
     assert "stopped without the store" in err
     assert f"--store {url}" in err.partition("To go on:")[2].splitlines()[1]
@@ -85,13 +87,13 @@ async def test_a_command_that_is_stored_when_the_database_goes_away_says_so_and_
     on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(on_postgres.past, one_of_each)
-    taken = mailing._taken
+    taken = mailbox._taken
 
     async def cut_before(reader: Reader, look: Callable[[], Awaitable[Status | None]]) -> object:
         cut(line)
         return await taken(reader, look)
 
-    monkeypatch.setattr(mailing, "_taken", cut_before)
+    monkeypatch.setattr(mailbox, "_taken", cut_before)
     url = line.url(on_postgres.store)
     with pytest.raises(StoreUnavailable) as refusal:
         await command(url, "@last", CancelAsked(by="cli"), is_json=True)
@@ -110,13 +112,13 @@ async def test_a_command_of_which_the_database_says_nothing_is_not_called_stored
     on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(on_postgres.past, one_of_each)
-    send = mailing._send
+    send = mailbox._send
 
     async def cut_before(reader: Reader, mail: Mail) -> None:
         cut(line)
         await send(reader, mail)
 
-    monkeypatch.setattr(mailing, "_send", cut_before)
+    monkeypatch.setattr(mailbox, "_send", cut_before)
     with pytest.raises(StoreUnavailable, match="whether the command was stored") as refusal:
         await command(line.url(on_postgres.store), "@last", CancelAsked(by="cli"), is_json=True)
     assert exits.exit_code(refusal.value) == 5
@@ -134,7 +136,7 @@ async def test_an_event_that_is_stored_when_the_database_goes_away_is_said_to_be
         await match(self, events)
 
     monkeypatch.setattr(Postmaster, "match_together", cut_before)
-    monkeypatch.setattr(publishing, "PATIENCE", 0.5)
+    monkeypatch.setattr(events, "PATIENCE", 0.5)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     url = line.url(on_postgres.store)
     with pytest.raises(StoreUnavailable) as refusal:
@@ -159,7 +161,7 @@ async def test_an_event_that_was_refused_may_be_sent_again_under_its_id(
         return await publish(self, *values, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Workspace, "publish", cut_before)
-    monkeypatch.setattr(publishing, "PATIENCE", 0.5)
+    monkeypatch.setattr(events, "PATIENCE", 0.5)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     with pytest.raises(StoreUnavailable) as refusal:
         await send_event(line.url(on_postgres.store), "paid", None, None, None, is_json=True)

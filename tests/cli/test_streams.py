@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from tenuto.cli import tables, terminal as streams
+from tenuto.cli.views import tables, terminal as streams
 from tests.cli.conftest import REFUSE, Ended, Terminal, one_of_each
 
 pytestmark = pytest.mark.slow

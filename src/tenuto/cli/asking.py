@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenuto.cli.finding import find_instance
-from tenuto.cli.places import ServerUrl
-from tenuto.cli.servers import ServerReader, connected
+from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.server import ServerReader, connected
+from tenuto.cli.lookup import find_instance
 from tenuto.model.inputs import (
     CancelAsked,
     CompensationRetryAsked,

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 from tenuto.access.shown import plain
 from tenuto.cli import exits
-from tenuto.cli.places import ServerUrl
-from tenuto.cli.servers import connected, other_tenant
-from tenuto.cli.terminal import say, show, show_as_it_is, show_json
+from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.server import connected, other_tenant
+from tenuto.cli.views.terminal import say, show, show_as_it_is, show_json
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.json import Object
 

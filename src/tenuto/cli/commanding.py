@@ -15,13 +15,13 @@ import msgspec
 
 from tenuto.cli import exits
 from tenuto.cli.asking import asked_there
-from tenuto.cli.finding import find_instance
-from tenuto.cli.mailing import handed_in, here_or_by_mail, say_how_to_run
-from tenuto.cli.places import ServerUrl
-from tenuto.cli.progress import STATUS_MARKS
-from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import Reader, reading
-from tenuto.cli.terminal import say, show, show_json
+from tenuto.cli.backends.mailbox import handed_in, here_or_by_mail, say_how_to_run
+from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.store import Reader, reading
+from tenuto.cli.lookup import find_instance
+from tenuto.cli.views.instance import held_instance
+from tenuto.cli.views.progress import STATUS_MARKS
+from tenuto.cli.views.terminal import say, show, show_json
 from tenuto.core import InstanceState, Rejection
 from tenuto.core.decide import decide
 from tenuto.model.durations import iso

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenuto.cli import exits
-from tenuto.cli.mailing import LOCKED
-from tenuto.cli.places import ServerUrl
-from tenuto.cli.running import engine, space_of
-from tenuto.cli.servers import connected
+from tenuto.cli.backends.mailbox import LOCKED
+from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.server import connected
+from tenuto.cli.backends.store import make_room
+from tenuto.cli.local_run import engine, space_of
 from tenuto.cli.sources import Source, read_sources
-from tenuto.cli.stores import make_room
-from tenuto.cli.terminal import show, show_json
+from tenuto.cli.views.terminal import show, show_json
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import JSON
 

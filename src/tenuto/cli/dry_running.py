@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tenuto.cli import exits
-from tenuto.cli.near_lines import near_wait_line, place, place_line
-from tenuto.cli.places import ServerUrl, tenant_of
-from tenuto.cli.publishing import done, show_results, view
-from tenuto.cli.servers import connected
-from tenuto.cli.stores import Reader, reading
-from tenuto.cli.terminal import one_line, show, show_json
+from tenuto.cli.backends.place import ServerUrl, tenant_of
+from tenuto.cli.backends.server import connected
+from tenuto.cli.backends.store import Reader, reading
+from tenuto.cli.views.events import done, show_results, view
+from tenuto.cli.views.near_misses import near_wait_line, place, place_line
+from tenuto.cli.views.terminal import one_line, show, show_json
 from tenuto.engine.inspector import DryRun
 from tenuto.engine.recipients import key_of
 from tenuto.engine.taking import Taking

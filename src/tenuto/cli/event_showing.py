@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenuto.cli import exits
-from tenuto.cli.moments import ago
-from tenuto.cli.near_lines import near_wait_line, place, place_line
-from tenuto.cli.places import ServerUrl, tenant_of
-from tenuto.cli.publishing import done
-from tenuto.cli.servers import connected
-from tenuto.cli.stores import reading
-from tenuto.cli.terminal import one_line, show, show_json
+from tenuto.cli.backends.place import ServerUrl, tenant_of
+from tenuto.cli.backends.server import connected
+from tenuto.cli.backends.store import reading
+from tenuto.cli.views.events import done
+from tenuto.cli.views.moments import ago
+from tenuto.cli.views.near_misses import near_wait_line, place, place_line
+from tenuto.cli.views.terminal import one_line, show, show_json
 from tenuto.engine.event_views import event_view
 from tenuto.engine.inspector import EventReport
 from tenuto.ports import SystemClock

@@ -7,10 +7,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tenuto.cli import exits
-from tenuto.cli.errors import error_json, show_error
 from tenuto.cli.positions import Positions
 from tenuto.cli.sources import Located
-from tenuto.cli.terminal import say, show_json
+from tenuto.cli.views.errors import error_json, show_error
+from tenuto.cli.views.terminal import say, show_json
 from tenuto.model.errors import TenutoError
 
 

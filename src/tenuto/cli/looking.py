@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
-from tenuto.cli.places import ServerUrl
-from tenuto.cli.stores import reading
+from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.store import reading
 from tenuto.engine.held import Held
 from tenuto.engine.inspector import NearEvents
 from tenuto.model.causes import Explanation
@@ -58,7 +58,7 @@ class Looker(Protocol):
 async def looking_at(url: str) -> AsyncIterator[Looker]:
     """The store, or the server, that a command was told to look at."""
     if isinstance(url, ServerUrl):
-        from tenuto.cli.servers import ServerReader, connected
+        from tenuto.cli.backends.server import ServerReader, connected
 
         async with connected(url) as client:
             yield ServerReader(url, client)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tenuto.cli import exits
-from tenuto.cli.stores import described, make_room, refuse_memory
-from tenuto.cli.terminal import show, show_json
+from tenuto.cli.backends.store import described, make_room, refuse_memory
+from tenuto.cli.views.terminal import show, show_json
 from tenuto.compose import migrate_store as migrate, without_password
 
 _FIRST: Final = "0001 "

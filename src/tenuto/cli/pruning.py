@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tenuto.cli import exits
-from tenuto.cli.running import engine
-from tenuto.cli.stores import described, refuse_memory, require_there
-from tenuto.cli.terminal import show, show_json
+from tenuto.cli.backends.store import described, refuse_memory, require_there
+from tenuto.cli.local_run import engine
+from tenuto.cli.views.terminal import show, show_json
 from tenuto.model.durations import Duration, parse_duration
 from tenuto.model.errors import TenutoError
 from tenuto.store.erasing_protocol import Erasure

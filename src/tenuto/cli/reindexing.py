@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tenuto.cli import exits
-from tenuto.cli.running import engine
-from tenuto.cli.stores import described, refuse_memory, require_there
-from tenuto.cli.terminal import show, show_json, talk
+from tenuto.cli.backends.store import described, refuse_memory, require_there
+from tenuto.cli.local_run import engine
+from tenuto.cli.views.terminal import show, show_json, talk
 from tenuto.engine.reindexing import Reindexer
 
 

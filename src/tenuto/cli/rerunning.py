@@ -12,14 +12,14 @@ import msgspec
 from msgspec import UnsetType
 
 from tenuto.cli import exits
-from tenuto.cli.finding import find_instance
-from tenuto.cli.mailing import handed_in, here_or_by_mail, say_how_to_run
-from tenuto.cli.places import ServerUrl
-from tenuto.cli.progress import STATUS_MARKS
-from tenuto.cli.servers import ServerReader, connected
-from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import reading
-from tenuto.cli.terminal import say, show, show_json
+from tenuto.cli.backends.mailbox import handed_in, here_or_by_mail, say_how_to_run
+from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.server import ServerReader, connected
+from tenuto.cli.backends.store import reading
+from tenuto.cli.lookup import find_instance
+from tenuto.cli.views.instance import held_instance
+from tenuto.cli.views.progress import STATUS_MARKS
+from tenuto.cli.views.terminal import say, show, show_json
 from tenuto.core import blank, decide
 from tenuto.engine.requests import Answer
 from tenuto.engine.rerunning import Rerun, plan_rerun

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.server import ServerReader, connected
 from tenuto.cli.deploying import saved
-from tenuto.cli.finding import find_instance
-from tenuto.cli.places import ServerUrl
-from tenuto.cli.running import Wish
-from tenuto.cli.servers import ServerReader, connected
+from tenuto.cli.local_run import Wish
+from tenuto.cli.lookup import find_instance
 from tenuto.cli.sources import read_source
 from tenuto.cli.starting import watched
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from tenuto.cli import exits
+from tenuto.cli.backends.mailbox import say_how_to_run
+from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.server import connected
+from tenuto.cli.backends.store import require_there, store_flag
 from tenuto.cli.deploying import unlocked
-from tenuto.cli.following import follow
+from tenuto.cli.follower import follow
+from tenuto.cli.local_run import Ended, conclude, engine, space_of
 from tenuto.cli.looking import looking_at
-from tenuto.cli.mailing import say_how_to_run
-from tenuto.cli.places import ServerUrl
-from tenuto.cli.progress import STATUS_MARKS
-from tenuto.cli.running import Ended, conclude, engine, space_of
-from tenuto.cli.servers import connected
-from tenuto.cli.stores import require_there, store_flag
-from tenuto.cli.terminal import say, say_command, show, show_json
+from tenuto.cli.views.progress import STATUS_MARKS
+from tenuto.cli.views.terminal import say, say_command, show, show_json
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.json import JSON
 from tenuto.model.status import Status

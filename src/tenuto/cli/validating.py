@@ -7,9 +7,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tenuto.cli import exits
-from tenuto.cli.errors import problem_json, show_problems
 from tenuto.cli.sources import Source, read_sources
-from tenuto.cli.terminal import say, show, show_json
+from tenuto.cli.views.errors import problem_json, show_problems
+from tenuto.cli.views.terminal import say, show, show_json
 from tenuto.definition import unavailable
 from tenuto.model.errors import InvalidDefinition, Problem
 

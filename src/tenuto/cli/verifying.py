@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tenuto.cli import exits
-from tenuto.cli.stores import described, reading
-from tenuto.cli.terminal import say, show, show_json, talk
+from tenuto.cli.backends.store import described, reading
+from tenuto.cli.views.terminal import say, show, show_json, talk
 from tenuto.engine.differences import Difference
 from tenuto.engine.verify import verify
 from tenuto.model.codes import CATALOGUE

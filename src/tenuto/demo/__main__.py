@@ -7,10 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import Reader, reading
-from tenuto.cli.terminal import say, show_json
-from tenuto.cli.watchers import Watcher, watcher_for
+from tenuto.cli.backends.store import Reader, reading
+from tenuto.cli.views.instance import held_instance
+from tenuto.cli.views.terminal import say, show_json
+from tenuto.cli.views.watchers import Watcher, watcher_for
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
 from tenuto.demo.program import DATABASE, SEEN, url

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import Reader
-from tenuto.cli.watchers import Watcher
+from tenuto.cli.backends.store import Reader
+from tenuto.cli.views.instance import held_instance
+from tenuto.cli.views.watchers import Watcher
 from tenuto.core import InstanceState
 from tenuto.model.errors import TenutoError
 from tenuto.store.protocol import InstanceQuery

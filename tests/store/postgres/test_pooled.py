@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tenuto.cli.doctoring import doctor
+from tenuto.cli.doctor import doctor
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore, server
 from tenuto.store.postgres.address import read_address

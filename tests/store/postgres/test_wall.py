@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tenuto.cli.doctoring import doctor
+from tenuto.cli.doctor import doctor
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.postgres.driver import Connection
 from tenuto.store.protocol import InstanceQuery

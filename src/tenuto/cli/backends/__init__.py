@@ -1,0 +1,1 @@
+"""Where commands act: a store beside an engine, or a server over HTTP."""

@@ -1,0 +1,150 @@
+"""`tenuto serve` and `tenuto dev`, and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from tenuto.cli.access_options import (
+    AllowHost,
+    AllowOrigin,
+    Auth,
+    OidcAudience,
+    OidcIssuer,
+    OidcPrivate,
+    RateLimit,
+    SourceRateLimit,
+)
+from tenuto.cli.commands.config import (
+    Chosen,
+    ConfigFile,
+    Flags,
+    Host,
+    LogFormat,
+    Port,
+    ServedStore,
+    Tasks,
+    access_flags,
+)
+
+
+def serve(  # noqa: PLR0913 - one for each option
+    *,
+    host: Host = None,
+    port: Port = None,
+    auth: Auth = None,
+    oidc_issuer: OidcIssuer = None,
+    oidc_audience: OidcAudience = None,
+    oidc_private: OidcPrivate = None,
+    allow_origin: AllowOrigin = None,
+    allow_host: AllowHost = None,
+    rate_limit: RateLimit = None,
+    source_rate_limit: SourceRateLimit = None,
+    tasks: Tasks = None,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
+) -> None:
+    """Serve the API over HTTP, and run workflows.
+
+    Steps whose tasks are not here wait for a process that has them.
+
+    tenuto serve --store postgresql://tenuto@db/tenuto --tasks orders.tasks
+    """
+    access = access_flags(
+        auth=auth,
+        oidc_issuer=oidc_issuer,
+        oidc_audience=oidc_audience,
+        oidc_private=oidc_private,
+        allow_origin=allow_origin,
+        allow_host=allow_host,
+        rate_limit=rate_limit,
+        source_rate_limit=source_rate_limit,
+    )
+    _serve(Flags(host, port, tasks, store, log_format, config, chosen, access), [])
+
+
+def dev(  # noqa: PLR0913 - one for each option
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
+    ] = None,
+    *,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start",
+            metavar="WORKFLOW=JSON",
+            help="Begin an instance, once; may be given several times.",
+        ),
+    ] = None,
+    reload: Annotated[
+        bool, typer.Option(help="Begin again when a file beside the definitions changes.")
+    ] = True,
+    listener: Annotated[int | None, typer.Option(hidden=True)] = None,
+    host: Host = None,
+    port: Port = None,
+    auth: Auth = None,
+    oidc_issuer: OidcIssuer = None,
+    oidc_audience: OidcAudience = None,
+    oidc_private: OidcPrivate = None,
+    allow_origin: AllowOrigin = None,
+    allow_host: AllowHost = None,
+    rate_limit: RateLimit = None,
+    source_rate_limit: SourceRateLimit = None,
+    tasks: Tasks = None,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
+) -> None:
+    """Serve everything from this machine, for whoever works on it.
+
+    A change of a definition or of a task is there as soon as its file is written; what was under
+    way goes on.
+
+    tenuto dev order.json --tasks tasks.py
+    """
+    access = access_flags(
+        auth=auth,
+        oidc_issuer=oidc_issuer,
+        oidc_audience=oidc_audience,
+        oidc_private=oidc_private,
+        allow_origin=allow_origin,
+        allow_host=allow_host,
+        rate_limit=rate_limit,
+        source_rate_limit=source_rate_limit,
+    )
+    flags = Flags(host, port, tasks, store, log_format, config, chosen, access)
+    if reload and listener is None:
+        from tenuto.cli import guard
+        from tenuto.cli.reloader import serve_and_reload
+        from tenuto.cli.settings import effective
+
+        async def serve_again_and_again() -> int:
+            settings = effective(flags).config
+            return await serve_and_reload(settings.host, settings.port, files or [], settings.tasks)
+
+        raise typer.Exit(guard.perform(serve_again_and_again, is_json=False))
+    _serve(flags, files or [], listener=listener, starts=start or [])
+
+
+def _serve(
+    flags: Flags,
+    files: list[Path],
+    *,
+    listener: int | None = None,
+    starts: list[str] | None = None,
+) -> NoReturn:
+    from tenuto.cli import guard
+    from tenuto.cli.service import Wish, fast_loop, serve as serve_it
+    from tenuto.cli.settings import effective
+
+    async def work() -> int:
+        wish = Wish(config=effective(flags).config, files=files, listener=listener, starts=starts)
+        return await serve_it(wish)
+
+    raise typer.Exit(guard.perform(work, is_json=False, loop=fast_loop()))

@@ -1,0 +1,90 @@
+"""`tenuto verify`, `migrate`, `reindex` and `prune`, and their options."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tenuto.cli.commands.options import Output, Store, perform
+from tenuto.cli.defaults import STORE
+
+
+def verify(*, store: Store = STORE, output: Output = "table") -> None:
+    """Prove that what is stored follows from the logs.
+
+    Folds every log from its beginning and compares with the stored state, waits and timers.
+    """
+    from tenuto.cli.verifying import verify_store
+
+    perform(lambda: verify_store(store, is_json=output == "json"), output)
+
+
+def migrate(*, store: Store = STORE, output: Output = "table") -> None:
+    """Create the store, or bring its schema up to date."""
+    from tenuto.cli.migrating import migrate_store
+
+    perform(lambda: migrate_store(store, is_json=output == "json"), output)
+
+
+def reindex(
+    *,
+    workflow: Annotated[
+        str | None,
+        typer.Option("--workflow", metavar="ID", help="Only instances of this definition."),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Have instances found by their searchable values that older programs wrote.
+
+    Of every tenant. Once, after an upgrade to the first version with that index, when the last
+    process is a new one; it may run beside them, and may be stopped and begun again.
+    """
+    from tenuto.cli.reindexing import reindex as reindex_it
+
+    perform(lambda: reindex_it(store, workflow, is_json=output == "json"), output)
+
+
+def prune(
+    *,
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            "--older-than",
+            metavar="DURATION",
+            help="What ended so long ago, such as P90D; else what definitions say.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count what would be forgotten.")
+    ] = False,
+    with_dead_letters: Annotated[
+        bool,
+        typer.Option("--with-dead-letters", help="Also what left dead letters, and those."),
+    ] = False,
+    tenant: Annotated[
+        str | None,
+        typer.Option(
+            "--tenant", metavar="NAME", help="Only instances of this tenant; else all of all."
+        ),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Forget instances that ended long ago, with all that they started.
+
+    Of every tenant; and events, listeners, bulk operations and test runs that are kept no longer.
+    How much of each is gone is told.
+
+    tenuto prune --older-than P90D --dry-run
+    """
+    from tenuto.cli.pruning import Wish, prune as prune_it
+
+    wish = Wish(
+        older_than=older_than,
+        dry_run=dry_run,
+        with_dead_letters=with_dead_letters,
+        tenant=tenant,
+    )
+    perform(lambda: prune_it(store, wish, is_json=output == "json"), output)
