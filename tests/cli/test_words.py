@@ -9,8 +9,8 @@ import pytest
 from tenuto.cli.exits import exit_code
 from tenuto.cli.lookup import short_ids
 from tenuto.cli.positions import Positions
-from tenuto.cli.views.moments import ago, countdown, length
 from tenuto.cli.views.progress import Line
+from tenuto.cli.views.terminal import ago, countdown, length
 from tenuto.cli.views.watchers import fitted
 from tenuto.model.errors import (
     Conflict,

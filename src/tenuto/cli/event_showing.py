@@ -9,9 +9,8 @@ from tenuto.cli.backends.place import ServerUrl, tenant_of
 from tenuto.cli.backends.server import connected
 from tenuto.cli.backends.store import reading
 from tenuto.cli.views.events import done
-from tenuto.cli.views.moments import ago
 from tenuto.cli.views.near_misses import near_wait_line, place, place_line
-from tenuto.cli.views.terminal import one_line, show, show_json
+from tenuto.cli.views.terminal import ago, one_line, show, show_json
 from tenuto.engine.event_views import event_view
 from tenuto.engine.inspector import EventReport
 from tenuto.ports import SystemClock

@@ -1,10 +1,15 @@
-"""Exit codes: what a script learns from how a command ended."""
+"""How a command ends: its exit code, and its error as a message instead of a traceback."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final
 
+from tenuto.cli.positions import Positions
+from tenuto.cli.sources import Located
+from tenuto.cli.views.errors import error_json, show_error
+from tenuto.cli.views.terminal import say, show_json
 from tenuto.model.errors import (
     Conflict,
     Forbidden,
@@ -63,3 +68,30 @@ def exit_code(error: TenutoError) -> int:
         if isinstance(error, kind):
             return code
     return _OF_RANGES.get(error.code[:5], FAILED)
+
+
+def perform(
+    work: Callable[[], Coroutine[Any, Any, int]],
+    *,
+    is_json: bool,
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> int:
+    """The exit code of `work`, in a loop that `loop` makes, else in the usual one."""
+    try:
+        with asyncio.Runner(loop_factory=loop) as runner:
+            return runner.run(work())
+    except Located as located:
+        return _tell(located.error, located.positions, is_json=is_json)
+    except TenutoError as error:
+        return _tell(error, None, is_json=is_json)
+    except KeyboardInterrupt:
+        say("stopped")
+        return INTERRUPTED
+
+
+def _tell(error: TenutoError, positions: Positions | None, *, is_json: bool) -> int:
+    if is_json:
+        show_json(error_json(error))
+    else:
+        show_error(error, positions)
+    return exit_code(error)

@@ -10,9 +10,7 @@ from tenuto.access.shown import plain
 from tenuto.cli import exits
 from tenuto.cli.backends.place import ServerUrl
 from tenuto.cli.backends.server import connected, other_tenant
-from tenuto.cli.views.moments import ago
-from tenuto.cli.views.tables import table_of
-from tenuto.cli.views.terminal import say, say_command, show, show_json
+from tenuto.cli.views.terminal import ago, say, say_command, show, show_json, table_of
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 

@@ -27,10 +27,15 @@ from tenuto.cli.lookup import find_instance
 from tenuto.cli.sources import Source, read_source
 from tenuto.cli.task_modules import load_tasks, refuse_unknown_tasks
 from tenuto.cli.views.errors import show_error
-from tenuto.cli.views.logs import logs_on_stderr
-from tenuto.cli.views.moments import length
 from tenuto.cli.views.progress import STATUS_MARKS, elapsed
-from tenuto.cli.views.terminal import is_redrawn, say, say_command, show_json
+from tenuto.cli.views.terminal import (
+    is_redrawn,
+    length,
+    logs_on_stderr,
+    say,
+    say_command,
+    show_json,
+)
 from tenuto.cli.views.watchers import watcher_for
 from tenuto.compose import MEMORY
 from tenuto.model.errors import StoreUnavailable, WorkflowFailed

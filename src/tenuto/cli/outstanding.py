@@ -13,9 +13,8 @@ from tenuto.cli import exits
 from tenuto.cli.backends.store import Reader, described, reading
 from tenuto.cli.local_run import engine, interruptible, looking
 from tenuto.cli.task_modules import load_tasks
-from tenuto.cli.views.logs import logs_on_stderr
 from tenuto.cli.views.progress import STATUS_MARKS
-from tenuto.cli.views.terminal import say
+from tenuto.cli.views.terminal import logs_on_stderr, say
 from tenuto.model.status import FINAL, Status
 from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
 

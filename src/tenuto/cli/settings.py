@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tenuto.cli import exits
-from tenuto.cli.commands.config import Flags
-from tenuto.cli.views.tables import table_of
-from tenuto.cli.views.terminal import show, show_json
+from tenuto.cli.views.terminal import show, show_json, table_of
 from tenuto.compose import MEMORY, without_password
 from tenuto.config.config import SECRET, URLS
 from tenuto.config.names import settings, value_of
 from tenuto.config.reading import Effective, read_config
 from tenuto.model.errors import InvalidInput, Problem
+
+if TYPE_CHECKING:
+    from tenuto.cli.commands.service import Flags
 
 _HIDDEN = "…"
 

@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import replace
 
-from tenuto.cli.backends.place import ServerUrl, tenant_of
-from tenuto.cli.defaults import STORE
+from tenuto.cli.backends.place import STORE, ServerUrl, tenant_of
 from tenuto.cli.live_feed import hearing
 from tenuto.compose import (
     MEMORY,

@@ -7,13 +7,11 @@ from typing import Annotated
 import typer
 
 from tenuto import __version__
-from tenuto.cli.backends.place import offer_servers
 from tenuto.cli.commands import control, definitions, instances, service, upkeep
 from tenuto.cli.commands.access import audit, keys
-from tenuto.cli.commands.config import config
 from tenuto.cli.commands.dead_letters import dead_letters
 from tenuto.cli.commands.events import events
-from tenuto.cli.commands.group import Commands
+from tenuto.cli.commands.group import Commands, offer_servers
 from tenuto.cli.commands.listeners import subscriptions, webhooks
 from tenuto.cli.commands.run import run
 from tenuto.cli.commands.worker import worker
@@ -74,7 +72,7 @@ app.add_typer(webhooks, name="webhooks")
 app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(keys, name="keys")
 app.add_typer(audit, name="audit")
-app.add_typer(config, name="config")
+app.add_typer(service.config, name="config")
 
 offer_servers(
     app,

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import JsonOutput, ListOutput, Output, Store, perform
-from tenuto.cli.defaults import STORE
 
 keys = typer.Typer(help="API keys: who may ask the service for what.", no_args_is_help=True)
 audit = typer.Typer(help="What was done and refused, by whom.", no_args_is_help=True)

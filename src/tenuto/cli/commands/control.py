@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import Instance, Output, Store, perform
-from tenuto.cli.defaults import STORE
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
 

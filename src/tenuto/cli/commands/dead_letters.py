@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import ListOutput, Output, Store, perform
-from tenuto.cli.defaults import STORE
 
 dead_letters = typer.Typer(help="What could not be done.", no_args_is_help=True)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import (
     CorrelationId,
     IdempotencyKey,
@@ -17,7 +18,6 @@ from tenuto.cli.commands.options import (
     WatchTimeout,
     perform,
 )
-from tenuto.cli.defaults import STORE
 
 
 def deploy(

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import Output, Store, perform
-from tenuto.cli.defaults import STORE
 
 events = typer.Typer(
     help="Send events to waiting workflows, and look at them.", no_args_is_help=True

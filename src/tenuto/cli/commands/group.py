@@ -1,26 +1,44 @@
-"""The commands as a whole: who reads JSON is told of wrong usage as of any other error."""
+"""The group of all commands: wrong usage as JSON where asked, and `--server` beside `--store`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Annotated, Any, Final
 
+import typer
 from typer import TyperException
 from typer.core import TyperGroup
 
-from tenuto.cli.views.terminal import show_json
-
-if TYPE_CHECKING:
-    from typer import Context
+from tenuto.cli.backends.place import ServerUrl, StoreUrl
+from tenuto.model.tenants import DEFAULT_TENANT
 
 CODE: Final = "TEN-2640"
 _WORDS: Final = "tenuto.words"
+
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        envvar="TENUTO_SERVER",
+        metavar="URL",
+        help="Ask this server instead of opening a store; several with commas between them.",
+    ),
+]
+_RefusedServer = Annotated[
+    str | None, typer.Option("--server", envvar="TENUTO_SERVER", metavar="URL", hidden=True)
+]
+Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose.")]
+KEY_HELP = "The API key to ask with; better in TENUTO_KEY, where no list of processes shows it."
+_OF_NO_TENANT = frozenset({"doctor"})
+"""Commands that are about a store as a whole."""
 
 
 class Commands(TyperGroup):
     """All of them; what is wrong with how one is called is told on stderr, and as JSON if asked."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Keep the words: which of them say how to answer is not known when one is wrong."""
         ctx.meta[_WORDS] = words = tuple(args)
         try:
@@ -29,7 +47,7 @@ class Commands(TyperGroup):
             _tell(error, words)
             raise
 
-    def invoke(self, ctx: Context) -> Any:  # type: ignore[override] # noqa: ANN401 - whatever it gives
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override] # noqa: ANN401 - whatever it gives
         """Call the command that is named."""
         try:
             return super().invoke(ctx)
@@ -40,6 +58,8 @@ class Commands(TyperGroup):
 
 def _tell(error: TyperException, words: Sequence[str]) -> None:
     if _is_json_asked(words):
+        from tenuto.cli.views.terminal import show_json
+
         show_json({"error": {"code": CODE, "message": error.format_message()}})
 
 
@@ -51,3 +71,128 @@ def _is_json_asked(words: Sequence[str]) -> bool:
         or (word in ("-o", "--output") and following == "json")
         for word, following in pairs
     )
+
+
+def offer_servers(
+    group: typer.Typer,
+    *,
+    not_for: frozenset[str],
+    refused_by: frozenset[str],
+    inside: str = "",
+) -> None:
+    """Let every command that takes a store take a server instead, but those that need the store.
+
+    Those that a server could be meant for (`refused_by`) say so when one is named. A command is
+    called as it is typed: `audit verify` is another one than `verify`.
+    """
+    for command in group.registered_commands:
+        function = command.callback
+        assert function is not None
+        name = f"{inside}{command.name or function.__name__}"
+        taken = inspect.signature(function).parameters
+        if name in refused_by:
+            command.callback = _on_a_store_alone(function, name)
+        elif "store" in taken and "server" not in taken and name not in not_for:
+            of_tenants = "tenant" not in taken and name not in _OF_NO_TENANT
+            command.callback = _or_on_a_server(function, of_tenants=of_tenants)
+    for inner in group.registered_groups:
+        assert inner.typer_instance is not None
+        offer_servers(
+            inner.typer_instance, not_for=not_for, refused_by=refused_by, inside=f"{inner.name} "
+        )
+
+
+def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callable[..., Any]:
+    said = inspect.signature(command, eval_str=True)
+    key = typer.Option(
+        "--api-key", envvar="TENUTO_KEY", metavar="KEY", help=KEY_HELP, show_envvar=True
+    )
+
+    @wraps(command)
+    def placed(*, ctx: typer.Context, server: str | None, api_key: str | None, **rest: Any) -> Any:  # noqa: ANN401
+        tenant = str(rest.pop("tenant")) if of_tenants else DEFAULT_TENANT
+        if server is not None and _is_server_meant(ctx):
+            rest["store"] = ServerUrl.of(server, api_key, tenant)
+        else:
+            rest["store"] = StoreUrl.of_tenant(rest["store"], tenant)
+        return command(**rest)
+
+    placed.__signature__ = said.replace(  # type: ignore[attr-defined]
+        parameters=[
+            *(each.replace(kind=each.KEYWORD_ONLY) for each in _context()),
+            *(
+                each.replace(kind=each.KEYWORD_ONLY)
+                for each in _with_servers(said, key, of_tenants=of_tenants)
+            ),
+        ]
+    )
+    return placed
+
+
+def _on_a_store_alone(command: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The command; a server that is named is refused, where another store would be taken for it."""
+    said = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def placed(*, ctx: typer.Context, server: str | None, **rest: Any) -> Any:  # noqa: ANN401
+        store = ctx.get_parameter_source("store")
+        typed = ctx.get_parameter_source("server")
+        assert store is not None
+        assert typed is not None
+        if server is not None and (typed.name == "COMMANDLINE" or store.name == "DEFAULT"):
+            raise typer.BadParameter(
+                f"`tenuto {name}` works on a store, which a server does not hand out: "
+                "name the store of that server with --store",
+                param_hint="--server" if typed.name == "COMMANDLINE" else "TENUTO_SERVER",
+            )
+        return command(**rest)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    server = inspect.Parameter("server", keyword, default=None, annotation=_RefusedServer)
+    placed.__signature__ = said.replace(  # type: ignore[attr-defined]
+        parameters=[*_context(), *said.parameters.values(), server]
+    )
+    return placed
+
+
+def _context() -> list[inspect.Parameter]:
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter("ctx", keyword, annotation=typer.Context)]
+
+
+def _with_servers(
+    said: inspect.Signature,
+    key: Any,  # noqa: ANN401
+    *,
+    of_tenants: bool,
+) -> list[inspect.Parameter]:
+    """The parameters, with those that name a server or a tenant beside the one of a store."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters: list[inspect.Parameter] = []
+    for each in said.parameters.values():
+        if each.name == "store" and of_tenants:
+            parameters.append(
+                inspect.Parameter("tenant", keyword, default=DEFAULT_TENANT, annotation=Tenant)
+            )
+        parameters.append(each)
+        if each.name == "store":
+            parameters += [
+                inspect.Parameter("server", keyword, default=None, annotation=Server),
+                inspect.Parameter(
+                    "api_key", keyword, default=None, annotation=Annotated[str | None, key]
+                ),
+            ]
+    return parameters
+
+
+def _is_server_meant(ctx: typer.Context) -> bool:
+    """Whether the server is; what is typed counts before what the environment says."""
+    store, server = (ctx.get_parameter_source(name) for name in ("store", "server"))
+    assert store is not None
+    assert server is not None
+    if store is server:
+        raise typer.BadParameter(
+            "a command acts on a store or on a server: name one of the two",
+            param_hint="--store, --server",
+        )
+    return store.name != "COMMANDLINE"

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import ListOutput, Output, Store, perform
-from tenuto.cli.defaults import STORE
 
 
 def validate(

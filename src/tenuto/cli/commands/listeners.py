@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import ListOutput, Output, Store, perform
-from tenuto.cli.defaults import STORE
 
 webhooks = typer.Typer(help="Addresses that are told of events.", no_args_is_help=True)
 subscriptions = typer.Typer(

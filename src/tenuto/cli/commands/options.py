@@ -1,8 +1,9 @@
-"""Options that many commands have, and how what a command does is begun."""
+"""Options that several commands have, and how the work of a command is started."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
 import typer
@@ -58,9 +59,117 @@ Instance = Annotated[
     ),
 ]
 
+# -- a service
+
+Host = Annotated[
+    str | None, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
+]
+Port = Annotated[
+    int | None,
+    typer.Option("--port", metavar="NUMBER", min=0, max=65535, help="0 takes one that is free."),
+]
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tasks", metavar="MODULE|FILE", help="Where tasks are; may be given several times."
+    ),
+]
+ServedStore = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="The store: sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/DATABASE.",
+    ),
+]
+LogFormat = Annotated[
+    Literal["text", "json"] | None, typer.Option("--log-format", help="How lines are written.")
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", help="Settings in TOML; else tenuto.toml, if it is there."
+    ),
+]
+Chosen = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any setting, such as engine.jobs_every=1; may be given several times.",
+    ),
+]
+
+# -- access to a service
+
+Auth = Annotated[
+    Literal["auto", "required"] | None,
+    typer.Option(
+        "--auth",
+        help="auto: a credential is asked for once there is a key, an admin key or an issuer.",
+    ),
+]
+OidcIssuer = Annotated[
+    str | None,
+    typer.Option(
+        "--oidc-issuer",
+        metavar="URL",
+        help="The identity provider whose tokens are taken.",
+    ),
+]
+OidcAudience = Annotated[
+    str | None,
+    typer.Option(
+        "--oidc-audience",
+        metavar="NAME",
+        help="What its tokens for this service have in `aud`.",
+    ),
+]
+OidcPrivate = Annotated[
+    bool | None,
+    typer.Option(
+        "--oidc-private/--oidc-public",
+        help="The provider may have an address of no public network.",
+    ),
+]
+AllowOrigin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-origin",
+        metavar="ORIGIN",
+        help="Pages of this origin may call the service: https://ui.example.com; repeatable.",
+    ),
+]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="NAME",
+        help="A name that the service goes by; repeatable.",
+    ),
+]
+RateLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--rate-limit",
+        metavar="NUMBER",
+        min=0.001,
+        help="Requests a second that one principal may make for long.",
+    ),
+]
+SourceRateLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--source-rate-limit",
+        metavar="NUMBER",
+        min=0.001,
+        help="Requests a second from one address, whoever asks.",
+    ),
+]
+
 
 def perform(work: Callable[[], Coroutine[Any, Any, int]], output: str) -> NoReturn:
     """Do the work of a command, and end with its code."""
-    from tenuto.cli.guard import perform as guarded
+    from tenuto.cli.exits import perform as guarded
 
     raise typer.Exit(guarded(work, is_json=output == "json"))

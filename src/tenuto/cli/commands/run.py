@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.place import STORE, ServerUrl
 from tenuto.cli.commands.options import (
     CorrelationId,
     IdempotencyKey,
@@ -17,7 +17,6 @@ from tenuto.cli.commands.options import (
     WatchTimeout,
     perform,
 )
-from tenuto.cli.defaults import STORE
 
 
 def run(  # noqa: PLR0913 - one for each option

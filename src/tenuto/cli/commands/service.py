@@ -1,33 +1,76 @@
-"""`tenuto serve` and `tenuto dev`, and their options."""
+"""`tenuto serve`, `tenuto dev` and `tenuto config`, and their options."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, NoReturn
+from types import MappingProxyType
+from typing import Annotated, NamedTuple, NoReturn
 
 import typer
 
-from tenuto.cli.access_options import (
+from tenuto.cli.commands.options import (
     AllowHost,
     AllowOrigin,
     Auth,
+    Chosen,
+    ConfigFile,
+    Host,
+    LogFormat,
     OidcAudience,
     OidcIssuer,
     OidcPrivate,
-    RateLimit,
-    SourceRateLimit,
-)
-from tenuto.cli.commands.config import (
-    Chosen,
-    ConfigFile,
-    Flags,
-    Host,
-    LogFormat,
+    Output,
     Port,
+    RateLimit,
     ServedStore,
+    SourceRateLimit,
     Tasks,
-    access_flags,
+    perform,
 )
+
+config = typer.Typer(help="What a service is configured to do.", no_args_is_help=True)
+
+
+class Flags(NamedTuple):
+    """What the command line says; None: nothing."""
+
+    host: str | None = None
+    port: int | None = None
+    tasks: list[str] | None = None
+    store: str | None = None
+    log_format: str | None = None
+    file: Path | None = None
+    chosen: list[str] | None = None
+    access: Mapping[str, object] = MappingProxyType({})
+    """Who may ask, by the names of the settings."""
+
+
+def access_flags(**flags: object) -> Mapping[str, object]:
+    """Those that were given; an option that may be repeated and was not is None or empty."""
+    return {name: value for name, value in flags.items() if value is not None and value != []}
+
+
+@config.command("show")
+def show_config(
+    *,
+    host: Host = None,
+    port: Port = None,
+    tasks: Tasks = None,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
+    output: Output = "table",
+) -> None:
+    """Show each setting, and who says so: a flag, a variable, a line of a file, or nobody.
+
+    tenuto config show --config production.toml
+    """
+    from tenuto.cli.settings import show_settings
+
+    flags = Flags(host, port, tasks, store, log_format, config, chosen)
+    perform(lambda: show_settings(flags, is_json=output == "json"), output)
 
 
 def serve(  # noqa: PLR0913 - one for each option
@@ -120,7 +163,7 @@ def dev(  # noqa: PLR0913 - one for each option
     )
     flags = Flags(host, port, tasks, store, log_format, config, chosen, access)
     if reload and listener is None:
-        from tenuto.cli import guard
+        from tenuto.cli import exits
         from tenuto.cli.reloader import serve_and_reload
         from tenuto.cli.settings import effective
 
@@ -128,7 +171,7 @@ def dev(  # noqa: PLR0913 - one for each option
             settings = effective(flags).config
             return await serve_and_reload(settings.host, settings.port, files or [], settings.tasks)
 
-        raise typer.Exit(guard.perform(serve_again_and_again, is_json=False))
+        raise typer.Exit(exits.perform(serve_again_and_again, is_json=False))
     _serve(flags, files or [], listener=listener, starts=start or [])
 
 
@@ -139,7 +182,7 @@ def _serve(
     listener: int | None = None,
     starts: list[str] | None = None,
 ) -> NoReturn:
-    from tenuto.cli import guard
+    from tenuto.cli import exits
     from tenuto.cli.service import Wish, fast_loop, serve as serve_it
     from tenuto.cli.settings import effective
 
@@ -147,4 +190,4 @@ def _serve(
         wish = Wish(config=effective(flags).config, files=files, listener=listener, starts=starts)
         return await serve_it(wish)
 
-    raise typer.Exit(guard.perform(work, is_json=False, loop=fast_loop()))
+    raise typer.Exit(exits.perform(work, is_json=False, loop=fast_loop()))

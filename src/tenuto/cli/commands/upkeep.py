@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import Output, Store, perform
-from tenuto.cli.defaults import STORE
 
 
 def verify(*, store: Store = STORE, output: Output = "table") -> None:
@@ -15,14 +15,14 @@ def verify(*, store: Store = STORE, output: Output = "table") -> None:
 
     Folds every log from its beginning and compares with the stored state, waits and timers.
     """
-    from tenuto.cli.verifying import verify_store
+    from tenuto.cli.upkeep import verify_store
 
     perform(lambda: verify_store(store, is_json=output == "json"), output)
 
 
 def migrate(*, store: Store = STORE, output: Output = "table") -> None:
     """Create the store, or bring its schema up to date."""
-    from tenuto.cli.migrating import migrate_store
+    from tenuto.cli.upkeep import migrate_store
 
     perform(lambda: migrate_store(store, is_json=output == "json"), output)
 
@@ -41,7 +41,7 @@ def reindex(
     Of every tenant. Once, after an upgrade to the first version with that index, when the last
     process is a new one; it may run beside them, and may be stopped and begun again.
     """
-    from tenuto.cli.reindexing import reindex as reindex_it
+    from tenuto.cli.upkeep import reindex as reindex_it
 
     perform(lambda: reindex_it(store, workflow, is_json=output == "json"), output)
 
@@ -79,12 +79,12 @@ def prune(
 
     tenuto prune --older-than P90D --dry-run
     """
-    from tenuto.cli.pruning import Wish, prune as prune_it
+    from tenuto.cli.upkeep import PruneOptions, prune as prune_it
 
-    wish = Wish(
+    options = PruneOptions(
         older_than=older_than,
         dry_run=dry_run,
         with_dead_letters=with_dead_letters,
         tenant=tenant,
     )
-    perform(lambda: prune_it(store, wish, is_json=output == "json"), output)
+    perform(lambda: prune_it(store, options, is_json=output == "json"), output)

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from tenuto.cli.backends.place import KEY_HELP
-from tenuto.cli.commands.config import Chosen, ConfigFile, LogFormat
-from tenuto.cli.commands.options import Output
+from tenuto.cli.commands.group import KEY_HELP
+from tenuto.cli.commands.options import Chosen, ConfigFile, LogFormat, Output
 
 
 def worker(  # noqa: PLR0913 - one for each option
@@ -95,7 +94,7 @@ def worker(  # noqa: PLR0913 - one for each option
 
     tenuto worker orders.tasks --server https://tenuto.example.com
     """
-    from tenuto.cli import guard
+    from tenuto.cli import exits
     from tenuto.cli.service import fast_loop
     from tenuto.cli.settings import configured
     from tenuto.cli.worker import work
@@ -118,4 +117,4 @@ def worker(  # noqa: PLR0913 - one for each option
     async def pull() -> int:
         return await work(configured(given, chosen, config).config, is_json=is_json)
 
-    raise typer.Exit(guard.perform(pull, is_json=is_json, loop=fast_loop()))
+    raise typer.Exit(exits.perform(pull, is_json=is_json, loop=fast_loop()))

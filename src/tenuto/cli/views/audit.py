@@ -17,8 +17,7 @@ from tenuto.cli import audit_there, exits
 from tenuto.cli.audit_there import Page
 from tenuto.cli.backends.place import ServerUrl
 from tenuto.cli.backends.store import described, reading
-from tenuto.cli.views.tables import table_of
-from tenuto.cli.views.terminal import say, show, show_as_it_is, show_json
+from tenuto.cli.views.terminal import say, show, show_as_it_is, show_json, table_of
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import parse_moment
 from tenuto.model.errors import InvalidInput, Problem

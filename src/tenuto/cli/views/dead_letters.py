@@ -17,10 +17,8 @@ from tenuto.cli.backends.server import connected
 from tenuto.cli.backends.store import Reader, described, reading, require_there
 from tenuto.cli.deploying import unlocked
 from tenuto.cli.local_run import engine
-from tenuto.cli.views.moments import ago
 from tenuto.cli.views.progress import STATUS_MARKS
-from tenuto.cli.views.tables import table_of
-from tenuto.cli.views.terminal import one_line, say, show, show_json
+from tenuto.cli.views.terminal import ago, one_line, say, show, show_json, table_of
 from tenuto.engine.letter_history import entries_behind
 from tenuto.instances import history_view
 from tenuto.model.durations import iso

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tenuto.cli import exits
 from tenuto.cli.sources import Source, read_source
-from tenuto.cli.views.tables import table_of
-from tenuto.cli.views.terminal import show, show_json
+from tenuto.cli.views.terminal import show, show_json, table_of
 from tenuto.definition import to_mermaid
 from tenuto.definition.to_mermaid import what_it_does
 from tenuto.model.graph import DEFAULT, Edge, Graph

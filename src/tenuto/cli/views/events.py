@@ -16,8 +16,14 @@ from tenuto.cli.backends.server import connected
 from tenuto.cli.backends.store import described, require_there, store_flag
 from tenuto.cli.local_run import engine, interruptible, space_of
 from tenuto.cli.views.errors import error_json, show_error
-from tenuto.cli.views.logs import logs_on_stderr
-from tenuto.cli.views.terminal import say, say_command, say_indented, show, show_json
+from tenuto.cli.views.terminal import (
+    logs_on_stderr,
+    say,
+    say_command,
+    say_indented,
+    show,
+    show_json,
+)
 from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.json import JSON, Object

@@ -10,9 +10,8 @@ from datetime import datetime
 from tenuto.cli import exits
 from tenuto.cli.looking import looking_at
 from tenuto.cli.lookup import find_instance
-from tenuto.cli.views.moments import ago, countdown, length
 from tenuto.cli.views.progress import STATUS_MARKS
-from tenuto.cli.views.terminal import show, show_json, styled
+from tenuto.cli.views.terminal import ago, countdown, length, show, show_json, styled
 from tenuto.core.explain import spelled
 from tenuto.engine.explainer import explanation_view
 from tenuto.model.causes import Cause, CauseKind

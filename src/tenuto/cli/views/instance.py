@@ -13,11 +13,9 @@ from tenuto.cli.looking import Looker, looking_at
 from tenuto.cli.lookup import find_instance
 from tenuto.cli.views.compensation import show_undo_plan, show_undoing
 from tenuto.cli.views.errors import raised_at
-from tenuto.cli.views.moments import ago, length
 from tenuto.cli.views.near_misses import near_event_lines
 from tenuto.cli.views.progress import STATUS_MARKS, elapsed, lines_of
-from tenuto.cli.views.tables import table_of
-from tenuto.cli.views.terminal import data, one_line, show, show_json, styled
+from tenuto.cli.views.terminal import ago, data, length, one_line, show, show_json, styled, table_of
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
 from tenuto.core.foreseen_undo import undo_plan

@@ -12,10 +12,17 @@ from tenuto.cli import exits
 from tenuto.cli.backends.store import described
 from tenuto.cli.looking import looking_at
 from tenuto.cli.lookup import short_ids
-from tenuto.cli.views.moments import ago, length
 from tenuto.cli.views.progress import STATUS_MARKS
-from tenuto.cli.views.tables import is_narrow, table_of
-from tenuto.cli.views.terminal import one_line, say, show, show_json
+from tenuto.cli.views.terminal import (
+    ago,
+    is_narrow,
+    length,
+    one_line,
+    say,
+    show,
+    show_json,
+    table_of,
+)
 from tenuto.definition.report import did_you_mean
 from tenuto.instances import Summary
 from tenuto.model.errors import InvalidInput, Problem

@@ -17,9 +17,7 @@ from tenuto.access.shown import plain
 from tenuto.cli import exits, keys_there
 from tenuto.cli.backends.place import ServerUrl
 from tenuto.cli.backends.store import Reader, described, make_room, reading
-from tenuto.cli.views.moments import ago
-from tenuto.cli.views.tables import table_of
-from tenuto.cli.views.terminal import say, show, show_json
+from tenuto.cli.views.terminal import ago, say, show, show_json, table_of
 from tenuto.compose import MEMORY, is_postgres, migrate_store, sqlite_path
 from tenuto.model.durations import iso, parse_duration, parse_moment
 from tenuto.model.errors import InvalidInput, Problem, TenutoError

@@ -15,9 +15,7 @@ from tenuto.cli import exits
 from tenuto.cli.backends.place import ServerUrl, tenant_of
 from tenuto.cli.backends.server import connected
 from tenuto.cli.backends.store import described, reading
-from tenuto.cli.views.moments import ago
-from tenuto.cli.views.tables import table_of
-from tenuto.cli.views.terminal import one_line, say, show, show_json
+from tenuto.cli.views.terminal import ago, one_line, say, show, show_json, table_of
 from tenuto.model.durations import iso, parse_moment
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object

@@ -12,8 +12,7 @@ from tenuto.cli.live_feed import first_of, unless
 from tenuto.cli.local_run import interruptible
 from tenuto.cli.looking import Looker, looking_at
 from tenuto.cli.lookup import find_instance
-from tenuto.cli.views.moments import length
-from tenuto.cli.views.terminal import one_line, show, show_as_it_is
+from tenuto.cli.views.terminal import length, one_line, show, show_as_it_is
 from tenuto.model.json import Object
 from tenuto.store.protocol import InstanceRow
 

@@ -7,8 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from tenuto.cli.views.moments import ago
-from tenuto.cli.views.terminal import one_line
+from tenuto.cli.views.terminal import ago, one_line
 from tenuto.engine.near_misses import NearEvent, NearWait
 from tenuto.model.json import JSON, Object
 from tenuto.store.protocol import WaitKey

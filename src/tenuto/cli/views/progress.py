@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from tenuto.cli.views.moments import countdown, length
+from tenuto.cli.views.terminal import countdown, length
 from tenuto.core import InstanceState, Plan
 from tenuto.core.state import NodeState
 from tenuto.core.wait import arms_of
