@@ -17,11 +17,11 @@ from tenuto.cli.stores import described
 from tenuto.cli.tables import is_narrow, table_of
 from tenuto.cli.terminal import one_line, say, show, show_json
 from tenuto.definition.report import did_you_mean
-from tenuto.instances import Summary
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceQuery, InstanceRow
+from tenuto.workspace.instance import Summary
 
 if TYPE_CHECKING:
     from rich.table import Table
