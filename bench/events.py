@@ -17,8 +17,8 @@ from bench.workflows import WAITING
 from tenuto import Tenuto
 from tenuto.cli.service import fast_loop
 from tenuto.engine.draft import Draft
-from tenuto.instances import InstanceRef
 from tenuto.model.status import Status
+from tenuto.workspace.instance import InstanceRef
 
 FEW = 1_000
 MANY = int(os.environ.get("TENUTO_BENCH_WAITING", "100000"))

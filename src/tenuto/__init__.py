@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.client import Client, SyncClient
     from tenuto.engine.settings import Settings
-    from tenuto.instances import InstanceRef, Summary
     from tenuto.model.errors import (
         Conflict,
         Forbidden,
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
         WorkflowFailed,
     )
     from tenuto.model.status import Status
-    from tenuto.published import Published
     from tenuto.python_form.barriers import publish, sleep, terminate, wait_event
     from tenuto.python_form.blocks import otherwise, repeat_while, when
     from tenuto.python_form.child import child
@@ -39,8 +37,10 @@ if TYPE_CHECKING:
     from tenuto.tasks.registry import task
     from tenuto.tasks.retry import Retry
     from tenuto.tasks.undo import Undo
-    from tenuto.webhooks import Gap, Subscription, Webhook
-    from tenuto.workspace import Start
+    from tenuto.workspace.engine_workspace import Start
+    from tenuto.workspace.instance import InstanceRef, Summary
+    from tenuto.workspace.published import Published
+    from tenuto.workspace.webhooks import Gap, Subscription, Webhook
 
 __version__ = "0.1.0"
 
@@ -49,30 +49,30 @@ _HOMES = {
     "Conflict": "tenuto.model.errors",
     "Forbidden": "tenuto.model.errors",
     "Context": "tenuto.tasks.context",
-    "Gap": "tenuto.webhooks",
-    "InstanceRef": "tenuto.instances",
+    "Gap": "tenuto.workspace.webhooks",
+    "InstanceRef": "tenuto.workspace.instance",
     "InvalidDefinition": "tenuto.model.errors",
     "InvalidInput": "tenuto.model.errors",
     "NotAvailable": "tenuto.model.errors",
     "NotFound": "tenuto.model.errors",
     "Overloaded": "tenuto.model.errors",
     "Problem": "tenuto.model.errors",
-    "Published": "tenuto.published",
+    "Published": "tenuto.workspace.published",
     "Result": "tenuto.tasks.output",
     "Retry": "tenuto.tasks.retry",
     "Settings": "tenuto.engine.settings",
-    "Start": "tenuto.workspace",
+    "Start": "tenuto.workspace.engine_workspace",
     "Status": "tenuto.model.status",
     "StoreUnavailable": "tenuto.model.errors",
-    "Subscription": "tenuto.webhooks",
-    "Summary": "tenuto.instances",
+    "Subscription": "tenuto.workspace.webhooks",
+    "Summary": "tenuto.workspace.instance",
     "SyncClient": "tenuto.client",
     "TaskError": "tenuto.model.errors",
     "Tenuto": "tenuto.app",
     "TenutoError": "tenuto.model.errors",
     "Unauthenticated": "tenuto.model.errors",
     "Undo": "tenuto.tasks.undo",
-    "Webhook": "tenuto.webhooks",
+    "Webhook": "tenuto.workspace.webhooks",
     "WorkflowCancelled": "tenuto.model.errors",
     "WorkflowFailed": "tenuto.model.errors",
     "WorkflowFunction": "tenuto.python_form.workflow",

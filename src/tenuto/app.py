@@ -10,20 +10,20 @@ from typing import Any, Self
 
 from tenuto.compose import build_engine, open_store
 from tenuto.engine.settings import Settings
-from tenuto.instances import InstanceRef, Summary
 from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, Object
 from tenuto.model.status import Status
 from tenuto.model.tenants import refuse_bad_tenant
 from tenuto.ports import Clock, Ids, Sender
-from tenuto.published import Published
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.protocol import Store
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 from tenuto.tasks.watchdog import Watchdog
-from tenuto.workspace import Start, Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace, Start
+from tenuto.workspace.instance import InstanceRef, Summary
+from tenuto.workspace.published import Published
 
 
 class Tenuto:
@@ -54,7 +54,7 @@ class Tenuto:
         self.engine = build_engine(
             store, self.tasks, settings=settings, clock=clock, ids=ids, sender=sender
         )
-        self._own = Workspace(self.engine, self.tasks)
+        self._own = EngineWorkspace(self.engine, self.tasks)
         """What this program itself does: tenant `default`, in the name of `app`."""
         self.webhooks = self._own.webhooks
         """Addresses that are told of events: add, list, remove, enable."""
@@ -209,7 +209,7 @@ class Tenuto:
         """
         return await self._own.event(id)
 
-    def workspace(self, tenant: str, actor: str) -> Workspace:
+    def workspace(self, tenant: str, actor: str) -> EngineWorkspace:
         """The engine as somebody else sees it: what `actor` of `tenant` may reach, and no more.
 
         That they are who they are is yours to know. Workflows, instances, events, keys and
@@ -219,7 +219,7 @@ class Tenuto:
         """
         refuse_bad_tenant(tenant)
         refuse_bad_ids(actor=actor)
-        return Workspace(self.engine, self.tasks, tenant=tenant, actor=actor)
+        return EngineWorkspace(self.engine, self.tasks, tenant=tenant, actor=actor)
 
     @property
     def untold(self) -> Mapping[str, str]:

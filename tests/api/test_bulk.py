@@ -11,10 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto.access.roles import Role
-from tenuto.bulk import BulkAsked, BulkOffice, Progress, Which, office
-from tenuto.bulk.finding import find
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.bulk_protocol import BulkRow
+from tenuto.workspace.bulk import BulkAsked, BulkOffice, Progress, Which, office
+from tenuto.workspace.bulk.finding import find
 from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
 from tests.api.test_gate import KEYS, Keys, bearing, somebody
 

@@ -21,7 +21,7 @@ from tenuto.model.search_terms import LARGEST, SearchTerm, term_of
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import InstanceQuery, Searchable, Turn, TurnResult
-from tenuto.workspace import Start, Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace, Start
 from tests.engine.situations import at_rest, until, until_waiting
 from tests.kit.postgres_database import fresh_database
 from tests.kit.waits import every_wait_has_looked_back
@@ -76,7 +76,7 @@ async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[T
         yield made
 
 
-async def lived(app: Tenuto, workspace: Workspace, random: Random, count: int) -> None:
+async def lived(app: Tenuto, workspace: EngineWorkspace, random: Random, count: int) -> None:
     """Some complete, some wait, some are resumed, some cancelled."""
     await workspace.deploy(FOUND)
     references = await asyncio.gather(
@@ -110,7 +110,7 @@ async def lived(app: Tenuto, workspace: Workspace, random: Random, count: int) -
             await reference.cancel("no more")
 
 
-async def looked_at(workspace: Workspace, query: InstanceQuery, wanted: Object) -> list[str]:
+async def looked_at(workspace: EngineWorkspace, query: InstanceQuery, wanted: Object) -> list[str]:
     """What a query finds whose variables have these values: each of them is read."""
     page = await workspace.page(query)
     assert page.next_after is None
@@ -126,7 +126,7 @@ async def looked_at(workspace: Workspace, query: InstanceQuery, wanted: Object) 
     return found
 
 
-async def paged(workspace: Workspace, query: InstanceQuery, wanted: Object) -> list[str]:
+async def paged(workspace: EngineWorkspace, query: InstanceQuery, wanted: Object) -> list[str]:
     found, after = list[str](), query.after
     while True:
         page = await workspace.page(replace(query, after=after), wanted)

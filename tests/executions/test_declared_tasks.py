@@ -13,8 +13,8 @@ from tenuto.model.executions import ClaimedTask
 from tenuto.model.json import JSON, Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.protocol import BEAT_EVERY
-from tenuto.task_definitions import TaskDefinitions
 from tenuto.tasks.registry import Registry
+from tenuto.workspace.task_definitions import TaskDefinitions
 from tests.executions.stage import LEASE, Stage, done, failed, report
 from tests.kit.workload.drawing import document, edge, node
 

@@ -9,11 +9,11 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from tenuto.instances import InstanceRef
-from tenuto.workspace import Start, Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace, Start
+from tenuto.workspace.instance import InstanceRef
 
 OfInstance: TypeAlias = Callable[[InstanceRef], Awaitable[object]]
-OfWorkspace: TypeAlias = Callable[[Workspace, str], Awaitable[object]]
+OfWorkspace: TypeAlias = Callable[[EngineWorkspace, str], Awaitable[object]]
 
 OF_INSTANCE: dict[str, OfInstance] = {
     "status": lambda it: it.status(),

@@ -9,12 +9,12 @@ import pytest
 
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
-from tenuto.instances import InstanceRef
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.model.json import Object
 from tenuto.store.protocol import InstanceQuery
-from tenuto.webhooks import Subscriptions, Webhooks
-from tenuto.workspace import Start, Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace, Start
+from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
 from tests.engine.situations import steps
 from tests.tenants.calls import (
     BY_DEAD_LETTER,
@@ -107,7 +107,7 @@ async def test_nothing_that_can_be_asked_reaches_what_another_tenant_has(town: T
 async def test_the_tables_name_everything_that_can_be_asked() -> None:
     listed = {*BY_INSTANCE, *BY_DEAD_LETTER, *BY_WORKFLOW, *BY_EVENT, *ONLY_OWN}
     assert methods_of(InstanceRef) == set(OF_INSTANCE)
-    assert methods_of(Workspace) == listed
+    assert methods_of(EngineWorkspace) == listed
     assert {f"webhooks.{name}" for name in methods_of(Webhooks)} - {
         "webhooks.add",
         "webhooks.list",
@@ -203,7 +203,7 @@ async def attempted(call: Awaitable[object]) -> TenutoError | None:
 
 
 def drawn(
-    left: Workspace, theirs: Mirrored, random: Random, id: str, number: int
+    left: EngineWorkspace, theirs: Mirrored, random: Random, id: str, number: int
 ) -> Awaitable[object]:
     kind = random.choice(["by id", "publish", "start"])
     if kind == "by id":

@@ -31,7 +31,7 @@ from tenuto.store.job_protocol import JobKey
 from tenuto.store.postgres import PostgresStore, pool, reads
 from tenuto.store.postgres.queries import Statement, page_of_instances, statement
 from tenuto.store.protocol import PastEvents
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
 from tests.api.conftest import Caller, served
 from tests.api.test_live import Door, said, socket_of
 from tests.engine.situations import steps
@@ -118,7 +118,7 @@ def no_wall(town: Town) -> Iterator[None]:
         yield
 
 
-def calls_with(theirs: Mirrored) -> dict[str, Callable[[Workspace], Awaitable[object]]]:
+def calls_with(theirs: Mirrored) -> dict[str, Callable[[EngineWorkspace], Awaitable[object]]]:
     """Whatever can be asked with an id of somebody else's."""
     tables: list[tuple[dict[str, OfWorkspace], str]] = [
         (BY_INSTANCE, theirs.waiting),
@@ -129,13 +129,13 @@ def calls_with(theirs: Mirrored) -> dict[str, Callable[[Workspace], Awaitable[ob
         ({"definition": lambda mine, id: mine.definition(id)}, "hidden"),
         ({"task": lambda mine, id: mine.task_definitions.get(id)}, "hidden"),
     ]
-    named: dict[str, Callable[[Workspace], Awaitable[object]]] = {
+    named: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
         name: lambda mine, call=call, id=id: call(mine, id)  # type: ignore[misc]
         for table, id in tables
         for name, call in table.items()
         if name not in NOT_ONLY_READ
     }
-    of_instance: dict[str, Callable[[Workspace], Awaitable[object]]] = {
+    of_instance: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
         f"{name} of an instance": lambda mine, call=call: call(mine.at(theirs.failed))  # type: ignore[misc]
         for name, call in OF_INSTANCE.items()
     }

@@ -11,8 +11,8 @@ from tenuto import Tenuto
 from tenuto.model.errors import InvalidInput, NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.widgets import WidgetType, read_config, shape
-from tenuto.widgets.config import FIELDS
+from tenuto.workspace.widgets import WidgetType, read_config, shape
+from tenuto.workspace.widgets.config import FIELDS
 from tests.engine.situations import ONE_WAIT, steps, until_waiting
 
 PEOPLE: JSON = [

@@ -20,7 +20,6 @@ from tenuto.api.event_tickets import EventTickets
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
 from tenuto.app import Tenuto
-from tenuto.bulk import BulkOffice
 from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
 from tenuto.engine.held import Held
@@ -30,7 +29,8 @@ from tenuto.live import LiveHub
 from tenuto.metrics.breakers import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.ports import Clock
-from tenuto.workspace import Workspace
+from tenuto.workspace.bulk import BulkOffice
+from tenuto.workspace.engine_workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from tenuto.tracing.spans import Spans
@@ -123,10 +123,10 @@ class Service:
         """Count a request from an address, whoever asks; 429 where there have been too many."""
         _take(self.source_rates, counted_as(address))
 
-    def workspace(self, principal: Principal) -> Workspace:
+    def workspace(self, principal: Principal) -> EngineWorkspace:
         """The engine as a principal sees it."""
         app = self.app
-        return Workspace(app.engine, app.tasks, tenant=principal.tenant, actor=principal.name)
+        return EngineWorkspace(app.engine, app.tasks, tenant=principal.tenant, actor=principal.name)
 
     async def close(self) -> None:
         """Write down what is still to be written; nobody asks any more."""

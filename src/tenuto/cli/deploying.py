@@ -21,7 +21,7 @@ from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
     from tenuto.client import Client
-    from tenuto.workspace import Workspace
+    from tenuto.workspace.engine_workspace import EngineWorkspace
 
 
 async def deploy(url: str, files: Sequence[Path], *, is_json: bool) -> int:
@@ -47,7 +47,7 @@ async def deploy(url: str, files: Sequence[Path], *, is_json: bool) -> int:
     return exits.DONE
 
 
-async def saved(place: Workspace | Client, source: Source) -> int:
+async def saved(place: EngineWorkspace | Client, source: Source) -> int:
     """The version under which a definition is there now."""
     if source.flow is not None:
         return await place.deploy(source.flow)

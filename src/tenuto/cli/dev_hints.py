@@ -17,7 +17,7 @@ from tenuto.ports import SystemClock
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
-    from tenuto.instances import InstanceRef
+    from tenuto.workspace.instance import InstanceRef
 
 _COMES_TO_REST = 5.0
 """Seconds after which nothing is said of an instance that is still running."""

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from tenuto.engine.draft import Draft
     from tenuto.engine.engine import Engine
     from tenuto.engine.held import Held
-    from tenuto.instances import InstanceRef
-    from tenuto.workspace import Workspace
+    from tenuto.workspace.engine_workspace import EngineWorkspace
+    from tenuto.workspace.instance import InstanceRef
 
 GRACE = 3.0
 """Seconds that running tasks have when the command ends."""
@@ -128,7 +128,7 @@ async def engine(
         await close(app)
 
 
-def space_of(app: Tenuto, url: str) -> Workspace:
+def space_of(app: Tenuto, url: str) -> EngineWorkspace:
     """What the tenant that is meant has in an engine."""
     return app.workspace(tenant_of(url), "app")
 
@@ -299,7 +299,7 @@ class Ended(Struct, frozen=True):
 def conclude(ended: Held, url: str, *, is_json: bool) -> int:
     """Tell how an instance has ended; the exit code."""
     from tenuto.core.ending import output_of
-    from tenuto.instances import instance_view
+    from tenuto.workspace.instance import instance_view
 
     state = ended.state
     if not is_redrawn():

@@ -25,7 +25,7 @@ from tenuto.model.status import Status
 
 if TYPE_CHECKING:
     from tenuto.client import Client
-    from tenuto.workspace import Workspace
+    from tenuto.workspace.engine_workspace import EngineWorkspace
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class _Begun(NamedTuple):
     """Why nobody saw how it stands."""
 
 
-async def _begun(place: Workspace | Client, wish: Wish) -> _Begun:
+async def _begun(place: EngineWorkspace | Client, wish: Wish) -> _Begun:
     instance = await place.start(
         wish.workflow,
         wish.input,

@@ -19,15 +19,15 @@ from tenuto.client.pages import every
 from tenuto.client.publishing import Publishing
 from tenuto.client.refusals import error_of
 from tenuto.client.shapes import InstanceItem, Page, SavedWorkflow, StartResult, Version
-from tenuto.instances import Summary
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
-from tenuto.published import Published
 from tenuto.python_form.workflow import WorkflowFunction
-from tenuto.workspace import Start, read_definition
+from tenuto.workspace.engine_workspace import Start, read_definition
+from tenuto.workspace.instance import Summary
+from tenuto.workspace.published import Published
 
 
 class Client:

@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from tenuto.client.refusals import Refused
-from tenuto.instances import Summary
 from tenuto.model.status import Status
+from tenuto.workspace.instance import Summary
 
 T = TypeVar("T")
 

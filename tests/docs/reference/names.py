@@ -24,11 +24,11 @@ from tests.docs.reference.notes import notes_of, one_line, table
 
 _CHAPTERS = {
     "Programs": (
-        *("tenuto.app", "tenuto.instances", "tenuto.published", "tenuto.webhooks"),
+        *("tenuto.app", "tenuto.workspace"),
         "tenuto.engine",
         "tenuto.model.status",
     ),
-    "Programs elsewhere": ("tenuto.client", "tenuto.workspace"),
+    "Programs elsewhere": ("tenuto.client",),
     "Tasks": ("tenuto.tasks",),
     "Workflows": ("tenuto.python_form",),
     "Errors": ("tenuto.model.errors",),

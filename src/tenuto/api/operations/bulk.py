@@ -13,14 +13,14 @@ from tenuto.api.oldest_first import Place, place_of
 from tenuto.api.operation import API, operation
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, Page, moment
-from tenuto.bulk.asked import Action, BulkAsked, Target, Which
-from tenuto.bulk.office import read_row
 from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
+from tenuto.workspace.bulk.asked import Action, BulkAsked, Target, Which
+from tenuto.workspace.bulk.office import read_row
 
 TAG = "bulk"
 

@@ -11,9 +11,9 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
 from tenuto.api.shapes import Body, Moment, StatusAnswer, Version
-from tenuto.instances import begin_rerun
 from tenuto.model.errors import Forbidden
 from tenuto.model.json import JSON
+from tenuto.workspace.instance import begin_rerun
 
 TAG = "instances"
 

@@ -21,8 +21,8 @@ from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound
 from tenuto.model.json import JSON
 from tenuto.store.protocol import InstanceQuery
-from tenuto.webhooks import callback_problems
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.webhooks import callback_problems
 
 CALLBACK = f"{API}/internal/events/callback"
 USUAL = timedelta(days=7)
@@ -169,7 +169,7 @@ async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTi
     return ticket
 
 
-async def _refuse_when_over(workspace: Workspace, ticket: EventTicket, event_id: str) -> None:
+async def _refuse_when_over(workspace: EngineWorkspace, ticket: EventTicket, event_id: str) -> None:
     """410 once the instance has ended; what was handed in before may be repeated even then."""
     if ticket.instance_id is None:
         return

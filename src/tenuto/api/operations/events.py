@@ -21,8 +21,8 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
-from tenuto.published import Published
 from tenuto.store.protocol import EventPlace, PastEvents
+from tenuto.workspace.published import Published
 
 TAG = "events"
 MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)

@@ -26,10 +26,10 @@ from tenuto.api.variables import value_at
 from tenuto.api.waiting import ended_within
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
-from tenuto.instances import history_view
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceQuery
+from tenuto.workspace.instance import history_view
 
 TAG = "instances"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tenuto.instances import InstanceRef
 from tenuto.model.errors import NotFound
 from tenuto.model.json import Object
 from tenuto.store.access_protocol import KeyRow
 from tenuto.store.protocol import DeadLetterRow, DefinitionRow
-from tenuto.task_definitions import Declared, TaskDefinitions
-from tenuto.webhooks import Subscriptions, Webhook, Webhooks
+from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.task_definitions import Declared, TaskDefinitions
+from tenuto.workspace.webhooks import Subscriptions, Webhook, Webhooks
 
 
 def definition(row: DefinitionRow | None) -> Object | None:

@@ -9,8 +9,8 @@ from tenuto.api.operations import recorded
 from tenuto.api.operations.bulk import BulkView, bulk_view
 from tenuto.api.operations.workflows import TAG
 from tenuto.api.shapes import Query
-from tenuto.bulk.asked import BulkAsked, Which
-from tenuto.instances import WORKFLOW_REMOVED
+from tenuto.workspace.bulk.asked import BulkAsked, Which
+from tenuto.workspace.instance import WORKFLOW_REMOVED
 
 
 class RemoveQuery(Query, frozen=True, kw_only=True, rename="camel"):

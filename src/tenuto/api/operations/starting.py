@@ -21,11 +21,11 @@ from tenuto.api.shapes import (
 )
 from tenuto.api.waiting import ended_within
 from tenuto.engine.requests import Answer as Asked
-from tenuto.instances import outcome_view
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
-from tenuto.workspace import Start
+from tenuto.workspace.engine_workspace import Start
+from tenuto.workspace.instance import outcome_view
 
 TAG = "instances"
 

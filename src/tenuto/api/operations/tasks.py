@@ -21,7 +21,7 @@ from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.task_definition import TaskDefinition, TaskLimits
-from tenuto.task_definitions import Declared, tag_of
+from tenuto.workspace.task_definitions import Declared, tag_of
 
 TAG = "tasks"
 

@@ -23,7 +23,7 @@ from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
 from tenuto.store.protocol import DefinitionRow
-from tenuto.workspace import Saved
+from tenuto.workspace.engine_workspace import Saved
 
 TAG = "workflows"
 _MOST_DIGITS = 18

@@ -26,7 +26,6 @@ from tenuto.engine.inspector import NearEvents, inspector_of
 from tenuto.engine.loading import Loader
 from tenuto.engine.plans import Plans
 from tenuto.engine.searching import terms_for
-from tenuto.instances import history_view
 from tenuto.model.causes import Explanation
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.json import Object
@@ -34,6 +33,7 @@ from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock, SystemIds
 from tenuto.store.protocol import InstancePage, InstanceQuery, Store
 from tenuto.tasks.registry import Registry
+from tenuto.workspace.instance import history_view
 
 _LOOK_EVERY = 0.3
 """Seconds between looks at what other processes do: one row each."""

@@ -20,13 +20,13 @@ from tenuto.cli.local_run import engine
 from tenuto.cli.views.progress import STATUS_MARKS
 from tenuto.cli.views.terminal import ago, one_line, say, show, show_json, table_of
 from tenuto.engine.letter_history import entries_behind
-from tenuto.instances import history_view
 from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 from tenuto.store.protocol import DeadLetterRow
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.instance import history_view
 
 
 async def list_dead_letters(url: str, limit: int, output: str) -> int:
@@ -120,7 +120,7 @@ async def discard_dead_letter(url: str, id: str, *, is_json: bool) -> int:
 
 
 @asynccontextmanager
-async def _workspace(url: str) -> AsyncIterator[Workspace]:
+async def _workspace(url: str) -> AsyncIterator[EngineWorkspace]:
     """An engine for a moment; where another process has the file, that one is to be asked."""
     await require_there(url)
     with redirect_stdout(sys.stderr), unlocked():

@@ -31,7 +31,7 @@ from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
-    from tenuto.published import Published
+    from tenuto.workspace.published import Published
 
 T = TypeVar("T")
 

@@ -23,7 +23,6 @@ from tenuto.core.view import waits_of
 from tenuto.engine.event_views import waits_view
 from tenuto.engine.held import Held
 from tenuto.engine.inspector import NearEvents
-from tenuto.instances import instance_view
 from tenuto.model.durations import iso
 from tenuto.model.graph import Approval
 from tenuto.model.ids import NodeKey
@@ -31,6 +30,7 @@ from tenuto.model.inputs import CancelAsked, TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import WaitKey
+from tenuto.workspace.instance import instance_view
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -24,11 +24,11 @@ from tenuto.cli.views.terminal import (
     table_of,
 )
 from tenuto.definition.report import did_you_mean
-from tenuto.instances import Summary
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceQuery, InstanceRow
+from tenuto.workspace.instance import Summary
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -20,7 +20,7 @@ from tenuto.model.durations import iso, parse_moment
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock, SystemIds
-from tenuto.webhooks import Subscription, Subscriptions, Webhook, Webhooks
+from tenuto.workspace.webhooks import Subscription, Subscriptions, Webhook, Webhooks
 
 if TYPE_CHECKING:
     from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tenuto.bulk.asked import Action, BulkAsked, ItemFailure
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.status import Status
-from tenuto.workspace import Workspace
+from tenuto.workspace.bulk.asked import Action, BulkAsked, ItemFailure
+from tenuto.workspace.engine_workspace import EngineWorkspace
 
 
 async def act(
-    workspace: Workspace, asked: BulkAsked, id: str, *, is_repeat: bool
+    workspace: EngineWorkspace, asked: BulkAsked, id: str, *, is_repeat: bool
 ) -> ItemFailure | None:
     """Do it; why it could not be done. What passes by itself is raised, to be tried again.
 
@@ -31,7 +31,7 @@ async def act(
     return None
 
 
-async def _see_to_letter(workspace: Workspace, asked: BulkAsked, id: str) -> None:
+async def _see_to_letter(workspace: EngineWorkspace, asked: BulkAsked, id: str) -> None:
     try:
         await workspace.dead_letter(id)
     except NotFound:
@@ -43,7 +43,7 @@ async def _see_to_letter(workspace: Workspace, asked: BulkAsked, id: str) -> Non
         await workspace.discard_dead_letter(id)
 
 
-async def _steer(workspace: Workspace, asked: BulkAsked, id: str) -> None:
+async def _steer(workspace: EngineWorkspace, asked: BulkAsked, id: str) -> None:
     instance = workspace.at(id)
     match asked.action:
         case "cancel":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.widgets.config import WidgetConfig, WidgetType, read_config
-from tenuto.widgets.shaping import shape
+from tenuto.workspace.widgets.config import WidgetConfig, WidgetType, read_config
+from tenuto.workspace.widgets.shaping import shape
 
 __all__ = ["WidgetConfig", "WidgetType", "read_config", "shape"]

@@ -7,17 +7,17 @@ from datetime import datetime
 
 import msgspec
 
-from tenuto.bulk.asked import SENSIBLE, BulkAsked, Found
 from tenuto.model.errors import NotFound
 from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow, InstanceQuery
-from tenuto.workspace import Workspace
+from tenuto.workspace.bulk.asked import SENSIBLE, BulkAsked, Found
+from tenuto.workspace.engine_workspace import EngineWorkspace
 
 _LOOKS = 10
 """So many pages of letters are passed over together where none of them is meant."""
 
 
 async def find(
-    workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
+    workspace: EngineWorkspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
 ) -> Found:
     """The page that begins at a cursor, of what was there before a moment."""
     if asked.target == "instances":
@@ -26,7 +26,7 @@ async def find(
 
 
 async def _instances(
-    workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
+    workspace: EngineWorkspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
 ) -> Found:
     which = asked.which
     query = InstanceQuery(
@@ -45,7 +45,7 @@ async def _instances(
 
 
 async def _dead_letters(
-    workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
+    workspace: EngineWorkspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
 ) -> Found:
     if asked.which.ids:
         return await _named_letters(workspace, asked, before, cursor, limit)
@@ -69,7 +69,7 @@ async def _dead_letters(
 
 
 async def _named_letters(
-    workspace: Workspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
+    workspace: EngineWorkspace, asked: BulkAsked, before: datetime, cursor: str | None, limit: int
 ) -> Found:
     """Those that were named are looked up, however many others there are."""
     # An older program goes through them all, and leaves another cursor.
@@ -81,7 +81,7 @@ async def _named_letters(
     return Found(fitting, str(end) if end < len(ids) else None)
 
 
-async def _letter(workspace: Workspace, id: str) -> DeadLetterRow | None:
+async def _letter(workspace: EngineWorkspace, id: str) -> DeadLetterRow | None:
     try:
         return await workspace.dead_letter(id)
     except NotFound:

@@ -30,7 +30,6 @@ from tenuto.engine.starting import (
 from tenuto.engine.taking import Taking
 from tenuto.engine.whose import held_by
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
-from tenuto.instances import EMBEDDED, InstanceRef, Summary, crossed_by_removal
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import (
@@ -50,7 +49,6 @@ from tenuto.model.json import JSON, Given, Object, as_json, json_problem
 from tenuto.model.rehearsal import Rehearsal, inbox_of, is_rehearsed
 from tenuto.model.status import FINAL, Status
 from tenuto.model.tenants import DEFAULT_TENANT
-from tenuto.published import Published, dry_published, published
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.pages import cursor_after
 from tenuto.store.protocol import (
@@ -62,9 +60,11 @@ from tenuto.store.protocol import (
     InstanceRow,
 )
 from tenuto.store.tenant_protocol import TenantReads
-from tenuto.task_definitions import TaskDefinitions
 from tenuto.tasks.registry import Registry
-from tenuto.webhooks import Subscriptions, Webhooks
+from tenuto.workspace.instance import EMBEDDED, InstanceRef, Summary, crossed_by_removal
+from tenuto.workspace.published import Published, dry_published, published
+from tenuto.workspace.task_definitions import TaskDefinitions
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 _AT_ONCE = 500
 """So many instances are read together to pass over test runs."""
@@ -108,7 +108,7 @@ class Rehearsed(NamedTuple):
     """Steps that are neither mocked nor run: each gives an empty object."""
 
 
-class Workspace:
+class EngineWorkspace:
     """An engine as one principal of one tenant sees it: what is another tenant's is not there."""
 
     __slots__ = ("_flows", "_taking", "actor", "engine", "tasks", "tenant")

@@ -10,7 +10,7 @@ import msgspec
 from tenuto.expr import look_up
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.widgets.config import MOST_COLUMNS, WidgetConfig, WidgetType
+from tenuto.workspace.widgets.config import MOST_COLUMNS, WidgetConfig, WidgetType
 
 
 class _DoesNotFit(Exception):

@@ -11,14 +11,14 @@ from datetime import timedelta
 import msgspec
 from msgspec.structs import replace
 
-from tenuto.bulk.acting import act
-from tenuto.bulk.asked import MOST_FAILURES, BulkAsked, ItemFailure, Progress
-from tenuto.bulk.finding import find
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
 from tenuto.tasks.registry import Registry
-from tenuto.workspace import Workspace
+from tenuto.workspace.bulk.acting import act
+from tenuto.workspace.bulk.asked import MOST_FAILURES, BulkAsked, ItemFailure, Progress
+from tenuto.workspace.bulk.finding import find
+from tenuto.workspace.engine_workspace import EngineWorkspace
 
 log = logging.getLogger("tenuto.bulk")
 
@@ -187,7 +187,7 @@ class BulkOffice:
                 await self._engine.store.save_bulk(there, self._engine.clock.now())
 
     async def _done(
-        self, workspace: Workspace, asked: BulkAsked, progress: Progress, *, is_repeat: bool
+        self, workspace: EngineWorkspace, asked: BulkAsked, progress: Progress, *, is_repeat: bool
     ) -> Progress:
         now, later = progress.pending[:AT_ONCE], progress.pending[AT_ONCE:]
         acts = [act(workspace, asked, id, is_repeat=is_repeat) for id in now]
@@ -216,8 +216,8 @@ class BulkOffice:
             ended_at=self._engine.clock.now(),
         )
 
-    def _workspace(self, tenant: str, asked: BulkAsked) -> Workspace:
-        return Workspace(self._engine, self._tasks, tenant=tenant, actor=asked.by)
+    def _workspace(self, tenant: str, asked: BulkAsked) -> EngineWorkspace:
+        return EngineWorkspace(self._engine, self._tasks, tenant=tenant, actor=asked.by)
 
 
 def _id_of(key: str) -> str:

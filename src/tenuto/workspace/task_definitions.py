@@ -13,7 +13,6 @@ import msgspec
 from tenuto.definition import check
 from tenuto.definition.lone_task import workflow_of
 from tenuto.definition.schemas import given_problems, is_schema
-from tenuto.endpoint_rules import url_problems
 from tenuto.engine.engine import Engine
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
@@ -21,6 +20,7 @@ from tenuto.model.json import JSON
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.protocol import Store
 from tenuto.store.task_protocol import TaskRow
+from tenuto.workspace.endpoint_rules import url_problems
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
 _LONGEST_TEXT = 1_000

@@ -53,7 +53,7 @@ from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.store.protocol import InstanceRow
-from tenuto.widgets import read_config, shape
+from tenuto.workspace.widgets import read_config, shape
 
 EMBEDDED = "app"
 """Who asks, when a program asks through its own engine."""

@@ -11,14 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.definition.report import did_you_mean
-from tenuto.endpoint_rules import (
-    expiry_problems,
-    filter_problems,
-    pattern_problems,
-    secret_problems,
-    text_problems,
-    url_problems,
-)
 from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
 from tenuto.engine.listening import hears_inbox, level_heard
 from tenuto.engine.signing import new_secret
@@ -28,6 +20,14 @@ from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids
 from tenuto.store.outbox_protocol import Backlog, Listener
 from tenuto.store.protocol import Store
+from tenuto.workspace.endpoint_rules import (
+    expiry_problems,
+    filter_problems,
+    pattern_problems,
+    secret_problems,
+    text_problems,
+    url_problems,
+)
 
 State: TypeAlias = Literal["active", "failing", "disabled", "unreadable"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.bulk.asked import BulkAsked, Found, Progress, Which
-from tenuto.bulk.office import BulkOffice
+from tenuto.workspace.bulk.asked import BulkAsked, Found, Progress, Which
+from tenuto.workspace.bulk.office import BulkOffice
 
 __all__ = ["BulkAsked", "BulkOffice", "Found", "Progress", "Which"]
