@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.client import Client, SyncClient
+    from tenuto.engine.endpoints import Gap
     from tenuto.engine.settings import Settings
     from tenuto.model.errors import (
         Conflict,
@@ -37,10 +38,8 @@ if TYPE_CHECKING:
     from tenuto.tasks.registry import task
     from tenuto.tasks.retry import Retry
     from tenuto.tasks.undo import Undo
-    from tenuto.workspace.engine_workspace import Start
-    from tenuto.workspace.instance import InstanceRef, Summary
-    from tenuto.workspace.published import Published
-    from tenuto.workspace.webhooks import Gap, Subscription, Webhook
+    from tenuto.workspace.instance import InstanceRef
+    from tenuto.workspace.values import Published, Start, Subscription, Summary, Webhook
 
 __version__ = "0.1.0"
 
@@ -49,7 +48,7 @@ _HOMES = {
     "Conflict": "tenuto.model.errors",
     "Forbidden": "tenuto.model.errors",
     "Context": "tenuto.tasks.context",
-    "Gap": "tenuto.workspace.webhooks",
+    "Gap": "tenuto.engine.endpoints",
     "InstanceRef": "tenuto.workspace.instance",
     "InvalidDefinition": "tenuto.model.errors",
     "InvalidInput": "tenuto.model.errors",
@@ -57,22 +56,22 @@ _HOMES = {
     "NotFound": "tenuto.model.errors",
     "Overloaded": "tenuto.model.errors",
     "Problem": "tenuto.model.errors",
-    "Published": "tenuto.workspace.published",
+    "Published": "tenuto.workspace.values",
     "Result": "tenuto.tasks.output",
     "Retry": "tenuto.tasks.retry",
     "Settings": "tenuto.engine.settings",
-    "Start": "tenuto.workspace.engine_workspace",
+    "Start": "tenuto.workspace.values",
     "Status": "tenuto.model.status",
     "StoreUnavailable": "tenuto.model.errors",
-    "Subscription": "tenuto.workspace.webhooks",
-    "Summary": "tenuto.workspace.instance",
+    "Subscription": "tenuto.workspace.values",
+    "Summary": "tenuto.workspace.values",
     "SyncClient": "tenuto.client",
     "TaskError": "tenuto.model.errors",
     "Tenuto": "tenuto.app",
     "TenutoError": "tenuto.model.errors",
     "Unauthenticated": "tenuto.model.errors",
     "Undo": "tenuto.tasks.undo",
-    "Webhook": "tenuto.workspace.webhooks",
+    "Webhook": "tenuto.workspace.values",
     "WorkflowCancelled": "tenuto.model.errors",
     "WorkflowFailed": "tenuto.model.errors",
     "WorkflowFunction": "tenuto.python_form.workflow",

@@ -21,9 +21,9 @@ from tenuto.store.protocol import Store
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 from tenuto.tasks.watchdog import Watchdog
-from tenuto.workspace.engine_workspace import EngineWorkspace, Start
-from tenuto.workspace.instance import InstanceRef, Summary
-from tenuto.workspace.published import Published
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.values import Published, Start, Summary
 
 
 class Tenuto:

@@ -21,7 +21,8 @@ from tenuto.model.search_terms import LARGEST, SearchTerm, term_of
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import InstanceQuery, Searchable, Turn, TurnResult
-from tenuto.workspace.engine_workspace import EngineWorkspace, Start
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.values import Start
 from tests.engine.situations import at_rest, until, until_waiting
 from tests.kit.postgres_database import fresh_database
 from tests.kit.waits import every_wait_has_looked_back

@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from tenuto.workspace.engine_workspace import EngineWorkspace, Start
+from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.values import Start
 
 OfInstance: TypeAlias = Callable[[InstanceRef], Awaitable[object]]
 OfWorkspace: TypeAlias = Callable[[EngineWorkspace, str], Awaitable[object]]

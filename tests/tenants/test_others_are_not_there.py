@@ -12,8 +12,9 @@ from tenuto.engine.loading import Loader
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.model.json import Object
 from tenuto.store.protocol import InstanceQuery
-from tenuto.workspace.engine_workspace import EngineWorkspace, Start
+from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.values import Start
 from tenuto.workspace.webhooks import Subscriptions, Webhooks
 from tests.engine.situations import steps
 from tests.tenants.calls import (

@@ -21,7 +21,7 @@ from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.tasks.registry import Registry
 from tenuto.tracing.spans import Spans
 from tenuto.worker.held_task import HeldTask
-from tenuto.workspace.engine_workspace import Start
+from tenuto.workspace.values import Start
 from tests.api.conftest import served
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -25,9 +25,8 @@ from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.python_form.workflow import WorkflowFunction
-from tenuto.workspace.engine_workspace import Start, read_definition
-from tenuto.workspace.instance import Summary
-from tenuto.workspace.published import Published
+from tenuto.workspace.documents import read_definition
+from tenuto.workspace.values import Published, Start, Summary
 
 
 class Client:

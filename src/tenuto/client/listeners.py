@@ -8,7 +8,7 @@ from datetime import datetime
 from tenuto.client.connection import Ask, Connection, part
 from tenuto.client.pages import every
 from tenuto.client.shapes import Page
-from tenuto.workspace.webhooks import Subscription, Webhook
+from tenuto.workspace.values import Subscription, Webhook
 
 
 class RemoteWebhooks:

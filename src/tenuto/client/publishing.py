@@ -10,7 +10,7 @@ from tenuto.client.connection import API, Ask, Connection
 from tenuto.client.refusals import Refused, error_of
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON
-from tenuto.workspace.published import Published
+from tenuto.workspace.values import Published
 
 
 class _Answer(Struct, frozen=True, kw_only=True, rename="camel"):

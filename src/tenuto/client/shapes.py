@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tenuto.client.refusals import Refused
 from tenuto.model.status import Status
-from tenuto.workspace.instance import Summary
+from tenuto.workspace.values import Summary
 
 T = TypeVar("T")
 

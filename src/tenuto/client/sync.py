@@ -17,7 +17,7 @@ from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.model.errors import TenutoError
-from tenuto.workspace.engine_workspace import Start
+from tenuto.workspace.values import Start
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -37,7 +37,7 @@ from tenuto.testing.stand_ins import Named, StandIns
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import BEGIN, Wall
 from tenuto.testing.weather import Fault
-from tenuto.workspace.published import Published
+from tenuto.workspace.values import Published
 
 __tracebackhide__ = True
 """pytest shows where a test stands, and folds what is behind it."""

@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tenuto.definition import parse_document, unavailable
+from tenuto.definition import unavailable
 from tenuto.engine.engine import Engine
 from tenuto.engine.event_views import event_view
 from tenuto.engine.held import Held
@@ -61,30 +61,18 @@ from tenuto.store.protocol import (
 )
 from tenuto.store.tenant_protocol import TenantReads
 from tenuto.tasks.registry import Registry
-from tenuto.workspace.instance import EMBEDDED, InstanceRef, Summary, crossed_by_removal
-from tenuto.workspace.published import Published, dry_published, published
+from tenuto.workspace.documents import read_definition
+from tenuto.workspace.instance import EMBEDDED, InstanceRef, crossed_by_removal
+from tenuto.workspace.published import dry_published, published
 from tenuto.workspace.task_definitions import TaskDefinitions
+from tenuto.workspace.values import Published, Start, Summary
+from tenuto.workspace.views import summary_of
 from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 _AT_ONCE = 500
 """So many instances are read together to pass over test runs."""
 
 _Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
-
-
-class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """An instance that is asked for."""
-
-    workflow: str
-    input: JSON = None
-    key: str | None = None
-    correlation_id: str | None = None
-    priority: int = 0
-    deadline: datetime | None = None
-    instance_id: str | None = None
-    version: int | None = None
-    traceparent: str | None = None
-    """The trace that it belongs to (W3C)."""
 
 
 class Saved(NamedTuple):
@@ -356,7 +344,7 @@ class EngineWorkspace:
             ),
             None if variables is None else cast("Object", dict(variables)),
         )
-        return [Summary.of(row) for row in page.items]
+        return [summary_of(row) for row in page.items]
 
     async def page(self, query: InstanceQuery, variables: Object | None = None) -> InstancePage:
         """A page of this tenant's instances, whatever tenant the query names.
@@ -622,18 +610,6 @@ class EngineWorkspace:
         saved = await self.engine.plans.save(self.tenant, flow.checked())
         self._flows[flow] = saved.version
         return saved.version
-
-
-def read_definition(definition: Mapping[str, JSON] | str | Path) -> JSON:
-    """The document that was given, or that stands in a file."""
-    if isinstance(definition, Mapping):
-        return cast("Object", dict(definition))
-    path = Path(definition)
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise NotFound(f"cannot read {path}: {error.strerror}", code="TEN-3001") from error
-    return parse_document(text, str(path))
 
 
 def _still_runs(id: str) -> Conflict:

@@ -52,41 +52,12 @@ from tenuto.model.log import SHAPE_KEY, LogRow
 from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
-from tenuto.store.protocol import InstanceRow
 from tenuto.workspace.widgets import read_config, shape
 
 EMBEDDED = "app"
 """Who asks, when a program asks through its own engine."""
 WORKFLOW_REMOVED = "its workflow was removed"
 """Why an instance is cancelled whose definition is taken away."""
-
-
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """An instance as lists show it."""
-
-    id: str
-    workflow: str
-    version: int
-    status: Status
-    created_at: datetime
-    updated_at: datetime
-    current_steps: tuple[str, ...]
-    correlation_id: str | None
-    last_error: Object | None
-
-    @classmethod
-    def of(cls, row: InstanceRow) -> Summary:
-        return cls(
-            id=row.id,
-            workflow=row.definition_id,
-            version=row.definition_version,
-            status=row.status,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-            current_steps=row.current_steps,
-            correlation_id=row.correlation_id,
-            last_error=msgspec.json.decode(row.last_error) if row.last_error else None,
-        )
 
 
 class InstanceRef:

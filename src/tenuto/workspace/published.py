@@ -7,29 +7,8 @@ import msgspec
 from tenuto.engine.event_views import near_view, targets_view
 from tenuto.engine.inspector import DryRun
 from tenuto.model.events import Event
-from tenuto.model.json import Object
 from tenuto.store.protocol import EventResult
-
-
-class Published(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of an event."""
-
-    event_id: str
-    duplicate: bool
-    """Whether it was published before: then what it did the first time is told."""
-    resumed: int
-    """How many waits took it."""
-    cancelled: int = 0
-    """How many instances it cancels."""
-    started: int = 0
-    """How many instances it starts."""
-    is_dry: bool = False
-    """Whether nothing was stored."""
-    targets: tuple[Object, ...] = ()
-    """Of a dry run: whom the event would reach. Each says `what` would be done, `resumed`,
-    `cancelled`, `started` or `refused` with its `reason`, and where."""
-    near_misses: tuple[Object, ...] = ()
-    """Of a dry run: whom it would nearly reach, and which parts of their conditions are false."""
+from tenuto.workspace.values import Published
 
 
 def published(event: Event, result: EventResult) -> Published:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.definition.report import did_you_mean
-from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
+from tenuto.engine.endpoints import Endpoint, Health, encoded, endpoint_of, health_of
 from tenuto.engine.listening import hears_inbox, level_heard
 from tenuto.engine.signing import new_secret
 from tenuto.engine.until_known import until_known
@@ -28,45 +27,7 @@ from tenuto.workspace.endpoint_rules import (
     text_problems,
     url_problems,
 )
-
-State: TypeAlias = Literal["active", "failing", "disabled", "unreadable"]
-
-
-class Webhook(Struct, frozen=True, kw_only=True, rename="camel"):
-    """An address that is told of events, and how that goes."""
-
-    id: str
-    url: str
-    patterns: tuple[str, ...]
-    description: str | None
-    state: State
-    """`failing`: nothing has arrived since `failing_since`, and it is tried again; `disabled`:
-    nothing is sent any more until somebody enables it; `unreadable`: a newer program wrote it, or
-    it is damaged, and this one tells it nothing."""
-    pending: int
-    """Events that are on their way."""
-    oldest_pending: datetime | None
-    delivered_at: datetime | None
-    failing_since: datetime | None
-    last_error: str | None
-    disabled_at: datetime | None
-    gaps: tuple[Gap, ...]
-    """Times for which it was told nothing."""
-    created_at: datetime
-    secret: str | None = None
-    """What signs the requests; shown once, to whoever adds it."""
-
-
-class Subscription(Webhook, frozen=True, kw_only=True, rename="camel"):
-    """An address that is told of events until it expires."""
-
-    url: str = msgspec.field(name="callbackUrl")
-    subscriber_id: str
-    filter: str | None
-    correlation_id: str | None
-    expiration_time: datetime | None
-    expired: bool = False
-    """Whether it hears nothing any more, and only what happened before is still sent."""
+from tenuto.workspace.values import State, Subscription, Webhook
 
 
 class _Listeners:
@@ -384,6 +345,3 @@ def _state(health: Health) -> State:
     if health.disabled_at is not None:
         return "disabled"
     return "active" if health.failing_since is None else "failing"
-
-
-__all__ = ["Gap", "Subscription", "Subscriptions", "Webhook", "Webhooks"]

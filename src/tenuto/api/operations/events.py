@@ -22,7 +22,7 @@ from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.store.protocol import EventPlace, PastEvents
-from tenuto.workspace.published import Published
+from tenuto.workspace.values import Published
 
 TAG = "events"
 MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)

@@ -11,7 +11,7 @@ from tenuto.api.operation import API, operation
 from tenuto.api.operations import recorded
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Body, Moment, Page
-from tenuto.workspace.webhooks import Subscription, Webhook
+from tenuto.workspace.values import Subscription, Webhook
 
 T = TypeVar("T", bound=Webhook)
 

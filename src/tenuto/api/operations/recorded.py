@@ -10,7 +10,8 @@ from tenuto.store.access_protocol import KeyRow
 from tenuto.store.protocol import DeadLetterRow, DefinitionRow
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.task_definitions import Declared, TaskDefinitions
-from tenuto.workspace.webhooks import Subscriptions, Webhook, Webhooks
+from tenuto.workspace.values import Webhook
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 
 def definition(row: DefinitionRow | None) -> Object | None:

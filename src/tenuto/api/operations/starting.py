@@ -24,8 +24,8 @@ from tenuto.engine.requests import Answer as Asked
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
-from tenuto.workspace.engine_workspace import Start
 from tenuto.workspace.instance import outcome_view
+from tenuto.workspace.values import Start
 
 TAG = "instances"
 

@@ -31,7 +31,7 @@ from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
-    from tenuto.workspace.published import Published
+    from tenuto.workspace.values import Published
 
 T = TypeVar("T")
 

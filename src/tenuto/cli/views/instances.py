@@ -28,7 +28,7 @@ from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceQuery, InstanceRow
-from tenuto.workspace.instance import Summary
+from tenuto.workspace.views import summary_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -115,7 +115,7 @@ def _cells(row: InstanceRow, now: datetime, ids: dict[str, str]) -> list[str | T
 
     mark, style = STATUS_MARKS[row.status]
     name = row.status.value
-    error = Summary.of(row).last_error or {}
+    error = summary_of(row).last_error or {}
     begun = row.started_at or row.created_at
     return [
         Text(f"{mark} {name.partition('_')[0] if is_narrow() else name}", style=style),
@@ -132,7 +132,7 @@ def _item(row: InstanceRow) -> Object:
     """An instance in a list, with the names of the specification."""
     from tenuto.model.durations import iso
 
-    summary = Summary.of(row)
+    summary = summary_of(row)
     return {
         "id": row.id,
         "workflowDefinitionId": row.definition_id,

@@ -20,7 +20,8 @@ from tenuto.model.durations import iso, parse_moment
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock, SystemIds
-from tenuto.workspace.webhooks import Subscription, Subscriptions, Webhook, Webhooks
+from tenuto.workspace.values import Subscription, Webhook
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 if TYPE_CHECKING:
     from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
