@@ -215,7 +215,7 @@ def test_near_misses_are_shown(do: Do) -> None:
     id = started(do, "wait", {"orderId": "near"})
     do("events", "send", "payment.received", '{"orderId": "far"}')
     shown = do("show", id)
-    assert 'was "far" and "near"' in shown.out, shown.out
+    assert 'was "far" === "near"' in shown.out, shown.out
 
 
 def test_instances_take_commands(do: Do) -> None:

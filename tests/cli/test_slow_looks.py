@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from tenuto.cli.backends.mailbox import _seen
-from tenuto.cli.backends.store import Reader
+from tenuto.cli.backends.reader import Reader
 
 
 class Ticking:

@@ -12,15 +12,12 @@ import pytest_asyncio
 
 from tenuto import Tenuto
 from tenuto.cli import exits, local_run
-from tenuto.cli.backends import mailbox
-from tenuto.cli.backends.store import Reader
-from tenuto.cli.commanding import command
-from tenuto.cli.views import events
-from tenuto.cli.views.events import send_event
+from tenuto.cli.backends import mailbox, opened, store_workspace
+from tenuto.cli.backends.reader import Reader
+from tenuto.cli.lookup import find_instance
 from tenuto.engine import engine
 from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.inputs import CancelAsked
 from tenuto.model.status import Status
 from tenuto.store.protocol import Mail
 from tenuto.workspace.engine_workspace import EngineWorkspace
@@ -43,6 +40,12 @@ def cut(line: TcpProxy) -> None:
     line.cut()
 
 
+async def cancelled(url: str) -> None:
+    async with opened(url) as backend:
+        newest = await find_instance(backend.space, "@last")
+        await backend.space.at(newest.id).cancel()
+
+
 async def test_who_stops_watching_is_told_how_to_go_on_also_when_the_database_is_away(
     on_postgres: Terminal,
     line: TcpProxy,
@@ -61,7 +64,7 @@ async def test_who_stops_watching_is_told_how_to_go_on_also_when_the_database_is
     monkeypatch.setattr(local_run, "interruptible", at_once)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     url = line.url(on_postgres.store)
-    assert await local_run.run(local_run.Wish(store=url, instance="@last")) == 130
+    assert await local_run.run(url, local_run.RunOptions(instance="@last")) == 130
     err = capsys.readouterr().err
     assert "stopped without the store" in err
     assert f"--store {url}" in err.partition("To go on:")[2].splitlines()[1]
@@ -96,7 +99,7 @@ async def test_a_command_that_is_stored_when_the_database_goes_away_says_so_and_
     monkeypatch.setattr(mailbox, "_taken", cut_before)
     url = line.url(on_postgres.store)
     with pytest.raises(StoreUnavailable) as refusal:
-        await command(url, "@last", CancelAsked(by="cli"), is_json=True)
+        await cancelled(url)
     assert exits.exit_code(refusal.value) == 7
     assert refusal.value.code == "TEN-4015"
     assert "the command is stored" in refusal.value.message
@@ -120,7 +123,7 @@ async def test_a_command_of_which_the_database_says_nothing_is_not_called_stored
 
     monkeypatch.setattr(mailbox, "_send", cut_before)
     with pytest.raises(StoreUnavailable, match="whether the command was stored") as refusal:
-        await command(line.url(on_postgres.store), "@last", CancelAsked(by="cli"), is_json=True)
+        await cancelled(line.url(on_postgres.store))
     assert exits.exit_code(refusal.value) == 5
     assert "Before asking again" in refusal.value.advice
 
@@ -136,11 +139,12 @@ async def test_an_event_that_is_stored_when_the_database_goes_away_is_said_to_be
         await match(self, events)
 
     monkeypatch.setattr(Postmaster, "match_together", cut_before)
-    monkeypatch.setattr(events, "PATIENCE", 0.5)
+    monkeypatch.setattr(store_workspace, "PATIENCE", 0.5)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     url = line.url(on_postgres.store)
     with pytest.raises(StoreUnavailable) as refusal:
-        await send_event(url, "paid", {"id": 7}, "e-1", None, is_json=True)
+        async with opened(url) as backend:
+            await backend.space.publish("paid", {"id": 7}, id="e-1")
     assert exits.exit_code(refusal.value) == 7
     assert "the event e-1 is stored" in refusal.value.message
     monkeypatch.undo()
@@ -161,9 +165,10 @@ async def test_an_event_that_was_refused_may_be_sent_again_under_its_id(
         return await publish(self, *values, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(EngineWorkspace, "publish", cut_before)
-    monkeypatch.setattr(events, "PATIENCE", 0.5)
+    monkeypatch.setattr(store_workspace, "PATIENCE", 0.5)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     with pytest.raises(StoreUnavailable) as refusal:
-        await send_event(line.url(on_postgres.store), "paid", None, None, None, is_json=True)
+        async with opened(line.url(on_postgres.store)) as backend:
+            await backend.space.publish("paid")
     assert exits.exit_code(refusal.value) == 5
     assert "again with --id " in refusal.value.advice

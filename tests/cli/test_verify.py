@@ -14,7 +14,7 @@ import pytest
 
 from tenuto import Tenuto
 from tenuto.cli import upkeep
-from tenuto.cli.backends.store import reading
+from tenuto.cli.backends.reader import reading
 from tenuto.engine.differences import Verdict
 from tenuto.engine.draft import size_of_rows
 from tenuto.engine.verify import MOST_BYTES, MOST_INSTANCES, verify

@@ -13,7 +13,7 @@ from tenuto.access.oidc import OidcSettings
 from tenuto.access.origins import read_host, read_origin
 from tenuto.api.config import ServiceConfig, is_loopback
 from tenuto.app import Tenuto
-from tenuto.cli.backends.store import reading
+from tenuto.cli.backends.reader import reading
 from tenuto.compose import MEMORY, build_gatekeeper, is_postgres, sqlite_path
 from tenuto.config.config import Config
 from tenuto.model.codes import CATALOGUE

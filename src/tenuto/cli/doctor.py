@@ -9,25 +9,26 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
-
-from msgspec import Struct
 
 from tenuto import __version__
 from tenuto.api.config import is_loopback
 from tenuto.cli import exits
+from tenuto.cli.backends.backend import Finding
 from tenuto.cli.backends.place import ServerUrl
-from tenuto.cli.backends.server import connected
-from tenuto.cli.backends.store import described, listen_url, reading
+from tenuto.cli.backends.reader import listen_url
 from tenuto.cli.views.terminal import show, show_json, styled
 from tenuto.compose import MEMORY, is_postgres, sqlite_path
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON
-from tenuto.ports import SystemClock
-from tenuto.store.protocol import InstanceQuery
 from tenuto.store.upkeep_protocol import Wall
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.cli.backends.server import ServerBackend
+    from tenuto.cli.backends.store import StoreBackend
 
 _NO_SERVER: Final = "TEN-4030"
 _OLDEST: Final = (3, 11)
@@ -38,19 +39,9 @@ _FAR: Final = timedelta(seconds=2)
 _MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
 
 
-class Finding(Struct, frozen=True, kw_only=True):
-    """One thing that was looked at."""
-
-    what: str
-    state: Literal["ok", "warning", "problem"]
-    message: str
-    advice: str = ""
-    exit_code: int = exits.DONE
-
-
-async def doctor(url: str, *, is_json: bool) -> int:
-    """Look at everything, and tell; the exit code is that of the first problem."""
-    found = [each async for each in _findings(url)]
+async def examine(backend: Backend, *, is_json: bool) -> int:
+    """Check everything and print the findings; the exit code is that of the first problem."""
+    found = [_python(), *[each async for each in backend.findings()]]
     if is_json:
         items: list[JSON] = [
             {"what": each.what, "state": each.state, "message": each.message, "advice": each.advice}
@@ -66,13 +57,6 @@ async def doctor(url: str, *, is_json: bool) -> int:
     return next((each.exit_code for each in found if each.state == "problem"), exits.DONE)
 
 
-async def _findings(url: str) -> AsyncIterator[Finding]:
-    yield _python()
-    looks = _server(url) if isinstance(url, ServerUrl) else _store(url)
-    async for each in looks:
-        yield each
-
-
 def _python() -> Finding:
     said = f"Python {platform.python_version()}, tenuto {__version__}"
     if sys.version_info < _OLDEST:
@@ -86,19 +70,23 @@ def _python() -> Finding:
     return Finding(what="python", state="ok", message=said)
 
 
-async def _store(url: str) -> AsyncIterator[Finding]:
+async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
+    """The disk, schema, clock, tenants and pooler of a store."""
+    url = backend.url
     if url != MEMORY and not is_postgres(url):
         yield _disk(sqlite_path(url).parent)
     try:
-        async with reading(url) as reader:
-            newest = await reader.instances(InstanceQuery(limit=1))
-            workers, now = await reader.store.workers(), reader.clock.now()
-            is_pooled, wall = reader.store.is_pooled, await reader.store.wall()
+        reader = await backend.space.reader()
+        newest = await reader.page(limit=1)
+        workers, now = await reader.store.workers(), reader.clock.now()
+        is_pooled, wall = reader.store.is_pooled, await reader.store.wall()
     except TenutoError as error:
         yield _failed("store", error)
         return
     at_work = "nobody works on it" if not workers else f"{workers} at work on it"
-    yield Finding(what="store", state="ok", message=f"{described(url)}, schema as new; {at_work}")
+    yield Finding(
+        what="store", state="ok", message=f"{backend.described}, schema as new; {at_work}"
+    )
     if newest.items:
         yield _clock(newest.items[0].created_at - now, "the newest instance was made")
     if wall is not None:
@@ -125,27 +113,28 @@ def _wall(wall: Wall) -> Finding:
     )
 
 
-async def _server(url: ServerUrl) -> AsyncIterator[Finding]:
+async def server_findings(backend: ServerBackend) -> AsyncIterator[Finding]:
+    """The version, clock and access of a server, and the disk here."""
     from tenuto.client.connection import Ask
 
-    async with connected(url) as client:
-        connection = client.connection
-        try:
-            ready = await connection.send(Ask("GET", "/health/ready"))
-            document = await connection.send(Ask("GET", "/openapi.json"))
-            info = connection.decoded(document, dict[str, Any])["info"]
-        except TenutoError as error:
-            yield _failed("server", error)
-            return
-        yield _version(url, str(info["version"]))
-        if (said := ready.headers.get("date")) is not None:
-            yield _clock(parsedate_to_datetime(said) - SystemClock().now(), "the server's clock is")
-        try:
-            await client.page(limit=1)
-        except TenutoError as error:
-            yield _failed("access", error)
-        else:
-            yield _open_door(url)
+    url, connection = backend.url, backend.space.connection
+    try:
+        ready = await connection.send(Ask("GET", "/health/ready"))
+        now = backend.clock.now()
+        document = await connection.send(Ask("GET", "/openapi.json"))
+        info = connection.decoded(document, dict[str, Any])["info"]
+    except TenutoError as error:
+        yield _failed("server", error)
+        return
+    yield _version(url, str(info["version"]))
+    if (said := ready.headers.get("date")) is not None:
+        yield _clock(parsedate_to_datetime(said) - now, "the server's clock is")
+    try:
+        await backend.space.page(limit=1)
+    except TenutoError as error:
+        yield _failed("access", error)
+    else:
+        yield _open_door(url)
     yield _disk(Path.cwd())
 
 

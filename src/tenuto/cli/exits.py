@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
-from tenuto.cli.positions import Positions
-from tenuto.cli.sources import Located
+from tenuto.cli.positions import Located, Positions
 from tenuto.cli.views.errors import error_json, show_error
 from tenuto.cli.views.terminal import say, show_json
 from tenuto.model.errors import (
@@ -54,8 +53,12 @@ _OF_CODES: Final = {"TEN-4015": ACCEPTED}
 _OF_RANGES: Final = {"TEN-1": USAGE, "TEN-2": USAGE, "TEN-3": CONFLICT, "TEN-4": NO_STORE}
 
 
+class Interrupted(Exception):
+    """Ctrl-C came, and what it means for the command has been said."""
+
+
 def first_failure(results: Iterable[object]) -> int:
-    """The exit code where several things were asked for: that of the first that went wrong."""
+    """The exit code of several results: that of the first error."""
     errors = (each for each in results if isinstance(each, TenutoError))
     return next(map(exit_code, errors), DONE)
 
@@ -84,6 +87,8 @@ def perform(
         return _tell(located.error, located.positions, is_json=is_json)
     except TenutoError as error:
         return _tell(error, None, is_json=is_json)
+    except Interrupted:
+        return INTERRUPTED
     except KeyboardInterrupt:
         say("stopped")
         return INTERRUPTED

@@ -1,41 +1,42 @@
-"""Waits beside other work until something may have happened."""
+"""Waits for changes and for Ctrl-C beside other work."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
 @asynccontextmanager
-async def hearing(
-    listen: Callable[[asyncio.Event], Awaitable[None]],
-) -> AsyncIterator[asyncio.Event]:
-    """An event that `listen` sets for as long as this lasts; what ends it does so once more."""
-    heard = asyncio.Event()
+async def set_by(changes: AsyncGenerator[None, None]) -> AsyncIterator[asyncio.Event]:
+    """An event that is set with each change, and once more when the changes end."""
+    changed = asyncio.Event()
 
     async def work() -> None:
         try:
-            await listen(heard)
+            async with aclosing(changes):
+                async for _ in changes:
+                    changed.set()
         finally:
-            heard.set()
+            changed.set()
 
     task = asyncio.ensure_future(work())
     try:
-        yield heard
+        yield changed
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
 async def first_of(
-    stopped: asyncio.Event, heard: asyncio.Event, seconds: float | None = None
+    stopped: asyncio.Event, changed: asyncio.Event, seconds: float | None = None
 ) -> bool:
     """Wait for either, but no longer than `seconds`; whether it is `stopped`."""
-    waiting = [asyncio.ensure_future(each.wait()) for each in (stopped, heard)]
+    waiting = [asyncio.ensure_future(each.wait()) for each in (stopped, changed)]
     try:
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -47,9 +48,9 @@ async def first_of(
 async def unless(
     stopped: asyncio.Event, work: Awaitable[T], seconds: float | None = None
 ) -> T | None:
-    """What comes of `work`; None where it is `stopped` first, or has not come within `seconds`.
+    """The result of `work`; None where it is `stopped` first, or takes longer than `seconds`.
 
-    A server may be away for long.
+    A server may be unavailable for long.
     """
     waiting, working = asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(work)
     try:
@@ -58,3 +59,23 @@ async def unless(
     finally:
         waiting.cancel()
         working.cancel()
+
+
+@contextmanager
+def interruptible() -> Iterator[asyncio.Event]:
+    """An event that Ctrl-C sets; a second Ctrl-C ends the process the hard way."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+
+    def stop(number: int) -> None:
+        stopped.set()
+        loop.remove_signal_handler(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield stopped
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

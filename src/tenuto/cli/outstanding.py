@@ -1,4 +1,4 @@
-"""`tenuto run --outstanding`: go on with all that has not ended, until all of it has."""
+"""`tenuto run --outstanding`: go on with every instance that has not ended, until all have."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tenuto.cli import exits
-from tenuto.cli.backends.store import Reader, described, reading
-from tenuto.cli.local_run import engine, interruptible, looking
+from tenuto.cli.backends.engine import engine
+from tenuto.cli.backends.reader import Reader, described, reading
+from tenuto.cli.live_feed import interruptible
+from tenuto.cli.local_run import RunOptions, looking
 from tenuto.cli.task_modules import load_tasks
-from tenuto.cli.views.progress import STATUS_MARKS
+from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.terminal import logs_on_stderr, say
 from tenuto.model.status import FINAL, Status
-from tenuto.store.protocol import InstanceQuery, InstanceRow, Store
+from tenuto.store.protocol import InstanceQuery, Store
+from tenuto.workspace.values import InstanceFilter, Summary
 
 if TYPE_CHECKING:
     from tenuto.engine.draft import Draft
@@ -25,14 +27,9 @@ OPEN: Final = tuple(status for status in Status if status not in FINAL)
 _PAGE: Final = 1_000
 
 
-async def go_on(
-    url: str,
-    tasks: Sequence[str],
-    file: Path | None,
-    timeout: float | None,  # noqa: ASYNC109
-) -> int:
-    """Work on what is open; 0 when all of it has ended, 1 when something of it failed."""
-    load_tasks(tasks, file)
+async def run_outstanding(url: str, options: RunOptions) -> int:
+    """Work on all open instances; 0 when all have ended, 1 when one of them failed."""
+    load_tasks(options.tasks, options.file)
     async with reading(url) as reader:
         waiting = await _open_instances(reader)
     if not waiting:
@@ -45,19 +42,19 @@ async def go_on(
             # Another process may have ended some of them before this one had the store.
             await _look_at_others(app.engine.store, following)
             async with looking(app.engine, lambda: _look_at_others(app.engine.store, following)):
-                return await _until_done(following, timeout)
+                return await _until_done(following, options.timeout)
 
 
 class _Following:
     """Which instances are still open, and whether one of them failed."""
 
-    def __init__(self, rows: Sequence[InstanceRow]) -> None:
-        self._status = {row.id: row.status for row in rows}
-        self._names = {row.id: f"{row.definition_id}@{row.definition_version}" for row in rows}
+    def __init__(self, found: Sequence[Summary]) -> None:
+        self._status = {each.id: each.status for each in found}
+        self._names = {each.id: f"{each.workflow}@{each.version}" for each in found}
         self.has_failed = False
         self.all_ended = asyncio.Event()
-        for row in rows:
-            self._tell(row.id, row.status)
+        for each in found:
+            self._show(each.id, each.status)
 
     def changed(self, draft: Draft) -> None:
         """An instance has a new durable state."""
@@ -71,20 +68,20 @@ class _Following:
         if self._status.get(instance_id) in (None, status):
             return
         self._status[instance_id] = status
-        self._tell(instance_id, status)
+        self._show(instance_id, status)
         if status.is_final:
             del self._status[instance_id]
             self.has_failed = self.has_failed or status is not Status.COMPLETED
             if not self._status:
                 self.all_ended.set()
 
-    def _tell(self, instance_id: str, status: Status) -> None:
+    def _show(self, instance_id: str, status: Status) -> None:
         mark, style = STATUS_MARKS[status]
         say(f"{mark} {self._names[instance_id]}  {instance_id}  {status.value}", style=style)
 
 
 async def _look_at_others(store: Store, following: _Following) -> None:
-    """See what other processes did; what this one does it hears of at once."""
+    """Read what other processes did; of its own changes this one is notified."""
     ids = following.open_ids
     for first in range(0, len(ids), _PAGE):
         some = ids[first : first + _PAGE]
@@ -107,13 +104,13 @@ async def _until_done(following: _Following, timeout: float | None) -> int:  # n
         return exits.INTERRUPTED if enough in done else exits.TIMED_OUT
 
 
-async def _open_instances(reader: Reader) -> list[InstanceRow]:
-    """Those of the tenant that is meant: the others' are gone on with too, and not waited for."""
-    rows: list[InstanceRow] = []
-    query: InstanceQuery | None = InstanceQuery(statuses=OPEN, limit=_PAGE)
-    while query is not None:
-        page = await reader.instances(query)
-        rows += page.items
-        following = page.next_after
-        query = InstanceQuery(statuses=OPEN, limit=_PAGE, after=following) if following else None
-    return rows
+async def _open_instances(reader: Reader) -> list[Summary]:
+    """Those of the tenant; other tenants' go on too, and are not waited for."""
+    found: list[Summary] = []
+    cursor: str | None = None
+    while True:
+        page = await reader.page(InstanceFilter(status=OPEN), limit=_PAGE, cursor=cursor)
+        found += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return found

@@ -17,7 +17,7 @@ from pathlib import Path
 from tenuto.api.config import ServiceConfig
 from tenuto.api.serving import bind
 from tenuto.cli import exits
-from tenuto.cli.local_run import interruptible
+from tenuto.cli.live_feed import interruptible
 from tenuto.cli.python_files import named
 from tenuto.cli.views.terminal import say
 from tenuto.definition import check, parse_document

@@ -19,9 +19,10 @@ from tenuto.api.serving import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
 from tenuto.cli.access_setup import access_wish, checked, gatekeeper_of, refuse_open_door
-from tenuto.cli.backends.store import described, make_room
+from tenuto.cli.backends.engine import close
+from tenuto.cli.backends.reader import described, make_room
 from tenuto.cli.dev_hints import beginnings, begun, say_what_to_try, stop_with_parent
-from tenuto.cli.local_run import close, interruptible
+from tenuto.cli.live_feed import interruptible
 from tenuto.cli.sources import Source, read_sources
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.views.terminal import say

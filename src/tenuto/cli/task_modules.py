@@ -13,7 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from tenuto.cli.sources import Located, Source
+from tenuto.cli.positions import Located
+from tenuto.cli.sources import Source
 from tenuto.definition.task_places import task_places
 from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.tasks.registry import Registry

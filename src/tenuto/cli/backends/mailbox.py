@@ -1,7 +1,7 @@
-"""Leaves a letter for whoever works for an instance, and waits until it was taken.
+"""Leaves a message in the mailbox of an instance, and waits until an engine has taken it.
 
-As long as a process lives that takes letters, it is waited for, also if it is slow: the store knows
-of it. When there is none, this process becomes an engine, for as long as that needs.
+As long as a process is alive that takes messages, it is waited for, also if it is slow: the store
+knows of it. Where there is none, this process becomes an engine for as long as that needs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from contextlib import (
 )
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from tenuto.cli.backends.store import Reader, store_flag
-from tenuto.cli.local_run import engine
+from tenuto.cli.backends.engine import LOCKED, engine
+from tenuto.cli.backends.reader import Reader, store_flag
 from tenuto.cli.views.terminal import say, say_command
 from tenuto.compose import is_postgres
 from tenuto.model.errors import StoreUnavailable
@@ -31,28 +31,27 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Look = Callable[[], Awaitable[T | None]]
 
-LOCKED: Final = "TEN-4002"
 NOT_SEEN_DONE: Final = "TEN-4015"
 PATIENCE: Final = 30.0
-"""Seconds that living processes have to take a letter from the mailbox."""
+"""Seconds that live processes have to take a message from the mailbox."""
 _ASK_EVERY: Final = 1.0
-"""Seconds between questions whether they still live."""
+"""Seconds between checks that they are still alive."""
 _TAKEN_OVER_WITHIN: Final = 20.0
 """Seconds within which this process has taken over from one that is gone."""
 _LOOK_EVERY: Final = 0.1
 
 
-async def here_or_by_mail(
+async def here_or_by_message(
     url: str,
     here: Callable[[Tenuto], Awaitable[T]],
-    by_mail: Callable[[], Awaitable[tuple[T, bool]]],
+    by_message: Callable[[], Awaitable[tuple[T, bool]]],
 ) -> tuple[T, bool]:
-    """What came of it, and whether another process did it.
+    """The result, and whether another process did it.
 
-    Nobody else can be at work on a file that this process may open; on a database anybody may.
+    No other process is at work on a file that this one may open; on a database any may be.
     """
     if is_postgres(url):
-        return await by_mail()
+        return await by_message()
     try:
         with redirect_stdout(sys.stderr):
             async with engine(url, is_brief=True) as app:
@@ -60,24 +59,18 @@ async def here_or_by_mail(
     except StoreUnavailable as error:
         if error.code != LOCKED:
             raise
-    return await by_mail()
-
-
-def say_how_to_run(url: str, instance_id: str) -> None:
-    """What to do when nobody is there for an instance that goes on."""
-    say("  No process works on the store now. To run its steps:")
-    say_command(f"tenuto run --instance {instance_id} --tasks MODULE|FILE{store_flag(url)}")
+    return await by_message()
 
 
 @asynccontextmanager
 async def handed_in(
     reader: Reader, mail: Mail, look: Look[T]
 ) -> AsyncIterator[tuple[T, Tenuto | None]]:
-    """Leave `mail` and give what `look` sees once it was taken, with the engine if that is ours."""
+    """Leave `mail`; yields what `look` returns once it was taken, and the engine if it is ours."""
     await _send(reader, mail)
     to_look = f"tenuto show {mail.instance_id}{store_flag(reader.url)}"
     with _stored(to_look):
-        # Those at work look by themselves too, only later.
+        # Processes at work poll their mailbox too, only later.
         with suppress(StoreUnavailable):
             await reader.store.hint([])
         seen = await _taken(reader, look)
@@ -112,7 +105,7 @@ async def _send(reader: Reader, mail: Mail) -> None:
 
 @contextmanager
 def _stored(to_look: str) -> Iterator[None]:
-    """What ends in here has stored its command: that is said, whatever else went wrong."""
+    """The command is stored: an error in here says so, beside what went wrong."""
     try:
         yield
     except StoreUnavailable as error:
@@ -136,7 +129,7 @@ def _stored(to_look: str) -> Iterator[None]:
 
 
 async def _taken(reader: Reader, look: Look[T]) -> T | None:
-    """What is seen once a living process took the letter; None when there is none."""
+    """What `look` returns once a live process took the message; None where there is no process."""
     since = reader.clock.ticks()
     has_said = False
     while workers := await reader.store.workers():
@@ -155,7 +148,7 @@ async def _taken(reader: Reader, look: Look[T]) -> T | None:
 
 
 async def _seen(reader: Reader, look: Look[T], seconds: float) -> T | None:
-    """What is seen within so long, about: a look that is slow is waited for."""
+    """What `look` returns within about so long: one that is slow is waited for."""
     until = reader.clock.ticks() + seconds
     while (seen := await look()) is None and reader.clock.ticks() < until:
         await reader.clock.sleep(_LOOK_EVERY)
@@ -166,6 +159,6 @@ def _not_taken(by: str, seconds: float) -> StoreUnavailable:
     return StoreUnavailable(
         f"it was left in the mailbox, but not taken by {by} within {seconds:g} s",
         code=NOT_SEEN_DONE,
-        advice="It stays there, and is done as soon as somebody takes it: do not ask again. See "
+        advice="It stays there, and is done as soon as a process takes it: do not ask again. See "
         "whether that process is busy, stuck or stopped (its log says).",
     )

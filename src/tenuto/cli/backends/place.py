@@ -1,7 +1,8 @@
-"""Where a command acts: on a store, or on a server that has one."""
+"""The values that name where a command acts: a store, or a server that has one."""
 
 from __future__ import annotations
 
+import shlex
 from typing import Final
 
 from tenuto.model.tenants import DEFAULT_TENANT
@@ -11,7 +12,7 @@ STORE: Final = "sqlite:///.tenuto/tenuto.db"
 
 
 class StoreUrl(str):
-    """A store's, and which tenant's part of it is meant: who has the store may have any."""
+    """The URL of a store, and the tenant: access to the store is access to all of its tenants."""
 
     __slots__ = ("tenant",)
 
@@ -25,7 +26,7 @@ class StoreUrl(str):
 
 
 class ServerUrl(str):
-    """The addresses of a server in the place of a store's, and the key to ask with."""
+    """The addresses of a server in the place of a store's URL, and the API key."""
 
     __slots__ = ("key", "tenant")
 
@@ -46,5 +47,11 @@ class ServerUrl(str):
 
 
 def tenant_of(url: str) -> str:
-    """Whose part of a store, or of a server, a command is about."""
+    """The tenant of a store, or of a server, that a command is about."""
     return url.tenant if isinstance(url, StoreUrl | ServerUrl) else DEFAULT_TENANT
+
+
+def tenant_flag(url: str) -> str:
+    """The option that names the tenant in a command; empty for the default one."""
+    tenant = tenant_of(url)
+    return "" if tenant == DEFAULT_TENANT else f" --tenant {shlex.quote(tenant)}"

@@ -1,52 +1,52 @@
-"""A server, looked at like a store: instances are folded here from the log that it gives."""
+"""The backend over a server: instances are folded here from the log that it gives."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tenuto.cli.backends.place import ServerUrl, tenant_of
-from tenuto.cli.live_feed import hearing
-from tenuto.core import Plan, blank, fold_all
-from tenuto.definition import compile_definition
-from tenuto.engine.held import Held
-from tenuto.engine.inspector import NearEvents
-from tenuto.engine.near_misses import NearEvent
-from tenuto.expr import Miss
-from tenuto.model.causes import Explanation
+from tenuto.cli.backends.place import ServerUrl, tenant_flag, tenant_of
 from tenuto.model.durations import epoch_ms
-from tenuto.model.errors import Forbidden, NotFound, TenutoError, Unauthenticated
-from tenuto.model.events import Event
+from tenuto.model.errors import Forbidden, TenutoError, Unauthenticated
 from tenuto.model.json import JSON, Object
-from tenuto.model.log import LogRow, UnknownEntry, from_row
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock
-from tenuto.store.protocol import InstancePage, InstanceQuery, InstanceRow, WaitKey
+from tenuto.workspace.values import InstanceFilter
 
 if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Finding
+    from tenuto.cli.local_run import RunOptions
     from tenuto.client import Client
-    from tenuto.client.shapes import InstanceItem
+    from tenuto.engine.held import Held
+    from tenuto.engine.inspector import NearEvents
+    from tenuto.engine.near_misses import NearEvent
+    from tenuto.model.log import LogRow
 
 PATIENCE = 5.0
-"""Seconds for which somebody at a terminal is kept waiting by a server that is not there."""
+"""Seconds for which a command waits for a server that does not answer."""
 
-FOLLOWING = 90.0
-"""The same for somebody who follows an instance already: a service that is restarted comes back."""
+FOLLOWING: Final = 90.0
+"""The same for a command that follows an instance already: a restarted service comes back."""
 
 
 @asynccontextmanager
-async def connected(url: ServerUrl, *, tenant: str | None = None) -> AsyncIterator[Client]:
-    """A client of the server that was named."""
+async def connected(url: ServerUrl) -> AsyncIterator[ServerBackend]:
+    """The server that was named."""
+    from tenuto.cli.backends.adapter import adapted
     from tenuto.client import Client
 
-    tenant = tenant or other_tenant(tenant_of(url))
+    # A key belongs to a tenant: only another one has to be named.
+    tenant = None if tenant_of(url) == DEFAULT_TENANT else tenant_of(url)
     async with Client(url.addresses, url.key, tenant=tenant, patience=PATIENCE) as client:
         try:
-            yield client
+            yield ServerBackend(url, adapted(client))
         except Unauthenticated as error:
             # A server speaks of headers; at a terminal there are none.
             advice = "Put an API key into TENUTO_KEY, or give one with --api-key."
@@ -55,45 +55,51 @@ async def connected(url: ServerUrl, *, tenant: str | None = None) -> AsyncIterat
             raise Unauthenticated(error.message, code=error.code, advice=advice) from error
 
 
-def other_tenant(name: str) -> str | None:
-    """A tenant that has to be said: a key belongs to one already."""
-    return None if name == "default" else name
+class ServerBackend:
+    """A server, asked over HTTP."""
 
-
-class ServerReader:
-    """What looking commands need, from a server."""
+    is_worked_on = True
 
     def __init__(self, url: ServerUrl, client: Client) -> None:
         self.url = url
-        self.client = client
+        self.space = client
         self.clock: Clock = SystemClock()
+        self.tenant = tenant_of(url)
 
-    async def instances(
-        self, query: InstanceQuery, variables: Object | None = None
-    ) -> InstancePage:
-        """A page of instances; with `variables` of those that have these values."""
-        page = await self.client.page(
-            status=",".join(query.statuses) or None,
-            workflowId=query.definition_id,
-            correlationId=query.correlation_id,
-            currentStep=query.current_step,
-            ids=",".join(query.ids) or None,
-            createdFrom=query.created_from,
-            createdBefore=query.created_before,
-            variables=None if variables is None else msgspec.json.encode(variables).decode(),
-            limit=query.limit,
-            cursor=query.after,
-        )
-        return InstancePage([_row(each) for each in page.items], page.next_cursor)
+    @property
+    def described(self) -> str:
+        """Its addresses."""
+        return str(self.url)
+
+    @property
+    def flag(self) -> str:
+        """The options that name it in a command; empty where the environment does."""
+        is_default = self.url == os.environ.get("TENUTO_SERVER")
+        named = "" if is_default else f" --server {shlex.quote(self.url)}"
+        return f"{named}{tenant_flag(self.url)}"
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether no key is shown."""
+        return self.url.key is None
+
+    def kept_open(self) -> AbstractAsyncContextManager[object]:
+        """The connection is open anyway."""
+        return nullcontext()
 
     async def held(self, id: str) -> Held:
-        """An instance as its log says it is now."""
-        page = await self.instances(InstanceQuery(ids=(id,), limit=1))
+        """An instance, folded from its log; NotFound."""
+        from tenuto.core import Plan, blank
+        from tenuto.definition import compile_definition
+        from tenuto.engine.held import Held
+        from tenuto.model.errors import NotFound
+
+        page = await self.space.page(InstanceFilter(ids=(id,)), limit=1)
         if not page.items:
             raise NotFound(f"there is no instance {id}")
-        row = page.items[0]
+        found = page.items[0]
         try:
-            version = await self.client.definition(row.definition_id, row.definition_version)
+            version = await self.space.definition(found.workflow, found.version)
         except Forbidden as error:
             raise Forbidden(
                 error.message,
@@ -102,11 +108,15 @@ class ServerReader:
                 "workflows:read beside instances:read.",
             ) from error
         plan = Plan(compile_definition(version.definition))
-        return await self.advanced(Held(blank(id), plan, row.tenant))
+        return await self.advanced(Held(blank(id), plan, found.tenant))
 
     async def advanced(self, held: Held) -> Held:
         """The same instance with what was recorded since."""
-        rows = await self.client.at(held.state.id).history(after=held.state.version)
+        from tenuto.core import fold_all
+        from tenuto.engine.held import Held
+        from tenuto.model.log import UnknownEntry, from_row
+
+        rows = await self.space.at(held.state.id).history(after=held.state.version)
         try:
             state = fold_all(held.plan, held.state, [from_row(_log_row(each)) for each in rows])
         except UnknownEntry as error:
@@ -115,33 +125,12 @@ class ServerReader:
             ) from None
         return Held(state, held.plan, held.tenant)
 
-    async def history(self, id: str, after: int = 0) -> list[Object]:
-        """The log behind an entry."""
-        return await self.client.at(id).history(after=after)
-
-    @asynccontextmanager
-    async def watching(self, id: str, after: int) -> AsyncIterator[asyncio.Event]:
-        """An event that is set when the server tells of something new."""
-        from tenuto.client.hearing import news_of
-
-        async def listen(grown: asyncio.Event) -> None:
-            async for _ in news_of(self.client.connection, id, after):
-                grown.set()
-
-        connection = self.client.connection
-        patience, connection.patience = connection.patience, FOLLOWING
-        try:
-            async with hearing(listen) as grown:
-                yield grown
-        finally:
-            connection.patience = patience
-
     async def near_events(self, held: Held) -> NearEvents:
-        """The events that the open waits of an instance did not take."""
-        if not held.state.open_waits:
-            return {}
+        """The events that its open waits did not take."""
+        from tenuto.store.protocol import WaitKey
+
         found: NearEvents = {}
-        for wait in await self.client.at(held.state.id).waits():
+        for wait in await self.space.at(held.state.id).waits() if held.state.open_waits else ():
             assert isinstance(wait, dict)
             names = (str(wait.get(name, "")) for name in ("stepId", "iteration", "armId"))
             misses = wait.get("nearMisses", [])
@@ -151,37 +140,41 @@ class ServerReader:
             ]
         return found
 
-    async def explained(self, id: str) -> Explanation:
-        """Why an instance is not moving."""
-        answer = await self.client.at(id).explain()
-        return msgspec.convert(_snake(answer), Explanation)
+    @asynccontextmanager
+    async def watching(self, id: str, after: int) -> AsyncIterator[asyncio.Event]:
+        """An event that is set when the server reports something new."""
+        from tenuto.cli.live_feed import set_by
 
+        connection = self.space.connection
+        patience, connection.patience = connection.patience, FOLLOWING
+        try:
+            async with set_by(self.space.at(id).changes(after)) as grown:
+                yield grown
+        finally:
+            connection.patience = patience
 
-def _row(item: InstanceItem) -> InstanceRow:
-    return InstanceRow(
-        id=item.id,
-        tenant=item.tenant,
-        definition_id=item.workflow_definition_id,
-        definition_version=item.definition_version,
-        status=item.status,
-        correlation_id=item.correlation_id,
-        priority=item.priority,
-        deadline=item.deadline,
-        created_at=item.created_at,
-        updated_at=item.updated_at,
-        started_at=item.started_at,
-        completed_at=item.completed_at,
-        current_steps=item.current_steps,
-        parent_id=item.parent_id,
-        root_id=item.root_id,
-        rerun_of=item.rerun_of,
-        output=_encoded(item.output),
-        last_error=_encoded(item.last_error),
-        cancellation=_encoded(item.cancellation),
-    )
+    async def run(self, options: RunOptions) -> int:
+        """Deploy and start there, or find an instance, and follow it."""
+        from tenuto.cli.follower import run_elsewhere
+
+        return await run_elsewhere(self, options)
+
+    async def run_outstanding(self, options: RunOptions) -> int:  # noqa: ARG002
+        """Refused: a server does that by itself."""
+        import typer
+
+        raise typer.BadParameter("a server goes on with all that has not ended by itself")
+
+    def findings(self) -> AsyncIterator[Finding]:
+        """Its version, clock and access."""
+        from tenuto.cli.doctor import server_findings
+
+        return server_findings(self)
 
 
 def _log_row(item: Object) -> LogRow:
+    from tenuto.model.log import LogRow
+
     view = msgspec.convert(item, _Entry)
     return LogRow(
         seq=view.seq,
@@ -211,45 +204,19 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def _near(view: JSON, pattern: str) -> NearEvent:
+    from tenuto.engine.near_misses import NearEvent
+    from tenuto.expr import Miss
+    from tenuto.model.events import Event
+
     assert isinstance(view, dict)
     failed = view["failed"]
     assert isinstance(failed, list)
     at = datetime.fromisoformat(str(view["at"]))
     event = Event(id=str(view["eventId"]), pattern=pattern, payload=None, received_at=at)
-    return NearEvent(event, [_miss(each) for each in failed])
-
-
-def _miss(view: JSON) -> Miss:
-    assert isinstance(view, dict)
-    error = view.get("error")
-    compares = error is None and (view["left"], view["right"]) != (None, None)
-    return Miss(
-        str(view["expression"]),
-        view.get("left"),
-        view.get("right"),
-        None if error is None else str(error),
-        "and" if compares else None,
-    )
-
-
-def _snake(explanation: Object) -> Object:
-    causes = explanation["causes"]
-    assert isinstance(causes, list)
-    return {
-        "instance_id": explanation["instanceId"],
-        "status": explanation["status"],
-        "summary": explanation["summary"],
-        "causes": [_cause(each) for each in causes],
-    }
-
-
-def _cause(cause: JSON) -> Object:
-    assert isinstance(cause, dict)
-    inner = cause["causes"]
-    assert isinstance(inner, list)
-    rest = {name: value for name, value in cause.items() if name != "stepId"}
-    return {**rest, "step_id": cause.get("stepId"), "causes": [_cause(each) for each in inner]}
-
-
-def _encoded(value: object) -> bytes | None:
-    return None if value is None else msgspec.json.encode(value)
+    misses: list[Miss] = []
+    for each in failed:
+        assert isinstance(each, dict)
+        error = each.get("error")
+        said = None if error is None else str(error)
+        misses.append(Miss(str(each["expression"]), each.get("left"), each.get("right"), said))
+    return NearEvent(event, misses)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import JsonOutput, ListOutput, Output, Store, perform
+from tenuto.cli.commands.options import JsonOutput, ListOutput, Output, Store, perform_on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.model.json import Object
 
 keys = typer.Typer(help="API keys: who may ask the service for what.", no_args_is_help=True)
 audit = typer.Typer(help="What was done and refused, by whom.", no_args_is_help=True)
-
-Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose.")]
 
 
 @keys.command("create")
@@ -37,7 +42,6 @@ def create_key(
             "--expires", metavar="MOMENT", help="When it ends: 2030-01-31T12:00:00Z, or P90D."
         ),
     ] = None,
-    tenant: Tenant = "default",
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -47,34 +51,90 @@ def create_key(
 
     tenuto keys create build --role operator --scope 'instances:*' --scope workflows:read
     """
-    from tenuto.cli.views.keys import Wish, create
 
-    wish = Wish(name=name, role=role, scopes=scopes, expires=expires, tenant=tenant)
-    perform(lambda: create(store, wish, is_json=output == "json"), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.access.shown import plain
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import say, say_command, show, show_json
+
+        new = await backend.space.keys.create(
+            name,
+            role=role,
+            scopes=scopes or None,
+            expires_at=_expiry(expires, backend.clock.now()),
+        )
+        if output == "json":
+            show_json(new)
+            return exits.DONE
+        show(f"✓ key {new['id']} ({plain(str(new['name']))})")
+        show(f"  {new['key']}")
+        say("  It is shown this once: keep it where secrets are kept.")
+        if backend.is_anonymous and not _makes_keys(role, scopes):
+            # The server was open, so that it took this without a credential.
+            say("  From now on everybody has to show a key, and this one may not make others.")
+            say("  Make an admin's where the store is:", style="yellow")
+            say_command("tenuto keys create NAME --role admin --store URL")
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 @keys.command("list")
-def list_keys(
-    *, tenant: Tenant = "default", store: Store = STORE, output: ListOutput = "table"
-) -> None:
+def list_keys(*, store: Store = STORE, output: ListOutput = "table") -> None:
     """List the keys of a tenant, also those that open nothing any more."""
-    from tenuto.cli.views.keys import list_them
 
-    perform(lambda: list_them(store, tenant, output), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.access.shown import plain
+        from tenuto.cli import exits
+        from tenuto.cli.views.access import keys_table
+        from tenuto.cli.views.terminal import say, show, show_json
+
+        found = await backend.space.keys.list()
+        if output == "json":
+            show_json({"items": found, "nextCursor": None})
+        elif output == "id":
+            for each in found:
+                show(str(each["id"]))
+        elif not found:
+            say(f"no keys of {plain(backend.tenant)} in {backend.described}")
+        else:
+            show(keys_table(found, backend.clock.now()))
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 @keys.command("revoke")
 def revoke_key(
     id: Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")],
     *,
-    tenant: Tenant = "default",
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """Let a key open nothing any more, in every process, within a second."""
-    from tenuto.cli.views.keys import revoke
 
-    perform(lambda: revoke(store, tenant, id, is_json=output == "json"), output)
+    async def work(backend: Backend) -> int:
+        from contextlib import suppress
+
+        from tenuto.access.shown import plain
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import show, show_json
+        from tenuto.model.errors import TenutoError
+
+        await backend.space.keys.revoke(id)
+        revoked: Object = {"id": id, "state": "revoked"}
+        # It is done: a key that may revoke itself can list nothing any more.
+        with suppress(TenutoError):
+            found = await backend.space.keys.list()
+            revoked = next((each for each in found if each["id"] == id), revoked)
+        if output == "json":
+            show_json(revoked)
+        else:
+            name = f" ({plain(str(revoked['name']))})" if "name" in revoked else ""
+            show(f"✓ {plain(id)}{name} opens nothing any more")
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 @audit.command("list")
@@ -95,35 +155,60 @@ def list_audit(  # noqa: PLR0913 - one for each option
         typer.Option("--cursor", metavar="CURSOR", help="Go on where another list ended."),
     ] = None,
     is_all: Annotated[bool, typer.Option("--all", help="All of them, --limit at a time.")] = False,
-    tenant: Tenant = "default",
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """List what was done and refused, newest first."""
-    from tenuto.cli.views.audit import Asked, list_lines
 
-    asked = Asked(
-        tenant=tenant,
-        actor=actor,
-        action=action,
-        target=target,
-        since=since,
-        until=until,
-        limit=limit,
-        cursor=cursor,
-        is_all=is_all,
-    )
-    perform(lambda: list_lines(store, asked, is_json=output == "json"), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.access.shown import plain
+        from tenuto.cli import exits
+        from tenuto.cli.views.access import audit_table
+        from tenuto.cli.views.terminal import say, show, show_json
+
+        first, last = _moment(since, "$.from"), _moment(until, "$.to")
+        items: list[Object] = []
+        following = cursor
+        while True:
+            page = await backend.space.audit.page(
+                actor=actor,
+                action=action,
+                target=target,
+                since=first,
+                until=last,
+                limit=limit,
+                cursor=following,
+            )
+            items += page.items
+            following = page.next_cursor
+            if following is None or not is_all:
+                break
+        if output == "json":
+            show_json({"items": items, "nextCursor": following})
+        elif not items:
+            say(f"nothing of {plain(backend.tenant)} in {backend.described}")
+        else:
+            show(audit_table(items))
+            if following is not None:
+                say(f"  There is more: --cursor {following}, or --all")
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 @audit.command("export")
-def export_audit(
-    *, tenant: Tenant = "default", store: Store = STORE, output: JsonOutput = "json"
-) -> None:
+def export_audit(*, store: Store = STORE, output: JsonOutput = "json") -> None:
     """Write the whole log to stdout, oldest first: JSON, a line each, with its hash."""
-    from tenuto.cli.views.audit import export
 
-    perform(lambda: export(store, tenant), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import show_as_it_is
+
+        async for line in backend.space.audit.export():
+            show_as_it_is(line)
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 @audit.command("verify")
@@ -137,7 +222,6 @@ def verify_audit(
             help="A line as it was before: what `verify` or an export said then.",
         ),
     ] = None,
-    tenant: Tenant = "default",
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -146,6 +230,67 @@ def verify_audit(
     Each line's hash covers the one before it. Who can write to the store can write a whole new
     chain: a line that was noted elsewhere tells that too.
     """
-    from tenuto.cli.views.audit import verify
 
-    perform(lambda: verify(store, tenant, known, is_json=output == "json"), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.access.shown import plain
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import say, show, show_json
+        from tenuto.model.codes import CATALOGUE
+
+        verdict = await backend.space.audit.verify(known)
+        problem, lines = verdict["problem"], int(str(verdict["lines"]))
+        if output == "json":
+            show_json(verdict)
+        elif isinstance(problem, dict):
+            code = str(problem["code"])
+            say(f"error {code}  {problem['message']}", style="red")
+            if code in CATALOGUE:
+                say(f"  {CATALOGUE[code].advice}")
+        else:
+            show(f"✓ {lines:,} lines of {plain(backend.tenant)} are as they were written")
+            if lines:
+                say(f"  To be sure of them later, note --known {lines}:{verdict['hash']}")
+        return exits.DONE if problem is None else exits.FAILED
+
+    perform_on(store, work, output)
+
+
+def _makes_keys(role: str, scopes: Sequence[str] | None) -> bool:
+    return role == "admin" and (not scopes or bool({"keys:*", "keys:manage"} & {*scopes}))
+
+
+def _expiry(text: str | None, now: datetime) -> datetime | None:
+    """A moment, or a duration from now."""
+    from tenuto.model.durations import parse_duration, parse_moment
+    from tenuto.model.errors import InvalidInput, Problem
+
+    if text is None:
+        return None
+    try:
+        return parse_duration(text).after(now) if text.startswith("P") else parse_moment(text)
+    except ValueError as error:
+        problem = Problem(
+            code="TEN-2401",
+            path="$.expiresAt",
+            message=str(error),
+            advice="Write a moment that is to come, such as 2030-01-31T12:00:00Z, or P90D.",
+        )
+        raise InvalidInput("the key cannot be made", [problem]) from error
+
+
+def _moment(text: str | None, path: str) -> datetime | None:
+    from tenuto.model.durations import parse_moment
+    from tenuto.model.errors import InvalidInput, Problem
+
+    if text is None:
+        return None
+    try:
+        return parse_moment(text)
+    except ValueError as error:
+        problem = Problem(
+            code="TEN-2402",
+            path=path,
+            message=str(error),
+            advice="Write a moment such as 2030-01-31T12:00:00Z.",
+        )
+        raise InvalidInput("the lines cannot be listed", [problem]) from error

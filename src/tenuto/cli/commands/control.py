@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Instance, Output, Store, perform
+from tenuto.cli.commands.options import Instance, Output, Store, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.model.status import Status
+    from tenuto.workspace import protocol
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
 
@@ -27,11 +33,13 @@ def cancel(
     Running steps are told and have their grace period; what completed is undone by its compensation
     steps; then it is CANCELLED.
     """
-    from tenuto.cli.commanding import command
-    from tenuto.model.inputs import CancelAsked
-
-    asked = CancelAsked(by="cli", reason=reason, should_compensate=not no_compensation)
-    perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+    _command(
+        store,
+        instance,
+        lambda found: found.cancel(reason, should_compensate=not no_compensation),
+        output,
+        note="  Running steps have their grace period, then what completed is undone.",
+    )
 
 
 def pause(
@@ -45,20 +53,12 @@ def pause(
 
     What runs goes on to its end and is recorded; nothing new begins.
     """
-    from tenuto.cli.commanding import command
-    from tenuto.model.inputs import PauseAsked
-
-    asked = PauseAsked(by="cli", reason=reason)
-    perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+    _command(store, instance, lambda found: found.pause(reason), output, goes_on=False)
 
 
 def resume(instance: Instance, *, store: Store = STORE, output: Output = "table") -> None:
     """Let a paused instance go on."""
-    from tenuto.cli.commanding import command
-    from tenuto.model.inputs import ResumeAsked
-
-    asked = ResumeAsked(by="cli")
-    perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+    _command(store, instance, lambda found: found.resume(), output)
 
 
 def retry(
@@ -84,14 +84,49 @@ def retry(
 
     tenuto retry @last-failed --compensation refund_payment
     """
-    from tenuto.cli.commanding import command
-    from tenuto.model.inputs import CompensationRetryAsked, Input, RetryAsked
+    if compensation is None:
+        _command(store, instance, lambda found: found.retry(), output)
+    step, _, iteration = compensation.removesuffix("]").partition("[")
+    _command(
+        store,
+        instance,
+        lambda found: found.retry_compensation(step, iteration),
+        output,
+        goes_on=True,
+    )
 
-    asked: Input = RetryAsked(by="cli")
-    if compensation is not None:
-        step, _, iteration = compensation.removesuffix("]").partition("[")
-        asked = CompensationRetryAsked(by="cli", step_id=step, iteration=iteration)
-    perform(lambda: command(store, instance, asked, is_json=output == "json"), output)
+
+def _command(
+    store: str,
+    instance: str,
+    ask: Callable[[protocol.Instance], Awaitable[Status]],
+    output: str,
+    *,
+    note: str = "",
+    goes_on: bool | None = None,
+) -> NoReturn:
+    """Give a command, and print the status; `goes_on`: None unless it has ended then."""
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.lookup import find_instance
+        from tenuto.cli.views.outcome import say_how_to_run, status_line
+        from tenuto.cli.views.terminal import say, show, show_json
+
+        id = (await find_instance(backend.space, instance)).id
+        status = await ask(backend.space.at(id))
+        if output == "json":
+            show_json({"id": id, "status": status.value})
+            return exits.DONE
+        show(status_line(id, status))
+        if note and not status.is_final:
+            say(note)
+        is_open = not status.is_final if goes_on is None else goes_on
+        if is_open and not backend.is_worked_on:
+            say_how_to_run(id, backend.flag)
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 def decide(  # noqa: PLR0913 - one for each option
@@ -126,23 +161,31 @@ def decide(  # noqa: PLR0913 - one for each option
 
     tenuto decide @last review approved --by ann --form '{"limit": 500}'
     """
-    from tenuto.cli.deciding import decide_on, place_of
-    from tenuto.cli.sources import read_json
-    from tenuto.engine.approving import decision_asked
 
-    async def work() -> int:
-        name, inside = place_of(step, iteration)
-        asked = decision_asked(
-            name,
-            decision,
-            by=by,
-            roles=role or (),
-            form=None if form is None else read_json(form, "--form"),
-            iteration=inside,
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.lookup import find_instance, step_and_iteration
+        from tenuto.cli.sources import read_json
+        from tenuto.cli.views.outcome import say_how_to_run, status_line
+        from tenuto.cli.views.terminal import show, show_json
+
+        filled_in = None if form is None else read_json(form, "--form")
+        name, inside = step_and_iteration(step, iteration)
+        id = (await find_instance(backend.space, instance)).id
+        status = await backend.space.at(id).decide(
+            name, decision, by=by, roles=role or None, form=filled_in, iteration=inside
         )
-        return await decide_on(store, instance, asked, is_json=output == "json")
+        if output == "json":
+            place = {"stepId": name, "iteration": inside}
+            show_json({"id": id, "status": status.value, **place, "decision": decision})
+            return exits.DONE
+        show(f"✓ {name}{f'[{inside}]' if inside else ''} {decision} by {by}")
+        show(status_line(id, status))
+        if not (backend.is_worked_on or status.is_final):
+            say_how_to_run(id, backend.flag)
+        return exits.DONE
 
-    perform(work, output)
+    perform_on(store, work, output)
 
 
 def rerun(
@@ -170,19 +213,46 @@ def rerun(
 
     tenuto rerun @last-failed --from ship
     """
-    from msgspec import UNSET
 
-    from tenuto.cli.rerunning import rerun as rerun_it
-    from tenuto.cli.sources import read_json
+    async def work(backend: Backend) -> int:
+        from msgspec import UNSET
 
-    async def work() -> int:
-        return await rerun_it(
-            store,
-            instance,
-            from_step=from_step,
-            input=UNSET if input is None else read_json(input, "--input"),
-            version=version,
-            is_json=output == "json",
-        )
+        from tenuto.cli import exits
+        from tenuto.cli.lookup import find_instance
+        from tenuto.cli.sources import read_json
+        from tenuto.cli.views.outcome import say_how_to_run, status_line
+        from tenuto.cli.views.terminal import say, show, show_json
 
-    perform(work, output)
+        given = UNSET if input is None else read_json(input, "--input")
+        earlier = (await find_instance(backend.space, instance)).id
+        made = await backend.space.at(earlier).rerun(from_step, input=given, version=version)
+        status = await made.status()
+        if output == "json":
+            show_json({"instanceId": made.id, "status": status.value, "rerunOf": earlier})
+            return exits.DONE
+        show(status_line(made.id, status))
+        if (kept := await _taken_over(made)) is not None:
+            say(f"  Taken over from {earlier}: {', '.join(kept) or 'nothing'}")
+        if not (backend.is_worked_on or status.is_final):
+            say_how_to_run(made.id, backend.flag)
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+async def _taken_over(made: protocol.Instance) -> list[str] | None:
+    """The steps whose outcomes come from the earlier instance; None where that cannot be read."""
+    from tenuto.model.errors import TenutoError
+
+    try:
+        history = await made.history()
+    except TenutoError:
+        # The instance is made: what is only told about it does not fail the command.
+        return None
+    return [
+        str(each["nodeId"])
+        for each in history
+        if each["eventType"] == "NODE_COMPLETED"
+        and isinstance(each["payload"], dict)
+        and "reusedFrom" in each["payload"]
+    ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import ListOutput, Output, Store, perform
+from tenuto.cli.commands.options import ListOutput, Output, Store, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
 
 dead_letters = typer.Typer(help="What could not be done.", no_args_is_help=True)
 
@@ -25,17 +28,45 @@ def list_them(
 
     Tasks whose failure nothing handled, poison, and results that came too late.
     """
-    from tenuto.cli.views.dead_letters import list_dead_letters
 
-    perform(lambda: list_dead_letters(store, limit, output), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.dead_letters import letters_table
+        from tenuto.cli.views.terminal import say, show, show_json
+
+        items = await backend.space.dead_letters.list(limit)
+        if output == "json":
+            show_json({"items": items, "nextCursor": None})
+        elif output == "id":
+            for item in items:
+                show(str(item["id"]))
+        elif not items:
+            say(f"no dead letters in {backend.described}")
+        else:
+            show(letters_table(items, backend.clock.now()))
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 @dead_letters.command("show")
 def show(id: LetterId, *, store: Store = STORE, output: Output = "table") -> None:
     """Show what could not be done, with its input and error."""
-    from tenuto.cli.views.dead_letters import show_dead_letter
 
-    perform(lambda: show_dead_letter(store, id, is_json=output == "json"), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.dead_letters import letter_lines
+        from tenuto.cli.views.terminal import show, show_json
+
+        item = await backend.space.dead_letters.get(id)
+        if output == "json":
+            show_json(item)
+        else:
+            for line in letter_lines(item):
+                show(line)
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 @dead_letters.command("retry")
@@ -50,25 +81,42 @@ def retry(
     output: Output = "table",
 ) -> None:
     """Try again what could not be done: the instance goes on where it failed."""
-    from msgspec import UNSET
 
-    from tenuto.cli.sources import read_json
-    from tenuto.cli.views.dead_letters import retry_dead_letter
+    async def work(backend: Backend) -> int:
+        from msgspec import UNSET
 
-    perform(
-        lambda: retry_dead_letter(
-            store,
-            id,
-            input=UNSET if input is None else read_json(input, "--input"),
-            is_json=output == "json",
-        ),
-        output,
-    )
+        from tenuto.cli import exits
+        from tenuto.cli.sources import read_json
+        from tenuto.cli.views.outcome import say_how_to_run, status_line
+        from tenuto.cli.views.terminal import show, show_json
+
+        given = UNSET if input is None else read_json(input, "--input")
+        status = await backend.space.dead_letters.retry(id, input=given)
+        instance_id = id.partition(":")[0]
+        if output == "json":
+            show_json({"id": instance_id, "status": status.value})
+            return exits.DONE
+        show(status_line(instance_id, status))
+        if not (backend.is_worked_on or status.is_final):
+            say_how_to_run(instance_id, backend.flag)
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 @dead_letters.command("discard")
 def discard(id: LetterId, *, store: Store = STORE, output: Output = "table") -> None:
     """Forget it; the instance stays as it is."""
-    from tenuto.cli.views.dead_letters import discard_dead_letter
 
-    perform(lambda: discard_dead_letter(store, id, is_json=output == "json"), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import show, show_json
+
+        await backend.space.dead_letters.discard(id)
+        if output == "json":
+            show_json({"id": id, "discarded": True})
+        else:
+            show(f"✓ {id} is discarded; the instance stays as it is")
+        return exits.DONE
+
+    perform_on(store, work, output)

@@ -1,23 +1,61 @@
-"""`tenuto deploy`, `start` and `logs`, and their options."""
+"""`tenuto validate` and `deploy`, and their options."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import (
-    CorrelationId,
-    IdempotencyKey,
-    Input,
-    Instance,
-    Output,
-    Store,
-    WatchTimeout,
-    perform,
-)
+from tenuto.cli.commands.options import Output, Store, perform, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+
+
+def validate(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The definition: a .json file, or FILE.py[:NAME]."),
+    ],
+    *,
+    output: Output = "table",
+) -> None:
+    """Find everything that is wrong with a definition.
+
+    tenuto validate order.json
+
+    tenuto validate flows.py
+    """
+
+    async def work() -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.sources import read_sources
+        from tenuto.cli.views.definition import show_valid, validation_json
+        from tenuto.cli.views.terminal import show_json
+        from tenuto.model.errors import InvalidDefinition
+
+        try:
+            sources = read_sources(file)
+        except InvalidDefinition as error:
+            if output != "json":
+                raise
+            show_json(validation_json(error.problems, is_valid=False))
+            return exits.USAGE
+        is_valid = all(source.definition is not None for source in sources)
+        if output == "json":
+            problems = [each for source in sources for each in source.remarks]
+            show_json(validation_json(problems, is_valid=is_valid))
+            return exits.DONE if is_valid else exits.USAGE
+        if len(sources) > 1 and not is_valid:
+            problems = [each for source in sources for each in source.problems]
+            raise InvalidDefinition(f"{file} has workflows that cannot be saved", problems)
+        for source in sources:
+            show_valid(source)
+        return exits.DONE
+
+    perform(work, output)
 
 
 def deploy(
@@ -35,70 +73,24 @@ def deploy(
 
     tenuto deploy order.json --server http://127.0.0.1:8484
     """
-    from tenuto.cli.deploying import deploy as deploy_it
 
-    perform(lambda: deploy_it(store, files, is_json=output == "json"), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.sources import read_sources
+        from tenuto.cli.views.terminal import show, show_json
 
+        sources = [source for file in files for source in read_sources(file)]
+        # None is saved where one of them has errors.
+        ids = [source.checked().id for source in sources]
+        async with backend.kept_open():
+            versions = [await backend.space.deploy(source.deployable) for source in sources]
+        saved = list(zip(ids, versions, strict=True))
+        if output == "json":
+            items = [{"id": id, "version": version} for id, version in saved]
+            show_json({"items": items, "nextCursor": None})
+        else:
+            for id, version in saved:
+                show(f"✓ {id}@{version}")
+        return exits.DONE
 
-def start(  # noqa: PLR0913 - one for each option
-    workflow: Annotated[
-        str, typer.Argument(metavar="WORKFLOW", help="The id of a definition that is deployed.")
-    ],
-    *,
-    input: Input = None,
-    key: IdempotencyKey = None,
-    correlation_id: CorrelationId = None,
-    version: Annotated[
-        int | None,
-        typer.Option("--version", metavar="N", min=1, help="Another version than the newest."),
-    ] = None,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Watch it to its end, like `tenuto run`.")
-    ] = False,
-    timeout: WatchTimeout = None,
-    store: Store = STORE,
-    output: Output = "table",
-) -> None:
-    """Start an instance of a workflow that is deployed.
-
-    Its steps run in the processes that work on the store, or at the server.
-
-    tenuto start order --input '{"orderId": 7}' --server http://127.0.0.1:8484 --follow
-    """
-    from tenuto.cli.sources import read_json
-    from tenuto.cli.starting import Wish, start as start_it
-
-    async def work() -> int:
-        wish = Wish(
-            workflow=workflow,
-            input=None if input is None else read_json(input, "--input"),
-            key=key,
-            correlation_id=correlation_id,
-            version=version,
-            follows=follow,
-            timeout=timeout,
-            is_json=output == "json",
-        )
-        return await start_it(store, wish)
-
-    perform(work, output)
-
-
-def logs(
-    instance: Instance,
-    *,
-    follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the instance has ended.")
-    ] = False,
-    store: Store = STORE,
-    output: Output = "table",
-) -> None:
-    """Print the log of an instance, an entry a line.
-
-    With -o json each line is an object with all that the entry says.
-
-    tenuto logs @last -f
-    """
-    from tenuto.cli.views.log import show_logs
-
-    perform(lambda: show_logs(store, instance, follows=follow, is_json=output == "json"), output)
+    perform_on(store, work, output)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Output, Store, perform
+from tenuto.cli.commands.options import Output, Store, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.model.json import JSON
 
 events = typer.Typer(
     help="Send events to waiting workflows, and look at them.", no_args_is_help=True
@@ -47,33 +51,79 @@ def send(
 
     tenuto events send --from payments.json
     """
-    from tenuto.cli.sources import read_json
-
     _one_event_or_file(pattern, file, id or correlation_id)
-    is_json = output == "json"
 
-    async def work() -> int:
+    async def work(backend: Backend) -> int:
+        from tenuto.cli.sources import read_json
+
         if file is not None:
             document = read_json(file if file == "-" else f"@{file}", "--from")
-            if not dry_run:
-                from tenuto.cli.views.events import send_document
-
-                return await send_document(store, document, is_json=is_json)
         else:
             value = None if payload is None else read_json(payload, "JSON")
             if not dry_run:
-                from tenuto.cli.views.events import send_event
-
-                return await send_event(
-                    store, str(pattern), value, id, correlation_id, is_json=is_json
-                )
+                return await _send_one(backend, str(pattern), value, id, correlation_id, output)
             document = {"pattern": pattern, "payload": value, "id": id}
             document |= {"correlationId": correlation_id}
-        from tenuto.cli.dry_running import dry_run_events
+        return await _send_all(backend, document, output, dry_run=dry_run)
 
-        return await dry_run_events(store, document, is_json=is_json)
+    perform_on(store, work, output)
 
-    perform(work, output)
+
+async def _send_one(  # noqa: PLR0917 - one for each option
+    backend: Backend,
+    pattern: str,
+    payload: JSON,
+    id: str | None,
+    correlation_id: str | None,
+    output: str,
+) -> int:
+    from tenuto.cli import exits
+    from tenuto.cli.views.events import counted, published_json, show_published
+    from tenuto.cli.views.terminal import show_json
+
+    published = await backend.space.publish(pattern, payload, id=id, correlation_id=correlation_id)
+    if output == "json":
+        show_json(published_json(published))
+        return exits.DONE
+    show_published(pattern, published, backend.described)
+    if not published.duplicate and counted(published):
+        _say_what_to_run(backend)
+    return exits.DONE
+
+
+async def _send_all(backend: Backend, document: JSON, output: str, *, dry_run: bool) -> int:
+    from tenuto.cli import exits
+    from tenuto.cli.views.events import (
+        counted,
+        published_json,
+        show_all_published,
+        show_dry_run,
+    )
+    from tenuto.cli.views.terminal import show_json
+    from tenuto.model.errors import TenutoError
+
+    results = await backend.space.publish_all(document, dry_run=dry_run)
+    if output == "json":
+        views = [published_json(each) for each in results]
+        show_json(views if isinstance(document, list) else views[0])
+    elif len(results) == 1 and isinstance(results[0], TenutoError):
+        raise results[0]
+    elif dry_run:
+        show_dry_run(document, results)
+    else:
+        show_all_published(results)
+        if any(not isinstance(each, TenutoError) and counted(each) for each in results):
+            _say_what_to_run(backend)
+    return exits.first_failure(results)
+
+
+def _say_what_to_run(backend: Backend) -> None:
+    """How the steps after an event are run, where no process runs them."""
+    from tenuto.cli.views.terminal import say, say_command
+
+    if not backend.is_worked_on:
+        say("  No process works on the store now. To run the next steps:")
+        say_command(f"tenuto run FILE --outstanding{backend.flag}")
 
 
 @events.command("show")
@@ -84,9 +134,20 @@ def show_event(
     output: Output = "table",
 ) -> None:
     """Show an event, whom it resumed, cancelled and started, and whom nearly."""
-    from tenuto.cli.event_showing import show_event
 
-    perform(lambda: show_event(store, id, is_json=output == "json"), output)
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views import events as views
+        from tenuto.cli.views.terminal import show_json
+
+        event = await backend.space.event(id)
+        if output == "json":
+            show_json(event)
+        else:
+            views.show_event(event, backend.clock.now())
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 def _one_event_or_file(pattern: str | None, file: str | None, said: str | None) -> None:

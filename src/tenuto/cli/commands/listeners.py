@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import ListOutput, Output, Store, perform
+from tenuto.cli.commands.options import ListOutput, Output, Store, perform_on
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.workspace import protocol
+    from tenuto.workspace.values import Webhook
+
+Kind = Literal["webhook", "subscription"]
 
 webhooks = typer.Typer(help="Addresses that are told of events.", no_args_is_help=True)
 subscriptions = typer.Typer(
@@ -59,20 +69,14 @@ def add_webhook(
 
     tenuto webhooks add https://example.com/hook 'workflow.*' 'order.**'
     """
-    from tenuto.cli.views.listeners import add_webhook as add_it, secret_of
 
-    perform(
-        lambda: add_it(
-            store,
-            url,
-            patterns,
-            secret=secret_of(secret),
-            description=description,
-            may_be_private=allow_private,
-            is_json=output == "json",
-        ),
-        output,
-    )
+    async def work(backend: Backend) -> int:
+        added = await backend.space.webhooks.add(
+            url, patterns, secret=_given(secret), description=description
+        )
+        return _show_added(added, "webhook", output)
+
+    perform_on(store, work, output, allow_private=allow_private)
 
 
 @subscriptions.command("add")
@@ -105,40 +109,70 @@ def add_subscription(  # noqa: PLR0913 - one for each option
     tenuto subscriptions add https://example.com/n payment.received --subscriber shop
     --filter "event.payload.orderId === 'o-7'" --expires 2030-01-31T12:00:00Z
     """
-    from tenuto.cli.views.listeners import Wish, add_subscription as add_it, secret_of
 
-    wish = Wish(
-        url=url,
-        patterns=patterns,
-        subscriber=subscriber,
-        filter=filter_,
-        correlation_id=correlation_id,
-        expires=expires,
-        secret=secret_of(secret),
-        may_be_private=allow_private,
-    )
-    perform(lambda: add_it(store, wish, is_json=output == "json"), output)
+    async def work(backend: Backend) -> int:
+        added = await backend.space.subscriptions.add(
+            url,
+            patterns,
+            subscriber_id=subscriber,
+            filter=filter_,
+            correlation_id=correlation_id,
+            expiration_time=_moment(expires),
+            secret=_given(secret),
+        )
+        return _show_added(added, "subscription", output)
+
+    perform_on(store, work, output, allow_private=allow_private)
 
 
-def _add_commands(group: typer.Typer, kind: Literal["webhook", "subscription"]) -> None:
-    """What is done in the same way with either kind."""
+def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901 - one after the other
+    """The commands that both kinds have."""
     removed = {
         "webhook": "Tell an address nothing more; what was on its way is dropped.",
         "subscription": "End a subscription; what was on its way is dropped.",
     }
     told = {"webhook": "Tell", "subscription": "Notify"}
 
+    def part(backend: Backend) -> protocol.Webhooks | protocol.Subscriptions:
+        space = backend.space
+        return space.webhooks if kind == "webhook" else space.subscriptions
+
     @group.command("list", help=f"List {kind}s, and how their deliveries go.")
     def list_(*, store: Store = STORE, output: ListOutput = "table") -> None:
-        from tenuto.cli.views.listeners import list_them
+        async def work(backend: Backend) -> int:
+            from tenuto.cli import exits
+            from tenuto.cli.views.listeners import listener_json, listeners_table
+            from tenuto.cli.views.terminal import say, show, show_json
 
-        perform(lambda: list_them(store, kind, output), output)
+            found = await part(backend).list()
+            if output == "json":
+                items = [listener_json(each) for each in found]
+                show_json({"items": items, "nextCursor": None})
+            elif output == "id":
+                for each in found:
+                    show(each.id)
+            elif not found:
+                say(f"no {kind}s in {backend.described}")
+            else:
+                show(listeners_table(found, backend.clock.now()))
+            return exits.DONE
+
+        perform_on(store, work, output)
 
     @group.command("remove", help=removed[kind])
     def remove(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
-        from tenuto.cli.views.listeners import remove as remove_it
+        async def work(backend: Backend) -> int:
+            from tenuto.cli import exits
+            from tenuto.cli.views.terminal import show, show_json
 
-        perform(lambda: remove_it(store, kind, id, is_json=output == "json"), output)
+            await part(backend).remove(id)
+            if output == "json":
+                show_json({"id": id, "removed": True})
+            else:
+                show(f"✓ {id} is told nothing more")
+            return exits.DONE
+
+        perform_on(store, work, output)
 
     @group.command(
         "enable",
@@ -146,9 +180,61 @@ def _add_commands(group: typer.Typer, kind: Literal["webhook", "subscription"]) 
         "on.",
     )
     def enable(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
-        from tenuto.cli.views.listeners import enable as enable_it
+        async def work(backend: Backend) -> int:
+            from tenuto.cli import exits
+            from tenuto.cli.views.listeners import listener_json
+            from tenuto.cli.views.terminal import say, show, show_json
+            from tenuto.model.durations import iso
 
-        perform(lambda: enable_it(store, kind, id, is_json=output == "json"), output)
+            enabled = await part(backend).enable(id)
+            if output == "json":
+                show_json(listener_json(enabled))
+                return exits.DONE
+            show(f"✓ {id} is told of events from now on")
+            if enabled.gaps:
+                gap = enabled.gaps[-1]
+                until = "now" if gap.until is None else iso(gap.until)
+                say(f"  It was told nothing from {iso(gap.since)} to {until} ({gap.reason}).")
+            return exits.DONE
+
+        perform_on(store, work, output)
+
+
+def _show_added(added: Webhook, kind: Kind, output: str) -> int:
+    from tenuto.cli import exits
+    from tenuto.cli.views.listeners import listener_json
+    from tenuto.cli.views.terminal import say, show, show_json
+
+    if output == "json":
+        show_json({**listener_json(added), "secret": added.secret})
+        return exits.DONE
+    show(f"✓ {kind} {added.id}")
+    show(f"  secret: {added.secret}")
+    say("  It is shown this once: the receiver needs it to check signatures.")
+    return exits.DONE
+
+
+def _given(secret: str | None) -> str | None:
+    """The secret that was given; `-` reads it from stdin."""
+    return sys.stdin.readline().strip() if secret == "-" else secret  # noqa: S105
+
+
+def _moment(text: str | None) -> datetime | None:
+    from tenuto.model.durations import parse_moment
+    from tenuto.model.errors import InvalidInput, Problem
+
+    if text is None:
+        return None
+    try:
+        return parse_moment(text)
+    except ValueError as error:
+        problem = Problem(
+            code="TEN-2306",
+            path="$.expirationTime",
+            message=str(error),
+            advice="Write a moment that is to come, such as 2030-01-31T12:00:00Z.",
+        )
+        raise InvalidInput("the subscription cannot be kept", [problem]) from error
 
 
 _add_commands(webhooks, "webhook")

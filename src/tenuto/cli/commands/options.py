@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
 
 Store = Annotated[
     str,
@@ -169,7 +172,25 @@ SourceRateLimit = Annotated[
 
 
 def perform(work: Callable[[], Coroutine[Any, Any, int]], output: str) -> NoReturn:
-    """Do the work of a command, and end with its code."""
+    """Do the work of a command, and end with its exit code."""
     from tenuto.cli.exits import perform as guarded
 
     raise typer.Exit(guarded(work, is_json=output == "json"))
+
+
+def perform_on(
+    place: str,
+    work: Callable[[Backend], Coroutine[Any, Any, int]],
+    output: str,
+    *,
+    allow_private: bool = False,
+) -> NoReturn:
+    """Do the work of a command on the store or the server that was given."""
+
+    async def opened_work() -> int:
+        from tenuto.cli.backends import opened
+
+        async with opened(place, allow_private=allow_private) as backend:
+            return await work(backend)
+
+    perform(opened_work, output)

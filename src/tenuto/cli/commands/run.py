@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tenuto.cli.backends.place import STORE, ServerUrl
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import (
     CorrelationId,
     IdempotencyKey,
@@ -15,8 +15,11 @@ from tenuto.cli.commands.options import (
     Output,
     Store,
     WatchTimeout,
-    perform,
+    perform_on,
 )
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
 
 
 def run(  # noqa: PLR0913 - one for each option
@@ -66,31 +69,24 @@ def run(  # noqa: PLR0913 - one for each option
     tenuto run order.json --instance @last
     """
     _one_of(file, instance, outstanding=outstanding, input=input)
-    if outstanding:
-        if isinstance(store, ServerUrl):
-            raise typer.BadParameter("a server goes on with all that has not ended by itself")
-        from tenuto.cli.outstanding import go_on
 
-        perform(lambda: go_on(store, tasks or [], file, timeout), output)
-    from tenuto.cli.local_run import Wish, run as run_it
-    from tenuto.cli.sources import read_json
+    async def work(backend: Backend) -> int:
+        from tenuto.cli.local_run import RunOptions
+        from tenuto.cli.sources import read_json
 
-    async def work() -> int:
-        return await run_it(
-            Wish(
-                store=store,
-                file=file,
-                input=None if input is None else read_json(input, "--input"),
-                instance=instance,
-                tasks=tasks or [],
-                timeout=timeout,
-                key=key,
-                correlation_id=correlation_id,
-                is_json=output == "json",
-            )
+        options = RunOptions(
+            file=file,
+            input=None if input is None else read_json(input, "--input"),
+            instance=instance,
+            tasks=tasks or [],
+            timeout=timeout,
+            key=key,
+            correlation_id=correlation_id,
+            is_json=output == "json",
         )
+        return await (backend.run_outstanding if outstanding else backend.run)(options)
 
-    perform(work, output)
+    perform_on(store, work, output)
 
 
 def _one_of(

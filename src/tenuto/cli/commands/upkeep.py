@@ -1,13 +1,16 @@
-"""`tenuto verify`, `migrate`, `reindex` and `prune`, and their options."""
+"""`tenuto verify`, `migrate`, `reindex`, `prune` and `doctor`, and their options."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Output, Store, perform
+from tenuto.cli.commands.options import Output, Store, perform, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
 
 
 def verify(*, store: Store = STORE, output: Output = "table") -> None:
@@ -88,3 +91,17 @@ def prune(
         tenant=tenant,
     )
     perform(lambda: prune_it(store, options, is_json=output == "json"), output)
+
+
+def doctor(*, store: Store = STORE, output: Output = "table") -> None:
+    """Find what is wrong with this machine, its store or its server, and say what to do.
+
+    tenuto doctor --server http://127.0.0.1:8484
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli.doctor import examine
+
+        return await examine(backend, is_json=output == "json")
+
+    perform_on(store, work, output)

@@ -1,16 +1,18 @@
-"""`tenuto show FILE`: the definition in a file, for people, for programs or as a picture."""
+"""A definition as a table, as JSON or as a Mermaid picture, and what is wrong with it."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from tenuto.cli import exits
-from tenuto.cli.sources import Source, read_source
-from tenuto.cli.views.terminal import show, show_json, table_of
+from tenuto.cli.sources import Source
+from tenuto.cli.views.errors import problem_json, show_problems
+from tenuto.cli.views.terminal import say, show, show_json, table_of
 from tenuto.definition import to_mermaid
 from tenuto.definition.to_mermaid import what_it_does
+from tenuto.model.errors import Problem
 from tenuto.model.graph import DEFAULT, Edge, Graph
+from tenuto.model.json import Object
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,14 +21,8 @@ if TYPE_CHECKING:
 Form = Literal["graph", "json", "mermaid"]
 
 
-def is_definition(text: str) -> bool:
-    """Whether what was typed names a file, not an instance."""
-    return text.endswith((".json", ".py")) or ".py:" in text
-
-
-async def show_definition(path: Path, form: Form) -> int:
-    """Print the definition in a file; Located when it has errors."""
-    source = read_source(path)
+def show_definition(source: Source, form: Form) -> None:
+    """The definition in a file; Located when it has errors."""
     definition = source.checked()
     match form:
         case "json":
@@ -34,14 +30,23 @@ async def show_definition(path: Path, form: Form) -> int:
         case "mermaid":
             show(to_mermaid(definition))
         case "graph":
-            _show_graph(source, definition.graph)
-    return exits.DONE
+            show(f"{definition.id}  {definition.name or ''}".rstrip())
+            show(_table(definition.graph))
 
 
-def _show_graph(source: Source, graph: Graph) -> None:
+def validation_json(problems: Sequence[Problem], *, is_valid: bool) -> Object:
+    """Everything that is wrong with a file."""
+    return {"valid": is_valid, "problems": [problem_json(each) for each in problems]}
+
+
+def show_valid(source: Source) -> None:
+    """That a definition is valid, and what is remarkable about it."""
     definition = source.checked()
-    show(f"{definition.id}  {definition.name or ''}".rstrip())
-    show(_table(graph))
+    if remarks := source.remarks:
+        say(f"{source.path} is valid, with remarks:")
+        show_problems(remarks, source.positions)
+    nodes = len(definition.graph.nodes)
+    show(f"✓ {definition.id}: {nodes} step{'' if nodes == 1 else 's'}, valid")
 
 
 def _table(graph: Graph) -> Table:

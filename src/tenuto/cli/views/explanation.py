@@ -1,98 +1,87 @@
-"""`tenuto explain`: the long form of an error code, or why an instance is not moving."""
+"""Why an instance is not moving, and the long form of an error code, as text."""
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
-from tenuto.cli import exits
-from tenuto.cli.looking import looking_at
-from tenuto.cli.lookup import find_instance
-from tenuto.cli.views.progress import STATUS_MARKS
-from tenuto.cli.views.terminal import ago, countdown, length, show, show_json, styled
-from tenuto.core.explain import spelled
-from tenuto.engine.explainer import explanation_view
-from tenuto.model.causes import Cause, CauseKind
-from tenuto.model.codes import CATALOGUE
+from tenuto.cli.views.marks import STATUS_MARKS
+from tenuto.cli.views.terminal import ago, countdown, length, show, styled
+from tenuto.model.codes import CATALOGUE, Code
 from tenuto.model.errors import NotFound
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import Status
 
-_CODE = re.compile(r"TEN.*|\d{4}", re.IGNORECASE)
-"""A beginning of an id that has four digits and no letter is taken for a code: write more of it."""
-
-
-_OVER = (CauseKind.COMPLETED, CauseKind.FAILED, CauseKind.CANCELLED)
-
-
-async def explain(url: str, text: str, *, is_json: bool) -> int:
-    """Explain a code, or an instance."""
-    if _CODE.fullmatch(text.strip()):
-        return _explain_code(text, is_json=is_json)
-    return await _explain_instance(url, text, is_json=is_json)
+_OVER: Final = ("completed", "failed", "cancelled")
+"""Kinds of causes that lie in the past."""
 
 
-def _explain_code(text: str, *, is_json: bool) -> int:
-    """Say what a code means and what to do about it."""
-    code = _normal(text)
+def find_code(text: str) -> tuple[str, Code]:
+    """The code that `TEN-1042`, `ten-1042` or `1042` means; NotFound."""
+    upper = text.strip().upper()
+    code = f"TEN-{upper}" if upper.isdigit() else upper
     found = CATALOGUE.get(code)
     if found is None:
         near = difflib.get_close_matches(code, CATALOGUE, n=3)
         advice = f"Did you mean {', '.join(near)}?" if near else "Codes look like TEN-1042."
         raise NotFound(f"there is no code {text}", advice=advice)
-    if is_json:
-        show_json(
-            {
-                "code": code,
-                "title": found.title,
-                "explanation": found.explanation,
-                "advice": found.advice,
-                **({} if found.reason is None else {"reason": found.reason}),
-            }
-        )
-        return exits.DONE
+    return code, found
+
+
+def show_code(code: str, found: Code) -> None:
+    """What a code means and what to do about it."""
     show(f"{code}  {found.title}\n\n{found.explanation}\n\nWhat to do: {found.advice}")
     if found.reason is not None:
         show(f"\nWhile an instance runs, the same is {found.reason}.")
-    return exits.DONE
 
 
-async def _explain_instance(url: str, text: str, *, is_json: bool) -> int:
-    """Say where an instance stands and what it waits for."""
-    async with looking_at(url) as reader:
-        row = await find_instance(reader, text)
-        explained = await reader.explained(row.id)
-        now = reader.clock.now()
-    if is_json:
-        show_json(explanation_view(explained))
-        return exits.DONE
-    mark, style = STATUS_MARKS[explained.status]
-    show(styled(f"{mark} {explained.status.value}", style, f"  {explained.instance_id}"))
-    for line in _lines(explained.causes, now):
+def code_json(code: str, found: Code) -> Object:
+    """The same as JSON."""
+    return {
+        "code": code,
+        "title": found.title,
+        "explanation": found.explanation,
+        "advice": found.advice,
+        **({} if found.reason is None else {"reason": found.reason}),
+    }
+
+
+def show_explanation(explained: Object, now: datetime) -> None:
+    """The status of an instance, and the tree of its causes."""
+    status = Status(str(explained["status"]))
+    mark, style = STATUS_MARKS[status]
+    show(styled(f"{mark} {status.value}", style, f"  {explained['instanceId']}"))
+    for line in _lines(explained["causes"], now):
         show(f"  {line}")
-    return exits.DONE
 
 
-def _lines(causes: Iterable[Cause], now: datetime, depth: int = 0) -> Iterable[str]:
+def _lines(causes: JSON, now: datetime, depth: int = 0) -> Iterable[str]:
+    assert isinstance(causes, list)
     for cause in causes:
-        place = f"{spelled(cause)}: " if cause.step_id else ""
-        yield f"{'  ' * depth}{place}{cause.message}{_when(cause, now)}"
-        if (advice := cause.details.get("advice")) is not None:
+        assert isinstance(cause, dict)
+        details = cause["details"]
+        assert isinstance(details, dict)
+        yield f"{'  ' * depth}{_step(cause)}{cause['message']}{_when(cause, now)}"
+        if (advice := details.get("advice")) is not None:
             yield f"{'  ' * depth}  {advice}"
-        yield from _lines(cause.causes, now, depth + 1)
+        yield from _lines(cause["causes"], now, depth + 1)
 
 
-def _when(cause: Cause, now: datetime) -> str:
+def _step(cause: Object) -> str:
+    if "stepId" not in cause:
+        return ""
+    iteration = f"[{cause['iteration']}]" if cause["iteration"] else ""
+    return f"{cause['stepId']}{iteration}: "
+
+
+def _when(cause: Object, now: datetime) -> str:
     said: list[str] = []
-    if cause.since is not None:
-        is_over = cause.kind in _OVER
-        said.append(ago(cause.since, now) if is_over else f"for {length(now - cause.since)}")
-    if cause.until is not None:
-        said.append(f"{countdown(cause.until - now)} left" if cause.until > now else "due now")
+    if "since" in cause:
+        since = datetime.fromisoformat(str(cause["since"]))
+        said.append(ago(since, now) if cause["kind"] in _OVER else f"for {length(now - since)}")
+    if "until" in cause:
+        until = datetime.fromisoformat(str(cause["until"]))
+        said.append(f"{countdown(until - now)} left" if until > now else "due now")
     return f"  ({', '.join(said)})" if said else ""
-
-
-def _normal(text: str) -> str:
-    """`ten-1042` and `1042` mean TEN-1042."""
-    upper = text.strip().upper()
-    return f"TEN-{upper}" if upper.isdigit() else upper

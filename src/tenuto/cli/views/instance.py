@@ -1,4 +1,4 @@
-"""`tenuto show`: one instance as its log says it is now."""
+"""One instance as text and JSON: its steps, waits, last error, output and log."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tenuto.cli import exits
-from tenuto.cli.looking import Looker, looking_at
-from tenuto.cli.lookup import find_instance
 from tenuto.cli.views.compensation import show_undo_plan, show_undoing
 from tenuto.cli.views.errors import raised_at
+from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.near_misses import near_event_lines
-from tenuto.cli.views.progress import STATUS_MARKS, elapsed, lines_of
-from tenuto.cli.views.terminal import ago, data, length, one_line, show, show_json, styled, table_of
+from tenuto.cli.views.progress import elapsed, lines_of
+from tenuto.cli.views.terminal import ago, data, length, one_line, show, styled, table_of
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
-from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import waits_of
 from tenuto.engine.event_views import waits_view
 from tenuto.engine.held import Held
@@ -26,8 +23,8 @@ from tenuto.engine.inspector import NearEvents
 from tenuto.model.durations import iso
 from tenuto.model.graph import Approval
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import CancelAsked, TimerKey, TimerKind
-from tenuto.model.json import JSON, Object
+from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import WaitKey
 from tenuto.workspace.instance import instance_view
@@ -37,27 +34,15 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-async def show_instance(
-    url: str, text: str, *, with_history: bool, with_undo_plan: bool, is_json: bool
-) -> int:
-    """Print an instance, and its log or what cancelling it would undo if asked for."""
-    async with looking_at(url) as reader:
-        row = await find_instance(reader, text)
-        held = await reader.held(row.id)
-        history = await reader.history(row.id) if with_history else None
-        near = await reader.near_events(held)
-        now = reader.clock.now()
-    foreseen = undo_plan(held.plan, held.state, CancelAsked(by="cli")) if with_undo_plan else None
-    if is_json:
-        view = instance_view(held)
-        view["waits"] = waits_view(held, near)
-        if foreseen is not None:
-            view["undoPlan"] = foreseen
-        if history is not None:
-            items: list[JSON] = list(history)
-            view["history"] = items
-        show_json(view)
-        return exits.DONE
+def show_instance(
+    held: Held,
+    near: NearEvents,
+    now: datetime,
+    *,
+    foreseen: Object | None,
+    history: list[Object] | None,
+) -> None:
+    """An instance, and its undo plan and log where they are given."""
     _show_head(held, now)
     show(_steps(held, now))
     _show_end(held, near, now)
@@ -66,12 +51,19 @@ async def show_instance(
     if history is not None:
         show("")
         show(_log(history, held.state.created_at))
-    return exits.DONE
 
 
-async def held_instance(reader: Looker, instance_id: str) -> Held:
-    """An instance from its log."""
-    return await reader.held(instance_id)
+def instance_json(
+    held: Held, near: NearEvents, *, foreseen: Object | None, history: list[Object] | None
+) -> Object:
+    """The same as JSON."""
+    view = instance_view(held)
+    view["waits"] = waits_view(held, near)
+    if foreseen is not None:
+        view["undoPlan"] = foreseen
+    if history is not None:
+        view["history"] = [*history]
+    return view
 
 
 def _show_head(held: Held, now: datetime) -> None:
@@ -182,7 +174,6 @@ def _log(history: list[Object], start: datetime) -> Table:
     rows: list[list[str | Text]] = []
     for item in history:
         moment = datetime.fromisoformat(str(item["at"]))
-        payload = item["payload"]
         rows.append(
             [
                 str(item["seq"]),
@@ -190,16 +181,27 @@ def _log(history: list[Object], start: datetime) -> Table:
                 str(item["eventType"]),
                 _step(item),
                 str(item["attempt"]) if item["nodeId"] else "",
-                one_line(str(item["errorMessage"] or (_plain(payload) if payload else "")), 100),
+                _said(item),
             ]
         )
     return table_of(("SEQ", "AFTER", "ENTRY", "STEP", "TRY", ""), rows, whole=5)
 
 
+def entry_line(item: Object, start: datetime) -> str:
+    """An entry of the log on a line of its own."""
+    after = length(datetime.fromisoformat(str(item["at"])) - start)
+    line = f"{item['seq']:>4}  {after:>8}  {item['eventType']:<24}  {_step(item)}  {_said(item)}"
+    return line.rstrip()
+
+
 def _step(item: Object) -> str:
+    """The step that an entry is about."""
     iteration = f"[{item['iteration']}]" if item["iteration"] else ""
     return f"{item['nodeId']}{iteration}" if item["nodeId"] else ""
 
 
-def _plain(value: JSON) -> str:
-    return msgspec.json.encode(value).decode()
+def _said(item: Object) -> str:
+    """The error of an entry, or else its payload."""
+    payload = item["payload"]
+    text = msgspec.json.encode(payload).decode() if payload else ""
+    return one_line(str(item["errorMessage"] or text), 100)

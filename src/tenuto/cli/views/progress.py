@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from tenuto.cli.views.marks import MARKS
 from tenuto.cli.views.terminal import countdown, length
 from tenuto.core import InstanceState, Plan
 from tenuto.core.state import NodeState
@@ -14,7 +15,7 @@ from tenuto.model.graph import EventWait
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
-from tenuto.model.status import NodeStatus, Status
+from tenuto.model.status import NodeStatus
 
 
 class Line(NamedTuple):
@@ -27,27 +28,6 @@ class Line(NamedTuple):
     detail: str = ""
     """What went wrong, where something did."""
 
-
-MARKS: Final = {
-    NodeStatus.PENDING: ("·", "dim"),
-    NodeStatus.RUNNING: ("●", "blue"),
-    NodeStatus.WAITING: ("◌", "magenta"),
-    NodeStatus.RETRYING: ("↻", "yellow"),
-    NodeStatus.COMPLETED: ("✓", "green"),
-    NodeStatus.FAILED: ("✗", "red"),
-    NodeStatus.SKIPPED: ("-", "dim"),
-    NodeStatus.CANCELLED: ("⊘", "dim"),
-}
-
-STATUS_MARKS: Final = {
-    Status.CREATED: ("○", "dim"),
-    Status.RUNNING: ("●", "blue"),
-    Status.WAITING_FOR_EVENT: ("◌", "magenta"),
-    Status.PAUSED: ("‖", "yellow"),
-    Status.COMPLETED: ("✓", "green"),
-    Status.FAILED: ("✗", "red"),
-    Status.CANCELLED: ("⊘", "dim"),
-}
 
 _ENDED: Final = frozenset(
     {NodeStatus.COMPLETED, NodeStatus.FAILED, NodeStatus.SKIPPED, NodeStatus.CANCELLED}

@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from tenuto.cli.views.compensation import under_way, undone_since
-from tenuto.cli.views.progress import STATUS_MARKS, Line, counts, elapsed, line_of, lines_of
+from tenuto.cli.views.marks import STATUS_MARKS
+from tenuto.cli.views.progress import Line, counts, elapsed, line_of, lines_of
 from tenuto.cli.views.terminal import is_redrawn, length, say, talk
 from tenuto.core import InstanceState, Plan
 from tenuto.model.ids import NodeKey
