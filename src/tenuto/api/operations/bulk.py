@@ -8,11 +8,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
-from tenuto.api.oldest_first import Place, place_of
-from tenuto.api.operation import API, operation
-from tenuto.api.operations.workflows import PageQuery
-from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, Page, moment
+from tenuto.api.cursors import read_cursor
+from tenuto.api.operation import API, Resource
+from tenuto.api.paging import Page, PageQuery, Place, page_of, place_of
+from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, moment
 from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.errors import InvalidInput, Problem
@@ -22,12 +21,14 @@ from tenuto.store.bulk_protocol import BulkPlace, BulkRow
 from tenuto.workspace.bulk.asked import Action, BulkAsked, Target, Which
 from tenuto.workspace.bulk.office import read_row
 
-TAG = "bulk"
+BULK = Resource(API, tag="bulk", read=Permission.INSTANCES_READ, write=Permission.INSTANCES_CONTROL)
+
+_KEY_HEADER = (("Idempotency-Key", "At most one action is begun under a key."),)
 
 Ids = Annotated[tuple[str, ...], Meta(max_length=MOST_ITEMS)]
 
 
-class InstanceFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class InstanceFilter(Body):
     """Which instances; what is not said does not count."""
 
     ids: Ids = ()
@@ -40,7 +41,7 @@ class InstanceFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unk
     created_before: Moment | None = None
 
 
-class LetterFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class LetterFilter(Body):
     """Which dead letters; what is not said does not count."""
 
     ids: Ids = ()
@@ -50,7 +51,7 @@ class LetterFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
     created_before: Moment | None = None
 
 
-class BulkRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class BulkRequest(Body):
     """An action over all instances that a filter finds."""
 
     action: Literal["cancel", "pause", "resume", "retry"]
@@ -61,7 +62,7 @@ class BulkRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknow
     """Only count them."""
 
 
-class LettersRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class LettersRequest(Body):
     """An action over all dead letters that a filter finds."""
 
     action: Literal["retry", "discard"]
@@ -70,7 +71,7 @@ class LettersRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unk
     """Only count them."""
 
 
-class FailureItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class FailureItem(Answer):
     """Why it could not be done to one."""
 
     id: str
@@ -78,7 +79,7 @@ class FailureItem(Answer, frozen=True, kw_only=True, rename="camel"):
     message: str
 
 
-class BulkView(Answer, frozen=True, kw_only=True, rename="camel"):
+class BulkView(Answer):
     """An action over many things, and how far it has come."""
 
     id: str | UnsetType = UNSET
@@ -97,19 +98,11 @@ class BulkView(Answer, frozen=True, kw_only=True, rename="camel"):
     requested_by: str
 
 
-@operation(
-    "POST",
-    f"{API}/instances/bulk",
-    summary="Cancel, pause, resume or retry all instances that a filter finds, with progress.",
-    tag=TAG,
-    permission=Permission.INSTANCES_CONTROL,
-    request=BulkRequest,
-    response=BulkView,
-    status=202,
-    other_statuses=(200, 409),
-    size="value",
+@BULK.post(
+    "/instances/bulk", status=202, headers=_KEY_HEADER, other_statuses=(200, 409), size="value"
 )
 async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
+    """Cancel, pause, resume or retry all instances that a filter finds, with progress."""
     given = body.filter
     refuse_bad_text(reason=body.reason)
     asked = BulkAsked(
@@ -131,19 +124,16 @@ async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
     return await _asked_for(call, asked, is_dry=body.dry_run)
 
 
-@operation(
-    "POST",
-    f"{API}/dead-letters/bulk",
-    summary="Retry or discard all dead letters that a filter finds, with progress.",
-    tag=TAG,
+@BULK.post(
+    "/dead-letters/bulk",
     permission=Permission.DEAD_LETTERS_WRITE,
-    request=LettersRequest,
-    response=BulkView,
     status=202,
+    headers=_KEY_HEADER,
     other_statuses=(200, 409),
     size="value",
 )
 async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) -> BulkView:
+    """Retry or discard all dead letters that a filter finds, with progress."""
     given = body.filter
     asked = BulkAsked(
         target="dead-letters",
@@ -160,47 +150,24 @@ async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) 
     return await _asked_for(call, asked, is_dry=body.dry_run)
 
 
-@operation(
-    "GET",
-    f"{API}/instances/bulk",
-    summary="List actions over many instances or dead letters, newest first.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=PageQuery,
-    response=Page[BulkView],
-)
+@BULK.get("/instances/bulk")
 async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
+    """List actions over many instances or dead letters, newest first."""
     place = read_cursor(call.query.cursor, Place)
     below = None if place is None else BulkPlace(from_epoch_ms(place.at_ms), place.id)
     rows = await call.service.bulk.page(call.principal.tenant, call.query.limit, below)
-    is_full = len(rows) == call.query.limit
-    last = place_of(rows[-1]) if rows else None
-    return Page(
-        items=[bulk_view(row) for row in rows], next_cursor=write_cursor(last) if is_full else None
-    )
+    return page_of(rows, bulk_view, place_of, has_more=len(rows) == call.query.limit)
 
 
-@operation(
-    "GET",
-    f"{API}/instances/bulk/{{id}}",
-    summary="See how far an action over many instances or dead letters has come.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=BulkView,
-)
+@BULK.get("/instances/bulk/{id}")
 async def get_bulk(call: Call[NoQuery]) -> BulkView:
+    """See how far an action over many instances or dead letters has come."""
     return bulk_view(await call.service.bulk.get(call.principal.tenant, call.path["id"]))
 
 
-@operation(
-    "DELETE",
-    f"{API}/instances/bulk/{{id}}",
-    summary="Go no further with an action over many instances or dead letters.",
-    tag=TAG,
-    permission=Permission.INSTANCES_CONTROL,
-    response=BulkView,
-)
+@BULK.delete("/instances/bulk/{id}")
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
+    """Go no further with an action over many instances or dead letters."""
     bulk, tenant, id = call.service.bulk, call.principal.tenant, call.path["id"]
     call.before = _recorded(bulk_view(await bulk.get(tenant, id)))
     cancelled = bulk_view(await bulk.cancel(tenant, id))

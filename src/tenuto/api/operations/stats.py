@@ -11,27 +11,27 @@ from msgspec import Meta
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.shapes import Answer, Query, moment
 from tenuto.model.durations import iso
 from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
 from tenuto.store.stats_protocol import Tally
 
-TAG = "stats"
+STATS = Resource(f"{API}/stats", tag="stats", read=Permission.STATS_READ)
 MOST = 10_000
 """Of each status so many instances are looked at, the newest."""
 _MINUTES = 60
 
 
-class StatsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class StatsQuery(Query):
     """Of which time."""
 
     hours: Annotated[int, Meta(ge=1, le=168)] = 24
     """Instances that came within so many hours are counted."""
 
 
-class WorkflowCounts(Answer, frozen=True, kw_only=True, rename="camel"):
+class WorkflowCounts(Answer):
     """Instances of one workflow."""
 
     workflow_id: str
@@ -39,7 +39,7 @@ class WorkflowCounts(Answer, frozen=True, kw_only=True, rename="camel"):
     by_status: dict[str, int]
 
 
-class Minute(Answer, frozen=True, kw_only=True, rename="camel"):
+class Minute(Answer):
     """What happened in one minute, to instances of the time that is counted."""
 
     at: str
@@ -49,14 +49,14 @@ class Minute(Answer, frozen=True, kw_only=True, rename="camel"):
     cancelled: int
 
 
-class Waiting(Answer, frozen=True, kw_only=True, rename="camel"):
+class Waiting(Answer):
     """What waits for somebody, and since when."""
 
     count: int
     oldest: str | None
 
 
-class StatsView(Answer, frozen=True, kw_only=True, rename="camel"):
+class StatsView(Answer):
     """How much goes on."""
 
     since: str
@@ -76,16 +76,9 @@ class StatsView(Answer, frozen=True, kw_only=True, rename="camel"):
     """Whether the process that answers still matches events that another left unmatched."""
 
 
-@operation(
-    "GET",
-    f"{API}/stats",
-    summary="See how much goes on: instances by status and workflow, the last hour, what waits.",
-    tag=TAG,
-    permission=Permission.STATS_READ,
-    query=StatsQuery,
-    response=StatsView,
-)
+@STATS.get()
 async def get_stats(call: Call[StatsQuery]) -> StatsView:
+    """See how much goes on: instances by status and workflow, the last hour, what waits."""
     tenant = call.principal.tenant
     seen = call.workspace.engine.store.seen_by(tenant)
     now = call.service.clock.now()
