@@ -95,7 +95,7 @@ async def retry_dead_letter(
             status = await client.dead_letters.retry(id, input=input)
     else:
         async with _workspace(url) as workspace:
-            status = await workspace.retry_dead_letter(id, input=input)
+            status = await workspace.dead_letters.retry(id, input=input)
     instance_id = id.partition(":")[0]
     if is_json:
         show_json({"id": instance_id, "status": status.value})
@@ -113,7 +113,7 @@ async def discard_dead_letter(url: str, id: str, *, is_json: bool) -> int:
             await client.dead_letters.discard(id)
     else:
         async with _workspace(url) as workspace:
-            await workspace.discard_dead_letter(id)
+            await workspace.dead_letters.discard(id)
     if is_json:
         show_json({"id": id, "discarded": True})
     else:

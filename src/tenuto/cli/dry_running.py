@@ -21,7 +21,7 @@ from tenuto.ports import SystemIds
 
 async def dry_run_events(url: str, document: JSON, *, is_json: bool) -> int:
     """Tell what each event of a document would do, if it came now and alone."""
-    from tenuto.workspace.published import dry_published
+    from tenuto.workspace.events import dry_published
 
     if isinstance(url, ServerUrl):
         return await _there(url, document, is_json=is_json)

@@ -21,8 +21,8 @@ from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound
 from tenuto.model.json import JSON
-from tenuto.store.protocol import InstanceQuery
 from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.values import InstanceFilter
 from tenuto.workspace.webhooks import callback_problems
 
 CALLBACK = f"{API}/internal/events/callback"
@@ -152,7 +152,7 @@ async def _refuse_when_over(workspace: EngineWorkspace, ticket: EventTicket, eve
     """410 once the instance has ended; what was handed in before may be repeated even then."""
     if ticket.instance_id is None:
         return
-    page = await workspace.page(InstanceQuery(ids=(ticket.instance_id,), limit=1))
+    page = await workspace.page(InstanceFilter(ids=(ticket.instance_id,)), limit=1)
     if any(not row.status.is_final for row in page.items):
         return
     try:

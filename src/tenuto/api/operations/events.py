@@ -99,7 +99,7 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAn
         reading = read_binary(call.headers, call.body, read_json)
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
-        published = await call.workspace.publish_given(reading, dry_run=dry_run)
+        published = await call.workspace.inbox.publish_given(reading, dry_run=dry_run)
         call.after = recorded_events([published])
         return _answer(published)
     refuse_media(call.headers.get("content-type"), MEDIA)

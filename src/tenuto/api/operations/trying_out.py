@@ -15,7 +15,7 @@ from tenuto.api.operations.events import EventAnswer, published_answer, recorded
 from tenuto.api.shapes import Answer, Body
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON, Object
-from tenuto.model.rehearsal import Mock, Rehearsal
+from tenuto.model.rehearsal import Mock
 from tenuto.model.status import Status
 
 TEST_RUNS = Resource(f"{API}/workflows/test", tag="test-runs", write=Permission.TEST_RUNS_RUN)
@@ -66,23 +66,24 @@ async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
     """Run a definition that is not saved, with mocks; no list shows it."""
     how = read_struct({name: body[name] for name in _SAID_BESIDE if name in body}, HowToRun)
     document = {name: value for name, value in body.items() if name not in _SAID_BESIDE}
-    rehearsal = Rehearsal(
+    started = await call.workspace.test_runs.start(
+        document,
+        how.input_params,
         mocks={name: _mock(each) for name, each in how.mocks.items()},
-        skips_delays=how.skip_delays,
-        allows_effects=how.allow_effects,
+        skip_delays=how.skip_delays,
+        allow_effects=how.allow_effects,
     )
-    started = await call.workspace.rehearse(document, how.input_params, rehearsal)
-    call.response_headers["location"] = f"{API}/instances/{started.instance.id}"
-    call.after = {"instanceId": started.instance.id, "status": started.status}
+    call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
+    call.after = {"instanceId": started.instance_id, "status": started.status}
     return RunStarted(
-        instance_id=started.instance.id, status=started.status, not_run=started.not_run
+        instance_id=started.instance_id, status=started.status, not_run=started.not_run
     )
 
 
 @TEST_RUNS.post("/{id}/events", other_statuses=(409,), size="batch")
 async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | list[EventAnswer]:
     """Publish an event, or up to 1,000, that a test run sees and nobody else."""
-    results = await call.workspace.publish_in_rehearsal(call.path["id"], body)
+    results = await call.workspace.test_runs.publish(call.path["id"], body)
     call.after = recorded_events(results)
     return published_answer(results, is_batch=isinstance(body, list))
 
@@ -90,7 +91,7 @@ async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | 
 @TEST_RUNS.delete("/{id}")
 async def stop_test_run(call: Call[NoQuery]) -> None:
     """Stop a test run and erase every trace of it but who did so."""
-    await call.workspace.stop_rehearsal(call.path["id"])
+    await call.workspace.test_runs.stop(call.path["id"])
 
 
 def _mock(given: MockRequest) -> Mock:
