@@ -14,7 +14,7 @@ from tenuto import InvalidInput, Overloaded, StoreUnavailable, Tenuto
 from tenuto.api.bodies import read_query
 from tenuto.api.config import ServiceConfig
 from tenuto.api.cursors import write_cursor
-from tenuto.api.operations.workflows import PageQuery
+from tenuto.api.paging import PageQuery
 from tenuto.api.registry import OPERATIONS
 from tenuto.engine import intake
 from tenuto.engine.settings import Settings

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from tenuto.access.roles import Role
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.bulk_protocol import BulkRow
-from tenuto.workspace.bulk import BulkAsked, BulkOffice, Progress, Which, office
-from tenuto.workspace.bulk.finding import find
+from tenuto.workspace.bulk import BulkAsked, BulkRunner, Progress, Which, office
+from tenuto.workspace.bulk.finding import Selection
 from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
 from tests.api.test_gate import KEYS, Keys, bearing, somebody
 
@@ -167,11 +167,11 @@ async def test_what_a_process_left_is_gone_on_with_and_counted_once(serve: Serve
         await (await call.app.instance(ids[0])).pause()
         progress = Progress(done=7, pending=tuple(ids), is_found=True)
         await call.app.engine.store.put_bulk(a_row(call, progress, *ids))
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 9, 0)
         assert len((await call.get("/instances?status=PAUSED")).json["items"]) == 2
-        assert not await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert not await BulkRunner(call.app.engine).run_once()
 
 
 @pytest.mark.asyncio
@@ -181,7 +181,7 @@ async def test_an_action_that_is_cancelled_goes_no_further(serve: Serve) -> None
         ids = await waiting(call, 1)
         await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
         assert (await call("DELETE", "/instances/bulk/b")).status == 200
-        await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["matched"]) == ("cancelled", 0)
         assert view["endedAt"]
@@ -203,7 +203,7 @@ async def test_who_lost_its_hold_on_an_action_writes_nothing_more(
             await store.claim_bulks(later, later + office.HELD_FOR, 1)
 
         monkeypatch.setattr(office, "act", taken_over)
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["matched"]) == ("running", 0, 1)
 
@@ -217,7 +217,7 @@ async def test_a_repeat_counts_as_done_only_what_shows_that_it_was_done(serve: S
         await (await call.app.instance(ended)).cancel()
         progress = Progress(pending=(paused, ended), is_found=True)
         await call.app.engine.store.put_bulk(a_row(call, progress, paused, ended))
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 1, 1)
         assert [each["id"] for each in view["failures"]] == [ended]
@@ -237,7 +237,7 @@ async def test_a_letter_that_went_with_its_retry_is_not_tried_twice(serve: Serve
         progress = Progress(pending=(letter["id"],), is_found=True)
         row = a_row(call, progress, letter["id"], asked=asked)
         await call.app.engine.store.put_bulk(row)
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 1, 0)
         [again] = (await call.get("/dead-letters")).json["items"]
@@ -297,7 +297,7 @@ async def test_letters_of_other_times_are_not_read_and_others_are_passed_over_to
         ):
             read = 0
             asked = BulkAsked(target="dead-letters", action="discard", which=which, by="ada")
-            page = await find(call.app.workspace("default", "ada"), asked, late, None, 1)
+            page = await Selection(call.app.engine, "default", asked, late).page(None, 1)
             assert (page.ids, page.cursor, read) == ((), None, expected)
 
 
@@ -312,7 +312,7 @@ async def test_a_long_action_takes_turns_with_those_of_others(
         store = call.app.engine.store
         await store.put_bulk(a_row(call, Progress(), *ids, id="long"))
         await store.put_bulk(a_row(call, Progress(), ids[0], id="short", tenant="other"))
-        one = BulkOffice(call.app.engine, call.app.tasks)
+        one = BulkRunner(call.app.engine)
         for _ in range(2):
             assert await one.run_once()
         long, short = await store.bulk("default", "long"), await store.bulk("other", "short")
@@ -340,11 +340,11 @@ async def test_what_a_process_had_in_hand_when_it_stopped_is_free_at_once(
 
         with monkeypatch.context() as patched:
             patched.setattr(office, "act", takes_long)
-            one = BulkOffice(call.app.engine, call.app.tasks)
+            one = BulkRunner(call.app.engine)
             one.start()
             await begun.wait()
             await one.stop()
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert await BulkRunner(call.app.engine).run_once()
         assert (await call.get("/instances/bulk/b")).json["done"] == 1
 
 
@@ -361,7 +361,7 @@ async def test_what_meets_bad_weather_is_free_at_once(
         async def stumbles(*_: object, **__: object) -> None:
             raise weather
 
-        one = BulkOffice(call.app.engine, call.app.tasks)
+        one = BulkRunner(call.app.engine)
         with monkeypatch.context() as patched:
             patched.setattr(office, "act", stumbles)
             with pytest.raises(type(weather)):
@@ -384,7 +384,7 @@ async def test_an_action_that_is_cancelled_stops_within_its_page(
             await call("DELETE", "/instances/bulk/b")
 
         monkeypatch.setattr(office, "act", cancelled_meanwhile)
-        await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["matched"]) == ("cancelled", 1, 1)
 

@@ -70,6 +70,7 @@ APP = [
 ]
 INSTANCE = [
     "cancel",
+    "changes",
     "context",
     "decide",
     "details",

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tenuto import Settings, Tenuto
 from tenuto.api.variables import value_at
 from tenuto.core import searchable
+from tenuto.engine.whose import held_by
 from tenuto.model.errors import InvalidInput, NotFound
 from tenuto.model.json import JSON, Object, are_the_same
 from tenuto.model.search_terms import LARGEST, SearchTerm, term_of
@@ -22,7 +23,8 @@ from tenuto.model.status import Status
 from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import InstanceQuery, Searchable, Turn, TurnResult
 from tenuto.workspace.engine_workspace import EngineWorkspace
-from tenuto.workspace.values import Start
+from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.values import InstanceFilter, Start
 from tests.engine.situations import at_rest, until, until_waiting
 from tests.kit.postgres_database import fresh_database
 from tests.kit.waits import every_wait_has_looked_back
@@ -98,8 +100,8 @@ async def lived(app: Tenuto, workspace: EngineWorkspace, random: Random, count: 
     )
 
     async def is_quiet() -> bool:
-        busy = InstanceQuery(statuses=(Status.CREATED, Status.RUNNING), limit=1)
-        return not (await workspace.page(busy)).items
+        busy = InstanceFilter(status=(Status.CREATED, Status.RUNNING))
+        return not (await workspace.page(busy, limit=1)).items
 
     await until(app, is_quiet)
     await every_wait_has_looked_back(app)
@@ -113,11 +115,11 @@ async def lived(app: Tenuto, workspace: EngineWorkspace, random: Random, count: 
 
 async def looked_at(workspace: EngineWorkspace, query: InstanceQuery, wanted: Object) -> list[str]:
     """What a query finds whose variables have these values: each of them is read."""
-    page = await workspace.page(query)
+    page = await instance_rows(workspace.engine, workspace.tenant, query)
     assert page.next_after is None
     found = []
     for row in page.items:
-        held = await workspace.held(row.id)
+        held = await held_by(workspace.engine, workspace.tenant, row.id)
         try:
             values = [value_at(held.plan, held.state, name) for name in wanted]
         except NotFound:
@@ -130,7 +132,9 @@ async def looked_at(workspace: EngineWorkspace, query: InstanceQuery, wanted: Ob
 async def paged(workspace: EngineWorkspace, query: InstanceQuery, wanted: Object) -> list[str]:
     found, after = list[str](), query.after
     while True:
-        page = await workspace.page(replace(query, after=after), wanted)
+        page = await instance_rows(
+            workspace.engine, workspace.tenant, replace(query, after=after), wanted
+        )
         found += [row.id for row in page.items]
         after = page.next_after
         if after is None:
@@ -236,7 +240,7 @@ async def test_of_a_value_that_stays_nothing_is_worked_out_again(
         await reference.result(30)
         assert sorted(made) == ["input", "paid", "seen"]
         for name in ("input", "seen"):
-            held = await app.workspace("default", "eve").held(reference.id)
+            held = await held_by(app.engine, "default", reference.id)
             value = value_at(held.plan, held.state, name)
             assert await app.instances(workflow="found", variables={name: value})
 

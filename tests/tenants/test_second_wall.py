@@ -23,8 +23,7 @@ from tenuto.engine.held import Held
 from tenuto.executions.tokens import execution_id
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.executions import TaskReport
-from tenuto.model.json import JSON
-from tenuto.model.rehearsal import Rehearsal
+from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.access_protocol import AuditEntry, AuditQuery
 from tenuto.store.job_protocol import JobKey
@@ -41,6 +40,7 @@ from tests.tenants.calls import (
     BY_EVENT,
     BY_INSTANCE,
     BY_SUBSCRIPTION,
+    BY_TASK,
     BY_WEBHOOK,
     OF_INSTANCE,
     OfWorkspace,
@@ -73,7 +73,10 @@ SHOWING = (
 )
 """Calls that show something and change nothing."""
 EVE = {"authorization": "Bearer eve"}
-NOT_ONLY_READ = {"webhooks.remove", "subscriptions.remove"}
+NOT_ONLY_READ = {
+    *("webhooks.remove", "subscriptions.remove"),
+    *("task_definitions.remove", "task_definitions.execute"),
+}
 
 
 def without_filter(sent: Statement) -> Statement:
@@ -127,7 +130,7 @@ def calls_with(theirs: Mirrored) -> dict[str, Callable[[EngineWorkspace], Awaita
         (BY_WEBHOOK, theirs.webhook),
         (BY_SUBSCRIPTION, theirs.subscription),
         ({"definition": lambda mine, id: mine.definition(id)}, "hidden"),
-        ({"task": lambda mine, id: mine.task_definitions.get(id)}, "hidden"),
+        (BY_TASK, "hidden"),
     ]
     named: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
         name: lambda mine, call=call, id=id: call(mine, id)  # type: ignore[misc]
@@ -176,9 +179,9 @@ async def shown_to_left(town: Town) -> dict[str, str]:
     since = engine.clock.now() - timedelta(hours=1)
     found: dict[str, object] = {
         "instances": await left.instances(),
-        "definitions": await left.newest(),
+        "definitions": await left.definitions.newest(),
         "definition_ids": await left.definition_ids(),
-        "dead letters": await left.dead_letters(10),
+        "dead letters": await left.dead_letters.rows(10),
         "webhooks": await left.webhooks.list(),
         "subscriptions": await left.subscriptions.list(),
         "tasks": await left.task_definitions.list(),
@@ -266,7 +269,7 @@ async def test_what_is_read_by_the_way_is_read_behind_the_wall(
         [reported] = await call.gate.service.desk.report(LEFT, [report])
         assert isinstance(reported.error, Conflict)
         assert past_it == []
-        await town.left.withdraw_definition("order")
+        await town.left.definitions.withdraw("order")
         # The engine's own look, before it writes.
         assert past_it == ["definition"]
 
@@ -288,7 +291,7 @@ async def joined(call: Caller, id: str) -> dict[str, str]:
 
 async def test_who_is_told_of_a_test_run_sees_its_events_behind_the_wall(town: Town) -> None:
     """Its events stand under a name that no tenant has."""
-    document: JSON = {
+    document: Object = {
         "id": "tried",
         "steps": [
             {
@@ -299,10 +302,10 @@ async def test_who_is_told_of_a_test_run_sees_its_events_behind_the_wall(town: T
             }
         ],
     }
-    made = await town.left.rehearse(document, None, Rehearsal())
-    await town.left.publish_in_rehearsal(made.instance.id, {"pattern": "tried.on", "payload": {}})
-    [waiting] = await town.left.at(made.instance.id).waits()
+    made = await town.left.test_runs.start(document)
+    await town.left.test_runs.publish(made.instance_id, {"pattern": "tried.on", "payload": {}})
+    [waiting] = await town.left.at(made.instance_id).waits()
     assert isinstance(waiting, dict)
     assert len(waiting["nearMisses"]) == 1  # type: ignore[arg-type]
     with pytest.raises(NotFound):
-        await town.right.at(made.instance.id).waits()
+        await town.right.at(made.instance_id).waits()

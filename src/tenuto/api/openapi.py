@@ -37,20 +37,6 @@ _TITLES = {
     503: "The store is away; try again after `Retry-After`.",
 }
 _ALWAYS = (403, 421, 429, 500, 503)
-_HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
-    "start_workflow": (("Idempotency-Key", "At most one instance is started under a key."),),
-    "rerun_instance": (("Idempotency-Key", "At most one instance is made under a key."),),
-    "start_bulk": (("Idempotency-Key", "At most one action is begun under a key."),),
-    "start_bulk_of_dead_letters": (
-        ("Idempotency-Key", "At most one action is begun under a key."),
-    ),
-    "stream_instance": (("Last-Event-ID", "The id of the last event that came; before `since`."),),
-    "put_task": (("If-Match", "The ETag of what was changed; `*`: whatever is there."),),
-    "execute_task": (("Idempotency-Key", "At most one instance is started under a key."),),
-    "get_workflow": (("If-None-Match", 'The version that you have, such as "3": 304.'),),
-    "get_instance": (("If-None-Match", 'The version that you have, such as "3": 304.'),),
-    "put_workflow": (("If-Match", 'The version that was changed, such as "3"; `*`: any.'),),
-}
 
 
 def openapi(operations: Iterable[Operation]) -> Object:
@@ -142,7 +128,7 @@ def _parameters(
         # Nothing has an empty name, and a slash would lead elsewhere.
         schema: Object = {"type": "string", "minLength": 1}
         yield {"name": name, "in": "path", "required": True, "schema": schema}
-    for header, description in _HEADERS.get(operation.name, ()):
+    for header, description in operation.headers:
         yield {
             "name": header,
             "in": "header",

@@ -21,9 +21,7 @@ from tenuto.api.operations import (
     keys,
     listeners,
     live,
-    looking_closer,
     metrics,
-    removing,
     starting,
     stats,
     tasks,
@@ -33,13 +31,11 @@ from tenuto.api.operations import (
 
 MODULES: tuple[ModuleType, ...] = (
     workflows,
-    removing,
     trying_out,
     starting,
     instances,
     commanding,
     bulk,
-    looking_closer,
     live,
     events,
     listeners,

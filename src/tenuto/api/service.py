@@ -29,7 +29,6 @@ from tenuto.live import LiveHub
 from tenuto.metrics.breakers import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.ports import Clock
-from tenuto.workspace.bulk import BulkOffice
 from tenuto.workspace.engine_workspace import EngineWorkspace
 
 if TYPE_CHECKING:
@@ -88,8 +87,8 @@ class Service:
         """For which ends somebody waits: called off when the service stops."""
         self.live = LiveHub(app.engine)
         """Tells those who watch instances, over sockets and streams."""
-        self.bulk = BulkOffice(app.engine, app.tasks)
-        """Goes on with actions over many things."""
+        self.bulk = app.bulk_runner
+        """Runs bulk operations in the background."""
         limits = app.engine.settings.limits
         self.sizes: Mapping[Size, int] = MappingProxyType(
             {
@@ -126,7 +125,9 @@ class Service:
     def workspace(self, principal: Principal) -> EngineWorkspace:
         """The engine as a principal sees it."""
         app = self.app
-        return EngineWorkspace(app.engine, app.tasks, tenant=principal.tenant, actor=principal.name)
+        return EngineWorkspace(
+            app.engine, app.bulk_runner, tenant=principal.tenant, actor=principal.name
+        )
 
     async def close(self) -> None:
         """Write down what is still to be written; nobody asks any more."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar, dataclass_transform
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, StructMeta, UnsetType
 
 from tenuto.model.checks import moment_problem
 from tenuto.model.durations import iso
@@ -21,7 +21,6 @@ T = TypeVar("T")
 
 MOST_ITEMS = 1_000
 
-Limit: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_ITEMS, description="At most so many.")]
 Version: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Priority: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
@@ -30,8 +29,27 @@ _MOMENTS = (Moment, Moment | None)
 BatchOf: TypeAlias = Annotated[list[T], Meta(max_length=MOST_ITEMS)]
 
 
-class Sent(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What comes from outside; a field that nobody would read is refused."""
+class ShapeMeta(StructMeta):
+    """Makes every shape frozen and keyword-only, so that no declaration has to repeat it."""
+
+    def __new__(
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        **config: Any,  # noqa: ANN401 - options of msgspec
+    ) -> ShapeMeta:
+        config = {"frozen": True, "kw_only": True, **config}
+        return super().__new__(mcls, name, bases, namespace, **config)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Shape(Struct, metaclass=ShapeMeta, frozen=True, kw_only=True, rename="camel"):
+    """A JSON object of the API: frozen, keyword-only, with camelCase names."""
+
+
+class Received(Shape, forbid_unknown_fields=True):
+    """Input from a client; an unknown field is refused."""
 
     def __post_init__(self) -> None:
         """ValueError for a moment that cannot be kept, which no type says."""
@@ -41,26 +59,19 @@ class Sent(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
                 raise ValueError(f"`{spelled}` cannot be kept: {wrong}")
 
 
-class Body(Sent, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What somebody sends."""
+class Body(Received):
+    """The body of a request."""
 
 
-class Query(Sent, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Query(Received):
     """Query parameters."""
 
 
-class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is answered."""
+class Answer(Shape):
+    """The body of an answer."""
 
 
-class Page(Answer, Generic[T], frozen=True, kw_only=True, rename="camel"):
-    """A part of a list, and how to go on with it."""
-
-    items: list[T]
-    next_cursor: str | None
-
-
-class InstanceItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class InstanceItem(Answer):
     """An instance as lists show it."""
 
     id: str
@@ -84,7 +95,7 @@ class InstanceItem(Answer, frozen=True, kw_only=True, rename="camel"):
     rerun_of: str | UnsetType = UNSET
 
 
-class InstanceView(Answer, frozen=True, kw_only=True, rename="camel"):
+class InstanceView(Answer):
     """A whole instance."""
 
     id: str
@@ -111,7 +122,7 @@ class InstanceView(Answer, frozen=True, kw_only=True, rename="camel"):
     rerun_of: str | UnsetType = UNSET
 
 
-class StatusAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+class StatusAnswer(Answer):
     """Where an instance stands now."""
 
     instance_id: str

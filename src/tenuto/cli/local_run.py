@@ -16,7 +16,6 @@ from tenuto.cli import exits
 from tenuto.cli.backends.engine import engine
 from tenuto.cli.backends.place import tenant_of
 from tenuto.cli.backends.reader import (
-    Reader,
     described,
     make_room,
     require_there,
@@ -115,9 +114,8 @@ async def _start(app: Tenuto, url: str, source: Source, options: RunOptions) -> 
 
 async def _find(app: Tenuto, url: str, options: RunOptions) -> InstanceRef:
     assert options.instance is not None
-    reader = Reader(url, app.engine.store, app.engine.clock)
-    row = await find_instance(reader, options.instance)
-    return await app.workspace(tenant_of(url), "app").instance(row.id)
+    space = app.workspace(tenant_of(url), "app")
+    return space.at((await find_instance(space, options.instance)).id)
 
 
 async def _watched(

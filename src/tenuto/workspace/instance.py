@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -56,6 +56,8 @@ from tenuto.workspace.widgets import read_config, shape
 
 EMBEDDED = "app"
 """Who asks, when a program asks through its own engine."""
+_LOOK_EVERY = 0.3
+"""Seconds between looks at what other processes do to an instance."""
 WORKFLOW_REMOVED = "its workflow was removed"
 """Why an instance is cancelled whose definition is taken away."""
 
@@ -142,19 +144,38 @@ class InstanceRef:
         """The whole instance as JSON."""
         return instance_view(await self._held())
 
-    async def history(self) -> list[Object]:
-        """Its log, oldest first."""
+    async def history(self, after: int = 0) -> list[Object]:
+        """Its log after the entry of number `after`, oldest first."""
         await self._refuse_unless_known()
+        seen = self._engine.store.seen_by(self._tenant)
         items: list[Object] = []
-        while True:
-            after = items[-1]["seq"] if items else 0
-            assert isinstance(after, int)
-            rows = await self._engine.store.seen_by(self._tenant).entries(self.id, after=after)
-            if not rows:
-                if not items:
-                    raise not_there(self.id)
-                return items
+        last = after
+        while rows := await seen.entries(self.id, after=last):
             items += [history_view(row) for row in rows]
+            last = rows[-1].seq
+        if last == 0:
+            raise not_there(self.id)
+        return items
+
+    async def changes(self, after: int = 0) -> AsyncGenerator[None, None]:
+        """Yields each time its log may have grown beyond the entry of number `after`.
+
+        It does not end by itself. It may also yield when nothing has changed.
+        """
+        await self._refuse_unless_known()
+        engine, changed = self._engine, asyncio.Event()
+        stop = engine.listen(lambda draft: changed.set() if draft.instance_id == self.id else None)
+        try:
+            while True:
+                # Another process may be working on it: its changes are seen in the store alone.
+                newest = (await engine.store.newest_seqs([self.id])).get(self.id, 0)
+                if newest != after:
+                    after = newest
+                    yield
+                await engine.clock.wait(changed, _LOOK_EVERY)
+                changed.clear()
+        finally:
+            stop()
 
     async def result(self, timeout: float | None = None) -> JSON:  # noqa: ASYNC109 - its public name
         """Wait for its end and return its output.
@@ -218,20 +239,27 @@ class InstanceRef:
         step: str,
         decision: str,
         *,
-        by: str,
-        roles: Sequence[str] = (),
+        by: str | None = None,
+        roles: Sequence[str] | None = None,
         form: JSON = None,
         iteration: str = "",
     ) -> Status:
         """Decide `"approved"` or `"rejected"` on the approval `step`, in the name of `by`.
 
-        `by` and `roles` say who decides: that they are who they are is yours to know. `form` is
-        kept in the step's output. In a loop, `iteration` says in which. Raises Forbidden when the
-        approval is for others, InvalidInput with every problem of the form, Conflict when it was
-        decided before or its time is over, NotFound when there is no such approval. The same
-        decision by the same person again changes nothing and is no mistake.
+        `by` and `roles` say who decides: this is not checked. Without `by` it is the principal of
+        the workspace. `form` is kept in the step's output. In a loop, `iteration` says in which.
+        Raises Forbidden when the approval is for others, InvalidInput with every problem of the
+        form, Conflict when it was decided before or its time is over, NotFound when there is no
+        such approval. The same decision by the same person again changes nothing.
         """
-        asked = decision_asked(step, decision, by=by, roles=roles, form=form, iteration=iteration)
+        asked = decision_asked(
+            step,
+            decision,
+            by=self._by if by is None else by,
+            roles=roles or (),
+            form=form,
+            iteration=iteration,
+        )
         engine = self._engine
         held = await self._held()
         refuse_bad_form(held, asked, engine.clock.now(), engine.settings.limits)

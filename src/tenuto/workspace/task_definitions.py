@@ -1,4 +1,4 @@
-"""Tasks that a tenant has declared: kept, checked, and run on their own as one-node workflows."""
+"""The declared tasks of one tenant, and runs of a single task as a workflow of one step."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import hashlib
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 import msgspec
 
 from tenuto.definition import check
-from tenuto.definition.lone_task import workflow_of
+from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.definition.schemas import given_problems, is_schema
 from tenuto.engine.engine import Engine
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.protocol import Store
 from tenuto.store.task_protocol import TaskRow
 from tenuto.workspace.endpoint_rules import url_problems
+from tenuto.workspace.instance import EMBEDDED, InstanceRef
+from tenuto.workspace.starting import Starting
+from tenuto.workspace.values import DeclaredTask, Start
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
 _LONGEST_TEXT = 1_000
@@ -29,17 +31,19 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(TaskDefinition).decode
 
 
-class Declared(NamedTuple):
-    """A task as it is kept."""
+class Declared(DeclaredTask, frozen=True, kw_only=True, rename="camel"):
+    """A declared task, and the tag of its version."""
 
-    task: TaskDefinition
-    row: TaskRow
+    tag: str
+    """Differs for each version, also where the task was removed and declared anew."""
 
 
 class TaskDefinitions:
     """The declared tasks of one tenant."""
 
-    def __init__(self, engine: Engine, tenant: str) -> None:
+    def __init__(self, engine: Engine, tenant: str, actor: str = EMBEDDED) -> None:
+        self._engine = engine
+        self._actor = actor
         self._store: Store = engine.store
         self._seen = engine.store.seen_by(tenant)
         self._known = engine.declared_tasks
@@ -57,27 +61,27 @@ class TaskDefinitions:
                 code="TEN-3061",
                 advice="Change it with PUT, or choose another id.",
             )
-        await self._told(row)
-        return Declared(task, row)
+        await self._changed(row)
+        return declared(row)
 
     async def put(self, task: TaskDefinition, *, only_after: int | str | None = None) -> Declared:
         """Declare a task, or change it; with `only_after` only while that is what is there.
 
-        It is a version, what `tag_of` gives, or `*` for whatever is there.
+        It is a version, the `tag` of one, or `*` for any.
         """
         self._refuse(task)
         while True:
             before = await self._seen.task(self._tenant, task.id)
             version = 0 if before is None else before.version
-            is_named = () if before is None else (tag_of(before), "*")
+            is_named = () if before is None else (_tag(before), "*")
             if only_after not in (None, version, *is_named):
                 raise Conflict(f"the task {task.id} has version {version}", code="TEN-3062")
             if before is not None and before.document == _encode(task):
-                return Declared(task, before)
+                return declared(before)
             row = self._row(task, before)
             if await self._store.put_task(row):
-                await self._told(row)
-                return Declared(task, row)
+                await self._changed(row)
+                return declared(row)
 
     async def get(self, id: str) -> Declared:
         """A task; NotFound."""
@@ -87,8 +91,44 @@ class TaskDefinitions:
         return declared(row)
 
     async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
-        """Tasks behind `after`, by their ids."""
+        """Declared tasks with ids after `after`, by their ids."""
         return list(map(declared, await self._seen.tasks(self._tenant, after=after, limit=limit)))
+
+    async def execute(
+        self,
+        id: str,
+        input: Given = None,
+        *,
+        key: str | None = None,
+        correlation_id: str | None = None,
+    ) -> InstanceRef:
+        """Run a task on its own, as an instance of a workflow of one step; NotFound."""
+        starting = Starting(self._engine, self._tenant, self._actor)
+        asked = Start(
+            workflow=f"{RUNS}{id}", input=as_json(input), key=key, correlation_id=correlation_id
+        )
+        try:
+            document = await self.lone_workflow(id)
+        except NotFound:
+            # An earlier run under the same key is found all the same.
+            if await starting.begun(asked) is None:
+                raise
+            begun = await starting.begin(asked)
+        else:
+            begun = await starting.begin_of(document, asked)
+        return InstanceRef(
+            self._engine, begun.instance_id, tenant=self._tenant, by=self._actor, is_known=True
+        )
+
+    async def lone_workflow(self, id: str) -> Object:
+        """The workflow of one step that runs a task on its own; NotFound."""
+        try:
+            return workflow_of(await self.get(id))
+        except NotFound:
+            # A function of this process needs no declaration.
+            if id not in self._engine.registry:
+                raise
+        return workflow_of(TaskDefinition(id=id, kind="pull"))
 
     async def remove(self, id: str) -> None:
         """Forget a task; NotFound."""
@@ -98,7 +138,7 @@ class TaskDefinitions:
         await self._hint()
 
     async def undeclared(self, ids: Sequence[str]) -> Sequence[str]:
-        """Which of these tasks nobody has declared."""
+        """Which of these tasks are not declared."""
         return [id for id in ids if await self._seen.task(self._tenant, id) is None]
 
     async def refuse_bad_input(self, id: str, input: JSON) -> None:
@@ -106,16 +146,16 @@ class TaskDefinitions:
         row = await self._seen.task(self._tenant, id)
         if row is None:
             return
-        problems = given_problems(declared(row).task.input_schema, input)
+        problems = given_problems(declared(row).input_schema, input)
         if problems:
             raise InvalidInput(f"the input does not fit the task {id}", problems)
 
-    async def _told(self, row: TaskRow) -> None:
+    async def _changed(self, row: TaskRow) -> None:
         self._known.put(row)
         await self._hint()
 
     async def _hint(self) -> None:
-        # They hear of it by themselves too, only later.
+        # Other processes find out by themselves too, only later.
         with suppress(StoreUnavailable):
             await self._store.hint(())
 
@@ -137,15 +177,21 @@ class TaskDefinitions:
             raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)
 
 
-def tag_of(row: TaskRow) -> str:
-    """What tells a version of a task from every other, also of one declared anew under its id."""
+def declared(row: TaskRow) -> Declared:
+    """A declared task as the store keeps it."""
+    task = _decode(row.document)
+    return Declared(
+        **{name: getattr(task, name) for name in task.__struct_fields__},
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        tag=_tag(row),
+    )
+
+
+def _tag(row: TaskRow) -> str:
     content = b"%d %s" % (epoch_ms(row.created_at), row.document)
     return f"{row.version}-{hashlib.sha256(content).hexdigest()[:12]}"
-
-
-def declared(row: TaskRow) -> Declared:
-    """What is kept of a task."""
-    return Declared(_decode(row.document), row)
 
 
 def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:

@@ -173,7 +173,9 @@ class Subscription(Webhook, frozen=True, kw_only=True, rename="camel"):
 # -- tasks
 
 
-class DeclaredTask(TaskDefinition, frozen=True, kw_only=True, rename="camel"):
+class DeclaredTask(
+    TaskDefinition, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=False
+):
     """A task as the tenant declared it, and its version."""
 
     version: int

@@ -14,19 +14,20 @@ from tenuto.access.permissions import Permission
 from tenuto.access.shown import plain
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Number, read_cursor, write_cursor
-from tenuto.api.operation import API, operation
-from tenuto.api.shapes import Answer, Limit, Moment, Page, Query
+from tenuto.api.operation import API, Resource
+from tenuto.api.paging import Limit, Page
+from tenuto.api.shapes import Answer, Moment, Query
 from tenuto.model.json import JSON, Object
 from tenuto.store.access_protocol import AuditQuery, AuditRow
 from tenuto.store.audit_chain import line_of
 from tenuto.store.tenant_protocol import AuditReads
 
-TAG = "audit"
+AUDIT = Resource(f"{API}/audit", tag="audit", read=Permission.AUDIT_READ)
 LINES = "application/x-ndjson"
 _PAGE = 500
 
 
-class AuditLogQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class AuditLogQuery(Query):
     """Which lines."""
 
     actor: str | None = None
@@ -42,7 +43,7 @@ class AuditLogQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unk
     cursor: str | None = None
 
 
-class AuditLine(Answer, frozen=True, kw_only=True, rename="camel"):
+class AuditLine(Answer):
     """Something that somebody did, or was refused."""
 
     number: int
@@ -65,14 +66,14 @@ class AuditLine(Answer, frozen=True, kw_only=True, rename="camel"):
     hash: str
 
 
-class VerifyQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class VerifyQuery(Query):
     """What was noted before, if anything was."""
 
     known: Annotated[str, Meta(max_length=100)] | None = None
     """A line as it was then: its number, a colon, its hash."""
 
 
-class ChainProblem(Answer, frozen=True, kw_only=True, rename="camel"):
+class ChainProblem(Answer):
     """Where a log is not as it was written."""
 
     code: str
@@ -80,7 +81,7 @@ class ChainProblem(Answer, frozen=True, kw_only=True, rename="camel"):
     message: str
 
 
-class AuditVerdict(Answer, frozen=True, kw_only=True, rename="camel"):
+class AuditVerdict(Answer):
     """How far the log was read, and where it is broken, if it is."""
 
     tenant: str
@@ -89,16 +90,9 @@ class AuditVerdict(Answer, frozen=True, kw_only=True, rename="camel"):
     problem: ChainProblem | None
 
 
-@operation(
-    "GET",
-    f"{API}/audit",
-    summary="List what was done and refused, newest first.",
-    tag=TAG,
-    permission=Permission.AUDIT_READ,
-    query=AuditLogQuery,
-    response=Page[AuditLine],
-)
+@AUDIT.get(response=Page[AuditLine])
 async def list_audit(call: Call[AuditLogQuery]) -> Object:
+    """List what was done and refused, newest first."""
     await call.service.audit.settled()
     asked = call.query
     below = read_cursor(asked.cursor, Number)
@@ -120,16 +114,9 @@ async def list_audit(call: Call[AuditLogQuery]) -> Object:
     }
 
 
-@operation(
-    "GET",
-    f"{API}/audit/export",
-    summary="The whole log, oldest first: JSON, a line each, with its hash.",
-    tag=TAG,
-    permission=Permission.AUDIT_READ,
-    response=str,
-    response_media=LINES,
-)
+@AUDIT.get("/export", response=str, response_media=LINES)
 async def export_audit(call: Call[NoQuery]) -> Response:
+    """The whole log, oldest first: JSON, a line each, with its hash."""
     await call.service.audit.settled()
     log, tenant = _log(call), call.principal.tenant
     # What is written from now on is in the next export: this one ends.
@@ -137,16 +124,9 @@ async def export_audit(call: Call[NoQuery]) -> Response:
     return StreamingResponse(_lines(log, tenant, last), media_type=LINES)
 
 
-@operation(
-    "GET",
-    f"{API}/audit/verify",
-    summary="Prove that the log is as it was written, and as it was when a line was noted.",
-    tag=TAG,
-    permission=Permission.AUDIT_READ,
-    query=VerifyQuery,
-    response=AuditVerdict,
-)
+@AUDIT.get("/verify")
 async def verify_audit(call: Call[VerifyQuery]) -> AuditVerdict:
+    """Prove that the log is as it was written, and as it was when a line was noted."""
     await call.service.audit.settled()
     known, tenant = call.query.known, call.principal.tenant
     noted = None if known is None else read_noted(known)

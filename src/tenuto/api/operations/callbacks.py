@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call
-from tenuto.api.operation import operation
+from tenuto.api.operation import Resource
 from tenuto.api.problems import Refusal
 from tenuto.api.shapes import Query
 from tenuto.executions.push_wire import CALLBACK, PushAnswer, report_of, ticket_of
 
-TAG = "internal"
+INTERNAL = Resource("", tag="internal")
 
 
-class CallbackQuery(Query, frozen=True, kw_only=True, rename="camel"):
+class CallbackQuery(Query):
     """Which attempt it is about."""
 
     token: str
     """As it stands in the `callbackUrl`."""
 
 
-@operation(
-    "POST",
-    CALLBACK,
-    summary="Report how a task ended that was pushed and accepted with 202.",
-    tag=TAG,
-    request=PushAnswer,
-    query=CallbackQuery,
-    status=204,
-    other_statuses=(401, 404, 409),
-    size="outcome",
-    is_public=True,
-    is_audited=False,
+@INTERNAL.post(
+    CALLBACK, other_statuses=(401, 404, 409), size="outcome", is_public=True, is_audited=False
 )
 async def task_callback(call: Call[CallbackQuery], body: PushAnswer) -> None:
+    """Report how a task ended that was pushed and accepted with 202."""
     ticket = ticket_of(call.query.token)
     desk = call.service.desk
     if ticket is None or not await desk.is_ours(*ticket):

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API
 from tenuto.api.operations import recorded
+from tenuto.api.operations.instances import INSTANCES
 from tenuto.api.shapes import Body, Moment, StatusAnswer, Version
 from tenuto.model.errors import Forbidden
 from tenuto.model.json import JSON
-from tenuto.workspace.instance import begin_rerun
+from tenuto.model.status import Status
+from tenuto.workspace.instance import InstanceRef, begin_rerun
 
-TAG = "instances"
+_Command: TypeAlias = Callable[[], Awaitable[Status]]
 
 
-class CancelRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class CancelRequest(Body):
     """Why, and whether what was done is undone."""
 
     reason: str | None = None
@@ -27,7 +31,7 @@ class CancelRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkn
     should_compensate: bool = True
 
 
-class PauseRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class PauseRequest(Body):
     """Why, and for how long."""
 
     reason: str | None = None
@@ -35,9 +39,7 @@ class PauseRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
     """When it resumes by itself."""
 
 
-class InstanceRetryRequest(
-    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
+class InstanceRetryRequest(Body):
     """What to try again: without more, what failed the instance."""
 
     compensation: str | None = None
@@ -45,7 +47,7 @@ class InstanceRetryRequest(
     iteration: str = ""
 
 
-class RerunRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class RerunRequest(Body):
     """From where, and with what instead."""
 
     from_step: str | None = None
@@ -53,7 +55,7 @@ class RerunRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
     version: Version | None = None
 
 
-class DecisionRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class DecisionRequest(Body):
     """A decision on an approval."""
 
     decision: Literal["approved", "rejected"]
@@ -64,104 +66,55 @@ class DecisionRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_un
     roles: tuple[str, ...] | None = None
 
 
-class NothingMore(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class NothingMore(Body):
     """There is nothing to say beside what the path says."""
 
 
-@operation(
-    "POST",
-    f"{API}/instances/{{id}}/cancel",
-    summary="Cancel an instance and undo what it has done; asking again is no mistake.",
-    tag=TAG,
-    permission=Permission.INSTANCES_CONTROL,
-    request=CancelRequest,
-    response=StatusAnswer,
-    other_statuses=(409,),
-    may_be_empty=True,
-)
+@INSTANCES.post("/{id}/cancel", other_statuses=(409,), may_be_empty=True)
 async def cancel_instance(call: Call[NoQuery], body: CancelRequest) -> StatusAnswer:
+    """Cancel an instance and undo what it has done; asking again is no mistake."""
     by = _speaker(call, body.requested_by)
     reference = call.workspace.at(call.path["id"], by=by)
-    call.before = await recorded.instance(reference)
-    status = await reference.cancel(body.reason, should_compensate=body.should_compensate)
-    call.after = {"reason": body.reason, "status": status}
-    return StatusAnswer(instance_id=reference.id, status=status)
+    cancel = partial(reference.cancel, body.reason, should_compensate=body.should_compensate)
+    return await _commanded(call, reference, cancel, reason=body.reason)
 
 
-@operation(
-    "POST",
-    f"{API}/instances/{{id}}/pause",
-    summary="Pause an instance: nothing new is dispatched until it is resumed.",
-    tag=TAG,
-    permission=Permission.INSTANCES_CONTROL,
-    request=PauseRequest,
-    response=StatusAnswer,
-    other_statuses=(409,),
-    may_be_empty=True,
-)
+@INSTANCES.post("/{id}/pause", other_statuses=(409,), may_be_empty=True)
 async def pause_instance(call: Call[NoQuery], body: PauseRequest) -> StatusAnswer:
+    """Pause an instance: nothing new is dispatched until it is resumed."""
     reference = call.workspace.at(call.path["id"])
-    call.before = await recorded.instance(reference)
-    status = await reference.pause(body.reason, body.until)
-    call.after = {"reason": body.reason, "status": status}
-    return StatusAnswer(instance_id=reference.id, status=status)
+    pause = partial(reference.pause, body.reason, body.until)
+    return await _commanded(call, reference, pause, reason=body.reason)
 
 
-@operation(
-    "POST",
-    f"{API}/instances/{{id}}/resume",
-    summary="Let a paused instance go on.",
-    tag=TAG,
-    permission=Permission.INSTANCES_CONTROL,
-    request=NothingMore,
-    response=StatusAnswer,
-    other_statuses=(409,),
-    may_be_empty=True,
-)
+@INSTANCES.post("/{id}/resume", other_statuses=(409,), may_be_empty=True)
 async def resume_instance(call: Call[NoQuery], _: NothingMore) -> StatusAnswer:
+    """Let a paused instance go on."""
     reference = call.workspace.at(call.path["id"])
-    call.before = await recorded.instance(reference)
-    status = await reference.resume()
-    call.after = {"status": status}
-    return StatusAnswer(instance_id=reference.id, status=status)
+    return await _commanded(call, reference, reference.resume)
 
 
-@operation(
-    "POST",
-    f"{API}/instances/{{id}}/retry",
-    summary="Let a failed instance go on: what failed runs again.",
-    tag=TAG,
-    permission=Permission.INSTANCES_CONTROL,
-    request=InstanceRetryRequest,
-    response=StatusAnswer,
-    other_statuses=(409,),
-    may_be_empty=True,
-)
+@INSTANCES.post("/{id}/retry", other_statuses=(409,), may_be_empty=True)
 async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> StatusAnswer:
+    """Let a failed instance go on: what failed runs again."""
     reference = call.workspace.at(call.path["id"])
-    call.before = await recorded.instance(reference)
-    if body.compensation is None:
-        status = await reference.retry()
-    else:
-        status = await reference.retry_compensation(body.compensation, body.iteration)
-    call.after = {"compensation": body.compensation, "status": status}
-    return StatusAnswer(instance_id=reference.id, status=status)
+    retry: _Command = reference.retry
+    if body.compensation is not None:
+        retry = partial(reference.retry_compensation, body.compensation, body.iteration)
+    return await _commanded(call, reference, retry, compensation=body.compensation)
 
 
-@operation(
-    "POST",
-    f"{API}/instances/{{id}}/rerun",
-    summary="Make a new instance of one, from a step on; what completed before it is taken over.",
-    tag=TAG,
+@INSTANCES.post(
+    "/{id}/rerun",
     permission=Permission.INSTANCES_START,
-    request=RerunRequest,
-    response=StatusAnswer,
     status=201,
+    headers=(("Idempotency-Key", "At most one instance is made under a key."),),
     other_statuses=(200, 409),
     size="value",
     may_be_empty=True,
 )
 async def rerun_instance(call: Call[NoQuery], body: RerunRequest) -> StatusAnswer:
+    """Make a new instance of one, from a step on; what completed before it is taken over."""
     made = await begin_rerun(
         call.workspace.engine,
         call.workspace.tenant,
@@ -180,22 +133,18 @@ async def rerun_instance(call: Call[NoQuery], body: RerunRequest) -> StatusAnswe
     return StatusAnswer(instance_id=rerun.id, status=await rerun.status())
 
 
-@operation(
-    "POST",
-    f"{API}/instances/{{id}}/steps/{{stepId}}/decision",
-    summary="Decide on an approval.",
-    tag=TAG,
+@INSTANCES.post(
+    "/{id}/steps/{stepId}/decision",
     permission=Permission.INSTANCES_DECIDE,
-    request=DecisionRequest,
-    response=StatusAnswer,
     other_statuses=(409,),
     size="value",
 )
 async def decide_on_step(call: Call[NoQuery], body: DecisionRequest) -> StatusAnswer:
+    """Decide on an approval."""
     by, roles = _speaker(call, body.by), _roles(call, body.roles)
     reference = call.workspace.at(call.path["id"], by=by)
-    call.before = await recorded.instance(reference)
-    status = await reference.decide(
+    decide = partial(
+        reference.decide,
         call.path["stepId"],
         body.decision,
         by=by,
@@ -203,12 +152,18 @@ async def decide_on_step(call: Call[NoQuery], body: DecisionRequest) -> StatusAn
         form=body.form,
         iteration=body.iteration,
     )
-    call.after = {
-        "decision": body.decision,
-        "by": by,
-        "iteration": body.iteration,
-        "status": status,
-    }
+    return await _commanded(
+        call, reference, decide, decision=body.decision, by=by, iteration=body.iteration
+    )
+
+
+async def _commanded(
+    call: Call[NoQuery], reference: InstanceRef, command: _Command, **after: JSON
+) -> StatusAnswer:
+    """Carry out a command, and have the audit log keep the status before and after it."""
+    call.before = await recorded.instance(reference)
+    status = await command()
+    call.after = {**after, "status": status}
     return StatusAnswer(instance_id=reference.id, status=status)
 
 

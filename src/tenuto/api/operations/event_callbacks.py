@@ -13,15 +13,16 @@ from tenuto.access.roles import Role
 from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.event_tickets import EventTicket
-from tenuto.api.operation import API, operation
-from tenuto.api.operations.callbacks import TAG, CallbackQuery
+from tenuto.api.operation import API
+from tenuto.api.operations.callbacks import INTERNAL, CallbackQuery
+from tenuto.api.operations.events import EVENTS
 from tenuto.api.problems import Refusal
 from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound
 from tenuto.model.json import JSON
-from tenuto.store.protocol import InstanceQuery
 from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.values import InstanceFilter
 from tenuto.workspace.webhooks import callback_problems
 
 CALLBACK = f"{API}/internal/events/callback"
@@ -31,9 +32,7 @@ LONGEST = timedelta(days=90)
 instance that it is for."""
 
 
-class EventCallbackRequest(
-    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
+class EventCallbackRequest(Body):
     """Somebody outside who is to hand in events."""
 
     subscriber_id: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -46,7 +45,7 @@ class EventCallbackRequest(
     """The only one that waits for them: when it has ended, so has the URL."""
 
 
-class EventCallback(Answer, frozen=True, kw_only=True, rename="camel"):
+class EventCallback(Answer):
     """Where events may be posted."""
 
     callback_url: str
@@ -57,9 +56,7 @@ class EventCallback(Answer, frozen=True, kw_only=True, rename="camel"):
     instance_id: str | None = None
 
 
-class EventNotification(
-    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
+class EventNotification(Body):
     """An event, as whoever was subscribed to tells of it."""
 
     event_id: Annotated[str, Meta(min_length=1)]
@@ -72,18 +69,9 @@ class EventNotification(
     subscription_id: str | None = None
 
 
-@operation(
-    "POST",
-    f"{API}/events/callbacks",
-    summary="Make a URL that a service outside may post events to, until it expires.",
-    tag="events",
-    permission=Permission.EVENTS_PUBLISH,
-    request=EventCallbackRequest,
-    response=EventCallback,
-    status=201,
-    other_statuses=(404,),
-)
+@EVENTS.post("/callbacks", status=201, other_statuses=(404,))
 async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) -> EventCallback:
+    """Make a URL that a service outside may post events to, until it expires."""
     # Like a webhook it outlives the credential of whoever makes it.
     refuse_unless(call.principal, Permission.LISTENERS_WRITE)
     now = call.service.clock.now()
@@ -117,20 +105,11 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
     return made
 
 
-@operation(
-    "POST",
-    CALLBACK,
-    summary="Hand in an event that this service was subscribed to elsewhere.",
-    tag=TAG,
-    request=EventNotification,
-    query=CallbackQuery,
-    status=204,
-    other_statuses=(401, 403, 409, 410),
-    size="value",
-    is_public=True,
-    is_audited=False,
+@INTERNAL.post(
+    CALLBACK, other_statuses=(401, 403, 409, 410), size="value", is_public=True, is_audited=False
 )
 async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> None:
+    """Hand in an event that this service was subscribed to elsewhere."""
     ticket = await _ticket(call, body)
     sender = Principal(
         tenant=ticket.tenant,
@@ -173,7 +152,7 @@ async def _refuse_when_over(workspace: EngineWorkspace, ticket: EventTicket, eve
     """410 once the instance has ended; what was handed in before may be repeated even then."""
     if ticket.instance_id is None:
         return
-    page = await workspace.page(InstanceQuery(ids=(ticket.instance_id,), limit=1))
+    page = await workspace.page(InstanceFilter(ids=(ticket.instance_id,)), limit=1)
     if any(not row.status.is_final for row in page.items):
         return
     try:

@@ -12,9 +12,10 @@ from tenuto.access.permissions import Permission
 from tenuto.api.bodies import read_json, refuse_media
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Milliseconds, Number, read_cursor, write_cursor
-from tenuto.api.operation import API, JSON_MEDIA, operation
+from tenuto.api.operation import API, JSON_MEDIA, Resource
+from tenuto.api.paging import Limit, Page
 from tenuto.api.problems import ErrorItem, error_item
-from tenuto.api.shapes import Answer, Limit, Moment, Page, Query, moment
+from tenuto.api.shapes import Answer, Moment, Query, moment
 from tenuto.events import GivenEvent
 from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
@@ -24,21 +25,23 @@ from tenuto.model.json import JSON, Object
 from tenuto.store.protocol import EventPlace, PastEvents
 from tenuto.workspace.values import Published
 
-TAG = "events"
+EVENTS = Resource(
+    f"{API}/events", tag="events", read=Permission.EVENTS_READ, write=Permission.EVENTS_PUBLISH
+)
 MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)
 _A_DAY = timedelta(days=1)
 _MOST_RECORDED = 10
 """So many ids of events stand in a line of the audit log."""
 
 
-class PublishQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class PublishQuery(Query):
     """Whether it is meant."""
 
     dry_run: bool = False
     """Only say whom it would reach: nothing is stored."""
 
 
-class EventAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+class EventAnswer(Answer):
     """What became of an event, or of each of several: then `error` says why one was not taken."""
 
     event_id: str | UnsetType = UNSET
@@ -51,7 +54,7 @@ class EventAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
     error: ErrorItem | UnsetType = UNSET
 
 
-class EventsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class EventsQuery(Query):
     """Which events of the inbox."""
 
     pattern: str | None = None
@@ -64,7 +67,7 @@ class EventsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unkno
     cursor: str | None = None
 
 
-class EventItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class EventItem(Answer):
     """An event of the inbox."""
 
     event_id: str
@@ -75,7 +78,7 @@ class EventItem(Answer, frozen=True, kw_only=True, rename="camel"):
     received_at: str
 
 
-class EventView(EventItem, frozen=True, kw_only=True, rename="camel"):
+class EventView(EventItem):
     """An event, whom it reached, and whom it nearly did."""
 
     matched: bool
@@ -86,28 +89,17 @@ class EventView(EventItem, frozen=True, kw_only=True, rename="camel"):
     near_misses: list[dict[str, JSON]]
 
 
-@operation(
-    "POST",
-    f"{API}/events",
-    summary="Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents.",
-    tag=TAG,
-    permission=Permission.EVENTS_PUBLISH,
-    query=PublishQuery,
-    request=JSON,
-    response=EventAnswer | list[EventAnswer],
-    other_statuses=(409,),
-    size="batch",
-    media=MEDIA,
-    is_raw=True,
-    is_frequent=True,
+@EVENTS.post(
+    request=JSON, other_statuses=(409,), size="batch", media=MEDIA, is_raw=True, is_frequent=True
 )
 async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAnswer]:
+    """Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents."""
     dry_run = call.query.dry_run
     if is_binary(call.headers):
         reading = read_binary(call.headers, call.body, read_json)
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
-        published = await call.workspace.publish_given(reading, dry_run=dry_run)
+        published = await call.workspace.inbox.publish_given(reading, dry_run=dry_run)
         call.after = recorded_events([published])
         return _answer(published)
     refuse_media(call.headers.get("content-type"), MEDIA)
@@ -129,16 +121,9 @@ def published_answer(
     return _answer(result)
 
 
-@operation(
-    "GET",
-    f"{API}/events",
-    summary="Look back into the inbox.",
-    tag=TAG,
-    permission=Permission.EVENTS_READ,
-    query=EventsQuery,
-    response=Page[EventItem],
-)
+@EVENTS.get()
 async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
+    """Look back into the inbox."""
     asked, workspace = call.query, call.workspace
     seen = workspace.engine.store.seen_by(workspace.tenant)
     since = asked.since or call.service.clock.now() - _A_DAY
@@ -153,15 +138,9 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
     )
 
 
-@operation(
-    "GET",
-    f"{API}/events/{{id:path}}",
-    summary="Look at an event: whom it woke, cancelled and started, and whom it nearly did.",
-    tag=TAG,
-    permission=Permission.EVENTS_READ,
-    response=EventView,
-)
+@EVENTS.get("/{id:path}", response=EventView)
 async def get_event(call: Call[NoQuery]) -> Object:
+    """Look at an event: whom it woke, cancelled and started, and whom it nearly did."""
     return await call.workspace.event(call.path["id"])
 
 

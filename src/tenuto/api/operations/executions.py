@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.shapes import MOST_ITEMS, Answer, BatchOf, Body
 from tenuto.executions.desk import Reported
@@ -29,12 +29,12 @@ from tenuto.model.executions import (
 )
 from tenuto.model.json import JSON
 
-TAG = "executions"
+EXECUTIONS = Resource(f"{API}/executions", tag="executions", write=Permission.EXECUTIONS_WORK)
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class ClaimRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class ClaimRequest(Body):
     """What a worker can do."""
 
     worker_id: Name
@@ -51,13 +51,13 @@ class ClaimRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
     """Whether tasks bring the outputs of the steps before them, up to 64,000 bytes."""
 
 
-class ClaimAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+class ClaimAnswer(Answer):
     """Tasks to work on; none, when there were none for as long as was waited."""
 
     tasks: list[ClaimedTask]
 
 
-class HeartbeatRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class HeartbeatRequest(Body):
     """A worker is at work."""
 
     lease_token: str
@@ -65,7 +65,7 @@ class HeartbeatRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_u
     """How far it is, for people."""
 
 
-class CompleteRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class CompleteRequest(Body):
     """An attempt has succeeded."""
 
     lease_token: str
@@ -74,26 +74,26 @@ class CompleteRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_un
     """The handle that the step is left by, if it is not `default`."""
 
 
-class FailRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class FailRequest(Body):
     """An attempt has failed."""
 
     lease_token: str
     error: ReportedError
 
 
-class ReportRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class ReportRequest(Body):
     """How attempts ended."""
 
     results: BatchOf[TaskReport]
 
 
-class ReleaseRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class ReleaseRequest(Body):
     """What a worker that stops gives back."""
 
     tasks: BatchOf[ReleasedTask]
 
 
-class ReportItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class ReportItem(Answer):
     """What became of one of several reports: 200, or why it does not count."""
 
     execution_id: str
@@ -101,17 +101,9 @@ class ReportItem(Answer, frozen=True, kw_only=True, rename="camel"):
     error: ErrorItem | UnsetType = UNSET
 
 
-@operation(
-    "POST",
-    f"{API}/executions/claim",
-    summary="Claim tasks to work on; waits for the first, for as long as is asked.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=ClaimRequest,
-    response=ClaimAnswer,
-    is_audited=False,
-)
+@EXECUTIONS.post("/claim", is_audited=False)
 async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnswer:
+    """Claim tasks to work on; waits for the first, for as long as is asked."""
     refuse_bad_ids(workerId=body.worker_id)
     for at, id in enumerate(body.task_ids or ()):
         refuse_bad_ids(**{f"taskIds[{at}]": id})
@@ -134,70 +126,32 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
     return ClaimAnswer(tasks=claiming.result())
 
 
-@operation(
-    "POST",
-    f"{API}/executions/report",
-    summary="Report how up to 1,000 attempts ended; a result each, in their order.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=ReportRequest,
-    response=list[ReportItem],
-    size="batch",
-    is_audited=False,
-)
+@EXECUTIONS.post("/report", size="batch", is_audited=False)
 async def report_executions(call: Call[NoQuery], body: ReportRequest) -> list[ReportItem]:
+    """Report how up to 1,000 attempts ended; a result each, in their order."""
     reported = await call.service.desk.report(call.principal.tenant, body.results)
     return [_item(each) for each in reported]
 
 
-@operation(
-    "POST",
-    f"{API}/executions/release",
-    summary="Give up to 1,000 tasks back, which counts neither as a failure nor as a loss.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=ReleaseRequest,
-    response=list[ReportItem],
-    size="batch",
-    is_audited=False,
-)
+@EXECUTIONS.post("/release", size="batch", is_audited=False)
 async def release_executions(call: Call[NoQuery], body: ReleaseRequest) -> list[ReportItem]:
+    """Give up to 1,000 tasks back, which counts neither as a failure nor as a loss."""
     released = await call.service.desk.release(call.principal.tenant, body.tasks)
     return [_item(each) for each in released]
 
 
-@operation(
-    "POST",
-    f"{API}/executions/{{executionId}}/heartbeat",
-    summary="Say that a task is being worked on: its lease goes on.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=HeartbeatRequest,
-    response=Heartbeat,
-    other_statuses=(409,),
-    size="value",
-    is_audited=False,
-)
+@EXECUTIONS.post("/{executionId}/heartbeat", other_statuses=(409,), size="value", is_audited=False)
 async def heartbeat_execution(call: Call[NoQuery], body: HeartbeatRequest) -> Heartbeat:
+    """Say that a task is being worked on: its lease goes on."""
     return await call.service.desk.heartbeat(
         call.principal.tenant, call.path["executionId"], body.lease_token, body.details
     )
 
 
-@operation(
-    "POST",
-    f"{API}/executions/{{executionId}}/complete",
-    summary="Report that an attempt has succeeded; a repeat of what was accepted changes nothing.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=CompleteRequest,
-    response=ReportItem,
-    other_statuses=(409,),
-    # More than an output may have is an outcome too: it fails the attempt, and ends the lease.
-    size="batch",
-    is_audited=False,
-)
+# More than an output may have is an outcome too: it fails the attempt, and ends the lease.
+@EXECUTIONS.post("/{executionId}/complete", other_statuses=(409,), size="batch", is_audited=False)
 async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> ReportItem:
+    """Report that an attempt has succeeded; a repeat of what was accepted changes nothing."""
     return await _reported(
         call,
         TaskReport(
@@ -209,19 +163,9 @@ async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> Repo
     )
 
 
-@operation(
-    "POST",
-    f"{API}/executions/{{executionId}}/fail",
-    summary="Report that an attempt has failed; code CANCELLED obeys a cancellation.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=FailRequest,
-    response=ReportItem,
-    other_statuses=(409,),
-    size="batch",
-    is_audited=False,
-)
+@EXECUTIONS.post("/{executionId}/fail", other_statuses=(409,), size="batch", is_audited=False)
 async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:
+    """Report that an attempt has failed; code CANCELLED obeys a cancellation."""
     return await _reported(
         call,
         TaskReport(

@@ -5,44 +5,33 @@ from __future__ import annotations
 import asyncio
 
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import operation
+from tenuto.api.operation import Resource
 from tenuto.api.shapes import Answer
 from tenuto.model.errors import TenutoError
 from tenuto.store.protocol import InstanceQuery
+
+HEALTH = Resource("/health", tag="health")
 
 _PATIENCE = 2.0
 """Seconds within which a store that works answers."""
 
 
-class Health(Answer, frozen=True, kw_only=True, rename="camel"):
+class Health(Answer):
     """How the service is."""
 
     status: str
     """`ok`, or what keeps it from working."""
 
 
-@operation(
-    "GET",
-    "/health",
-    summary="Whether the process lives.",
-    tag="health",
-    is_public=True,
-    response=Health,
-)
+@HEALTH.get(is_public=True)
 async def health(_: Call[NoQuery]) -> Health:
+    """Whether the process lives."""
     return Health(status="ok")
 
 
-@operation(
-    "GET",
-    "/health/ready",
-    summary="Whether it can work: the engine runs, and its store answers.",
-    tag="health",
-    is_public=True,
-    response=Health,
-    other_statuses=(503,),
-)
+@HEALTH.get("/ready", is_public=True, other_statuses=(503,))
 async def ready(call: Call[NoQuery]) -> Health:
+    """Whether it can work: the engine runs, and its store answers."""
     wrong = await _what_is_wrong(call)
     if wrong is None:
         return Health(status="ok")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
+from tenuto.api.paging import Limit, Page
 from tenuto.api.searching import read_variables
 from tenuto.api.shapes import (
     Answer,
+    Body,
     InstanceItem,
     InstanceView,
-    Limit,
     Moment,
-    Page,
     Query,
     Seconds,
     instance_item,
@@ -26,15 +26,22 @@ from tenuto.api.variables import value_at
 from tenuto.api.waiting import ended_within
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
+from tenuto.engine.whose import held_by
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import InstanceQuery
 from tenuto.workspace.instance import history_view
+from tenuto.workspace.instance_lists import instance_rows
 
-TAG = "instances"
+INSTANCES = Resource(
+    f"{API}/instances",
+    tag="instances",
+    read=Permission.INSTANCES_READ,
+    write=Permission.INSTANCES_CONTROL,
+)
 
 
-class InstancesQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class InstancesQuery(Query):
     """Which instances; several values of one parameter are separated by commas."""
 
     status: str | None = None
@@ -52,23 +59,16 @@ class InstancesQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_un
     cursor: str | None = None
 
 
-class InstanceWait(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class InstanceWait(Query):
     """Whether to wait."""
 
     wait: Seconds = 0
     """Seconds to wait for the end; where that takes longer, the instance as it is then."""
 
 
-@operation(
-    "GET",
-    f"{API}/instances",
-    summary="List instances, newest first.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=InstancesQuery,
-    response=Page[InstanceItem],
-)
+@INSTANCES.get()
 async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
+    """List instances, newest first."""
     asked = call.query
     if asked.tenant not in (None, call.workspace.tenant):
         return Page(items=[], next_cursor=None)
@@ -84,21 +84,18 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
         after=asked.cursor,
     )
     variables = None if asked.variables is None else read_variables(asked.variables)
-    page = await call.workspace.page(query, variables)
+    page = await instance_rows(call.workspace.engine, call.workspace.tenant, query, variables)
     return Page(items=[instance_item(row) for row in page.items], next_cursor=page.next_after)
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}",
-    summary="Look at an instance: its status, state, output and errors.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=InstanceWait,
+@INSTANCES.get(
+    "/{id}",
     response=InstanceView,
+    headers=(("If-None-Match", 'The version that you have, such as "3": 304.'),),
     other_statuses=(304,),
 )
 async def get_instance(call: Call[InstanceWait]) -> Object:
+    """Look at an instance: its status, state, output and errors."""
     reference = call.workspace.at(call.path["id"])
     view = await reference.details()
     if call.query.wait > 0 and not Status(str(view["status"])).is_final:
@@ -108,7 +105,7 @@ async def get_instance(call: Call[InstanceWait]) -> Object:
     return view
 
 
-class HistoryQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class HistoryQuery(Query):
     """Which part of a log."""
 
     after: Annotated[int, Meta(ge=0)] | None = None
@@ -118,7 +115,7 @@ class HistoryQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unkn
     limit: Limit = 100
 
 
-class HistoryItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class HistoryItem(Answer):
     """A line of an instance's log."""
 
     seq: int
@@ -133,21 +130,21 @@ class HistoryItem(Answer, frozen=True, kw_only=True, rename="camel"):
     at: str
 
 
-class ContextView(Answer, frozen=True, kw_only=True, rename="camel"):
+class ContextView(Answer):
     """What expressions see, and what the system noted beside it."""
 
     ctx: dict[str, JSON]
     system: dict[str, JSON]
 
 
-class VariableView(Answer, frozen=True, kw_only=True, rename="camel"):
+class VariableView(Answer):
     """One value of an instance's context."""
 
     path: str
     value: JSON
 
 
-class GraphView(Answer, frozen=True, kw_only=True, rename="camel"):
+class GraphView(Answer):
     """The workflow as a graph, and how far the instance has come in it."""
 
     instance_id: str
@@ -159,33 +156,26 @@ class GraphView(Answer, frozen=True, kw_only=True, rename="camel"):
     edges: list[dict[str, JSON]]
 
 
-class WaitsView(Answer, frozen=True, kw_only=True, rename="camel"):
+class WaitsView(Answer):
     """What an instance waits for, the oldest first."""
 
     items: list[dict[str, JSON]]
     next_cursor: str | None
 
 
-class UndoPlan(Answer, frozen=True, kw_only=True, rename="camel"):
+class UndoPlan(Answer):
     """What would be undone if the instance were cancelled now."""
 
     plan: list[dict[str, JSON]]
     skipped: list[dict[str, JSON]]
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/history",
-    summary="Read an instance's log.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=HistoryQuery,
-    response=Page[HistoryItem],
-)
+@INSTANCES.get("/{id}/history", response=Page[HistoryItem])
 async def get_history(call: Call[HistoryQuery]) -> Object:
+    """Read an instance's log."""
     asked, id = call.query, call.path["id"]
     begin = asked.cursor if asked.cursor is not None else asked.after
-    newest = (await call.workspace.held(id)).state.version
+    newest = (await held_by(call.workspace.engine, call.workspace.tenant, id)).state.version
     entries = call.workspace.engine.store.seen_by(call.workspace.tenant).entries
     if asked.order == "asc":
         begin = begin or 0
@@ -204,42 +194,24 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
     }
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/context",
-    summary="Look at what the expressions of an instance see.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=ContextView,
-)
+@INSTANCES.get("/{id}/context", response=ContextView)
 async def get_context(call: Call[NoQuery]) -> Object:
+    """Look at what the expressions of an instance see."""
     return await call.workspace.at(call.path["id"]).context()
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/variables/{{path:path}}",
-    summary="Look at one value of an instance's context, such as `reservation.items[0].id`.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=VariableView,
-)
+@INSTANCES.get("/{id}/variables/{path:path}")
 async def get_variable(call: Call[NoQuery]) -> VariableView:
+    """Look at one value of an instance's context, such as `reservation.items[0].id`."""
     path = call.path["path"]
-    held = await call.workspace.held(call.path["id"])
+    held = await held_by(call.workspace.engine, call.workspace.tenant, call.path["id"])
     return VariableView(path=path, value=value_at(held.plan, held.state, path))
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/graph",
-    summary="Look at an instance's workflow as a graph, and how far it has come.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=GraphView,
-)
+@INSTANCES.get("/{id}/graph", response=GraphView)
 async def get_graph(call: Call[NoQuery]) -> Object:
-    held = await call.workspace.held(call.path["id"])
+    """Look at an instance's workflow as a graph, and how far it has come."""
+    held = await held_by(call.workspace.engine, call.workspace.tenant, call.path["id"])
     document = to_graph_form(held.plan.definition)
     steps = state_of(held.plan, held.state)["steps"]
     assert isinstance(steps, dict)
@@ -260,28 +232,56 @@ async def get_graph(call: Call[NoQuery]) -> Object:
     }
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/waits",
-    summary="Look at what an instance waits for, and at the events that it nearly took.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=WaitsView,
-)
+@INSTANCES.get("/{id}/waits", response=WaitsView)
 async def get_waits(call: Call[NoQuery]) -> Object:
+    """Look at what an instance waits for, and at the events that it nearly took."""
     return {"items": await call.workspace.at(call.path["id"]).waits(), "nextCursor": None}
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/undo-plan",
-    summary="See what would be undone if an instance were cancelled now.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=UndoPlan,
-)
+@INSTANCES.get("/{id}/undo-plan", response=UndoPlan)
 async def get_undo_plan(call: Call[NoQuery]) -> Object:
+    """See what would be undone if an instance were cancelled now."""
     return await call.workspace.at(call.path["id"]).undo_plan()
+
+
+class ExplanationView(Answer):
+    """Why an instance is not moving, or how it ended."""
+
+    instance_id: str
+    status: Status
+    summary: str
+    causes: list[dict[str, JSON]]
+
+
+class WidgetRequest(Body):
+    """Which value, and how it is shown."""
+
+    widget_type: Literal["table", "chart", "number", "text"]
+    widget_config: JSON
+
+
+class WidgetView(Answer):
+    """A value in the shape of a widget; `data` is null while there is none."""
+
+    instance_id: str
+    status: Status
+    ready: bool
+    data: JSON
+    error: str | UnsetType = UNSET
+
+
+@INSTANCES.get("/{id}/explain", response=ExplanationView)
+async def explain_instance(call: Call[NoQuery]) -> Object:
+    """Learn why an instance is not moving, as a tree of causes."""
+    return await call.workspace.at(call.path["id"]).explain()
+
+
+@INSTANCES.post(
+    "/{id}/widget", permission=Permission.INSTANCES_READ, response=WidgetView, is_audited=False
+)
+async def shape_widget(call: Call[NoQuery], body: WidgetRequest) -> Object:
+    """Shape a value of an instance for a table, a chart, a number or a text."""
+    return await call.workspace.at(call.path["id"]).widget(body.widget_type, body.widget_config)
 
 
 def _run(step: Object) -> Object:

@@ -11,18 +11,19 @@ from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.oldest_first import oldest_first
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.operations import recorded
-from tenuto.api.operations.workflows import PageQuery
-from tenuto.api.shapes import Answer, Body, Moment, Page, moment
+from tenuto.api.paging import Page, PageQuery, oldest_first
+from tenuto.api.shapes import Answer, Body, Moment, moment
 from tenuto.model.durations import iso
 from tenuto.store.access_protocol import KeyRow
 
-TAG = "keys"
+KEYS = Resource(
+    f"{API}/keys", tag="keys", read=Permission.KEYS_MANAGE, write=Permission.KEYS_MANAGE
+)
 
 
-class KeyRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class KeyRequest(Body):
     """A key that is asked for."""
 
     name: str
@@ -34,7 +35,7 @@ class KeyRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown
     """That of whoever asks; only the admin key may name another."""
 
 
-class KeyItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class KeyItem(Answer):
     """A key, without what only its holder knows."""
 
     id: str
@@ -51,24 +52,16 @@ class KeyItem(Answer, frozen=True, kw_only=True, rename="camel"):
     last_used_at: str | None
 
 
-class NewKeyItem(KeyItem, frozen=True, kw_only=True, rename="camel"):
+class NewKeyItem(KeyItem):
     """A key that was just made."""
 
     key: str
     """The whole of it, shown this once."""
 
 
-@operation(
-    "POST",
-    f"{API}/keys",
-    summary="Make an API key, which is shown this once; from then on everybody has to have one.",
-    tag=TAG,
-    permission=Permission.KEYS_MANAGE,
-    request=KeyRequest,
-    response=NewKeyItem,
-    status=201,
-)
+@KEYS.post(status=201)
 async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
+    """Make an API key, which is shown this once; from then on everybody has to have one."""
     wish = KeyWish(
         name=body.name,
         role=body.role,
@@ -82,31 +75,17 @@ async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
     return NewKeyItem(**asdict(item), key=new.text)
 
 
-@operation(
-    "GET",
-    f"{API}/keys",
-    summary="List the keys of the tenant, oldest first, also those that open nothing any more.",
-    tag=TAG,
-    permission=Permission.KEYS_MANAGE,
-    query=PageQuery,
-    response=Page[KeyItem],
-)
+@KEYS.get()
 async def list_keys(call: Call[PageQuery]) -> Page[KeyItem]:
+    """List the keys of the tenant, oldest first, also those that open nothing any more."""
     rows = await call.service.keys.list(call.principal.tenant)
-    shown, cursor = oldest_first(rows, call.query.cursor, call.query.limit)
     now = call.service.clock.now()
-    return Page(items=[_item(row, now) for row in shown], next_cursor=cursor)
+    return oldest_first(rows, call.query).of(lambda row: _item(row, now))
 
 
-@operation(
-    "DELETE",
-    f"{API}/keys/{{id}}",
-    summary="Revoke a key: within a second it opens nothing any more, in any process.",
-    tag=TAG,
-    permission=Permission.KEYS_MANAGE,
-    status=204,
-)
+@KEYS.delete("/{id}")
 async def revoke_key(call: Call[NoQuery]) -> None:
+    """Revoke a key: within a second it opens nothing any more, in any process."""
     keys, tenant, id = call.service.keys, call.principal.tenant, call.path["id"]
     rows = await keys.list(tenant)
     call.before = recorded.key(next((row for row in rows if row.id == id), None))

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.oldest_first import oldest_first
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.operations import recorded
-from tenuto.api.operations.workflows import PageQuery
-from tenuto.api.shapes import Body, Moment, Page
+from tenuto.api.paging import Page, PageQuery, oldest_first
+from tenuto.api.shapes import Body, Moment
 from tenuto.workspace.values import Subscription, Webhook
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
-T = TypeVar("T", bound=Webhook)
+WEBHOOKS = Resource(
+    f"{API}/webhooks",
+    tag="webhooks",
+    read=Permission.LISTENERS_READ,
+    write=Permission.LISTENERS_WRITE,
+)
+SUBSCRIPTIONS = Resource(
+    f"{API}/subscriptions",
+    tag="subscriptions",
+    read=Permission.LISTENERS_READ,
+    write=Permission.LISTENERS_WRITE,
+)
 
 
-class WebhookRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class WebhookRequest(Body):
     """An address that is to be told of events."""
 
     url: str
@@ -25,9 +34,7 @@ class WebhookRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unk
     description: str | None = None
 
 
-class SubscriptionRequest(
-    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
+class SubscriptionRequest(Body):
     """An address that is to be notified of events until it expires."""
 
     subscriber_id: str
@@ -39,17 +46,9 @@ class SubscriptionRequest(
     secret: str | None = None
 
 
-@operation(
-    "POST",
-    f"{API}/webhooks",
-    summary="Tell an address of events from now on; its secret is shown this once.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_WRITE,
-    request=WebhookRequest,
-    response=Webhook,
-    status=201,
-)
+@WEBHOOKS.post(status=201)
 async def add_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
+    """Tell an address of events from now on; its secret is shown this once."""
     added = await call.workspace.webhooks.add(
         body.url, body.patterns, secret=body.secret, description=body.description
     )
@@ -57,41 +56,21 @@ async def add_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
     return added
 
 
-@operation(
-    "GET",
-    f"{API}/webhooks",
-    summary="List webhooks, and how their deliveries go.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_READ,
-    query=PageQuery,
-    response=Page[Webhook],
-)
+@WEBHOOKS.get()
 async def list_webhooks(call: Call[PageQuery]) -> Page[Webhook]:
-    return _page(call.query, await call.workspace.webhooks.list())
+    """List webhooks, and how their deliveries go."""
+    return oldest_first(await call.workspace.webhooks.list(), call.query)
 
 
-@operation(
-    "GET",
-    f"{API}/webhooks/{{id}}",
-    summary="Look at a webhook, and at how its deliveries go.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_READ,
-    response=Webhook,
-)
+@WEBHOOKS.get("/{id}")
 async def get_webhook(call: Call[NoQuery]) -> Webhook:
+    """Look at a webhook, and at how its deliveries go."""
     return await call.workspace.webhooks.get(call.path["id"])
 
 
-@operation(
-    "PUT",
-    f"{API}/webhooks/{{id}}",
-    summary="Tell another address, or of other events, from now on; without a secret it stays.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_WRITE,
-    request=WebhookRequest,
-    response=Webhook,
-)
+@WEBHOOKS.put("/{id}")
 async def put_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
+    """Tell another address, or of other events, from now on; without a secret it stays."""
     webhooks, id = call.workspace.webhooks, call.path["id"]
     call.before = await recorded.listener_before(webhooks, id)
     changed = await webhooks.change(
@@ -101,29 +80,15 @@ async def put_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
     return changed
 
 
-@operation(
-    "DELETE",
-    f"{API}/webhooks/{{id}}",
-    summary="Tell a webhook nothing more; what was on its way is dropped.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_WRITE,
-    status=204,
-)
+@WEBHOOKS.delete("/{id}")
 async def remove_webhook(call: Call[NoQuery]) -> None:
-    webhooks, id = call.workspace.webhooks, call.path["id"]
-    call.before = await recorded.listener_before(webhooks, id)
-    await webhooks.remove(id)
+    """Tell a webhook nothing more; what was on its way is dropped."""
+    await _removed(call, call.workspace.webhooks)
 
 
-@operation(
-    "POST",
-    f"{API}/webhooks/{{id}}/enable",
-    summary="Tell a webhook again that was disabled after failing for days, from now on.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_WRITE,
-    response=Webhook,
-)
+@WEBHOOKS.post("/{id}/enable")
 async def enable_webhook(call: Call[NoQuery]) -> Webhook:
+    """Tell a webhook again that was disabled after failing for days, from now on."""
     webhooks, id = call.workspace.webhooks, call.path["id"]
     call.before = await recorded.listener_before(webhooks, id)
     enabled = await webhooks.enable(id)
@@ -131,17 +96,9 @@ async def enable_webhook(call: Call[NoQuery]) -> Webhook:
     return enabled
 
 
-@operation(
-    "POST",
-    f"{API}/subscriptions",
-    summary="Notify an address of events until it expires; its secret is shown this once.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_WRITE,
-    request=SubscriptionRequest,
-    response=Subscription,
-    status=201,
-)
+@SUBSCRIPTIONS.post(status=201)
 async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Subscription:
+    """Notify an address of events until it expires; its secret is shown this once."""
     added = await call.workspace.subscriptions.add(
         body.callback_url,
         body.patterns,
@@ -155,54 +112,27 @@ async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Su
     return added
 
 
-@operation(
-    "GET",
-    f"{API}/subscriptions",
-    summary="List subscriptions, and how their deliveries go.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_READ,
-    query=PageQuery,
-    response=Page[Subscription],
-)
+@SUBSCRIPTIONS.get()
 async def list_subscriptions(call: Call[PageQuery]) -> Page[Subscription]:
-    return _page(call.query, await call.workspace.subscriptions.list())
+    """List subscriptions, and how their deliveries go."""
+    return oldest_first(await call.workspace.subscriptions.list(), call.query)
 
 
-@operation(
-    "GET",
-    f"{API}/subscriptions/{{id}}",
-    summary="Look at a subscription, and at how its deliveries go.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_READ,
-    response=Subscription,
-)
+@SUBSCRIPTIONS.get("/{id}")
 async def get_subscription(call: Call[NoQuery]) -> Subscription:
+    """Look at a subscription, and at how its deliveries go."""
     return await call.workspace.subscriptions.get(call.path["id"])
 
 
-@operation(
-    "DELETE",
-    f"{API}/subscriptions/{{id}}",
-    summary="End a subscription; what was on its way is dropped.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_WRITE,
-    status=204,
-)
+@SUBSCRIPTIONS.delete("/{id}")
 async def remove_subscription(call: Call[NoQuery]) -> None:
-    subscriptions, id = call.workspace.subscriptions, call.path["id"]
-    call.before = await recorded.listener_before(subscriptions, id)
-    await subscriptions.remove(id)
+    """End a subscription; what was on its way is dropped."""
+    await _removed(call, call.workspace.subscriptions)
 
 
-@operation(
-    "POST",
-    f"{API}/subscriptions/{{id}}/enable",
-    summary="Notify an address again that was disabled after failing for days, from now on.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_WRITE,
-    response=Subscription,
-)
+@SUBSCRIPTIONS.post("/{id}/enable")
 async def enable_subscription(call: Call[NoQuery]) -> Subscription:
+    """Notify an address again that was disabled after failing for days, from now on."""
     subscriptions, id = call.workspace.subscriptions, call.path["id"]
     call.before = await recorded.listener_before(subscriptions, id)
     enabled = await subscriptions.enable(id)
@@ -210,6 +140,6 @@ async def enable_subscription(call: Call[NoQuery]) -> Subscription:
     return enabled
 
 
-def _page(asked: PageQuery, listeners: list[T]) -> Page[T]:
-    items, cursor = oldest_first(listeners, asked.cursor, asked.limit)
-    return Page(items=items, next_cursor=cursor)
+async def _removed(call: Call[NoQuery], listeners: Webhooks | Subscriptions) -> None:
+    call.before = await recorded.listener_before(listeners, call.path["id"])
+    await listeners.remove(call.path["id"])

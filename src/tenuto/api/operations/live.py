@@ -12,15 +12,15 @@ from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.live.event_stream import MEDIA, EventStream
 from tenuto.api.live.socket import LiveSocket
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.problems import Refusal
 from tenuto.api.shapes import Query
 
-TAG = "live"
+LIVE = Resource("", tag="live", read=Permission.INSTANCES_READ)
 _FARTHEST = 2**53
 
 
-class StreamQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class StreamQuery(Query):
     """From where on."""
 
     since: Annotated[int, Meta(ge=0, lt=_FARTHEST)] | None = None
@@ -30,28 +30,20 @@ class StreamQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unkno
     """Whether the stream ends with the instance; else it waits for what may follow."""
 
 
-@operation(
-    "WEBSOCKET",
-    "/ws",
-    summary="Watch instances: join and leave them, and hear what happens to them.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-)
+@LIVE.websocket("/ws")
 async def watch_instances(call: Call[NoQuery], socket: WebSocket) -> None:
+    """Watch instances: join and leave them, and hear what happens to them."""
     await LiveSocket(call.service, call.principal, call.headers, socket).run()
 
 
-@operation(
-    "GET",
+@LIVE.get(
     f"{API}/instances/{{id}}/stream",
-    summary="Hear what happens to an instance, as server-sent events; their ids are seqs.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=StreamQuery,
     response=str,
+    headers=(("Last-Event-ID", "The id of the last event that came; before `since`."),),
     response_media=MEDIA,
 )
 async def stream_instance(call: Call[StreamQuery]) -> EventStream:
+    """Hear what happens to an instance, as server-sent events; their ids are seqs."""
     since = _last_id(call.headers.get("last-event-id"))
     room = call.service.live.follow(
         call.principal.tenant,

@@ -39,13 +39,12 @@ async def listener_before(listeners: Webhooks | Subscriptions, id: str) -> Objec
 
 def task(declared: Declared) -> Object:
     """A declared task, without the query of its address."""
-    shown, row = declared
     return {
-        "id": shown.id,
-        "version": row.version,
-        "kind": shown.kind,
-        "url": None if shown.url is None else shown.url.partition("?")[0],
-        "timeout": shown.timeout,
+        "id": declared.id,
+        "version": declared.version,
+        "kind": declared.kind,
+        "url": None if declared.url is None else declared.url.partition("?")[0],
+        "timeout": declared.timeout,
     }
 
 

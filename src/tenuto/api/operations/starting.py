@@ -7,18 +7,9 @@ from msgspec.structs import replace
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.problems import ErrorItem, error_item
-from tenuto.api.shapes import (
-    Answer,
-    BatchOf,
-    Body,
-    Moment,
-    Priority,
-    Query,
-    Seconds,
-    Version,
-)
+from tenuto.api.shapes import Answer, BatchOf, Body, Moment, Priority, Query, Seconds, Version
 from tenuto.api.waiting import ended_within
 from tenuto.engine.requests import Answer as Asked
 from tenuto.model.errors import NotFound, TenutoError
@@ -27,10 +18,10 @@ from tenuto.model.status import Status
 from tenuto.workspace.instance import outcome_view
 from tenuto.workspace.values import Start
 
-TAG = "instances"
+STARTS = Resource(API, tag="instances", write=Permission.INSTANCES_START)
 
 
-class StartRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class StartRequest(Body):
     """An instance that is asked for."""
 
     input: JSON = None
@@ -42,14 +33,14 @@ class StartRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
     version: Version | None = None
 
 
-class StartQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class StartQuery(Query):
     """Whether to wait."""
 
     wait: Seconds = 0
     """Seconds to wait for the end."""
 
 
-class StartAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+class StartAnswer(Answer):
     """An instance that has started; once it has ended, also what came of it."""
 
     instance_id: str
@@ -59,20 +50,20 @@ class StartAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
     cancellation: JSON | UnsetType = UNSET
 
 
-class BatchItem(StartRequest, frozen=True, kw_only=True, rename="camel"):
+class BatchItem(StartRequest):
     """One of several instances that are asked for."""
 
     workflow_id: str
     idempotency_key: str | None = None
 
 
-class BatchRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class BatchRequest(Body):
     """Instances that are asked for together."""
 
     items: BatchOf[BatchItem]
 
 
-class BatchResult(Answer, frozen=True, kw_only=True, rename="camel"):
+class BatchResult(Answer):
     """What became of one of several: an instance, or why there is none."""
 
     instance_id: str | UnsetType = UNSET
@@ -81,28 +72,23 @@ class BatchResult(Answer, frozen=True, kw_only=True, rename="camel"):
     error: ErrorItem | UnsetType = UNSET
 
 
-class BatchAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
+class BatchAnswer(Answer):
     """A result for each, in the order in which they were asked for."""
 
     results: list[BatchResult]
 
 
-@operation(
-    "POST",
-    f"{API}/workflows/{{id}}/start",
-    summary="Start an instance; a repeat under the same Idempotency-Key finds the first.",
-    tag=TAG,
-    permission=Permission.INSTANCES_START,
-    request=StartRequest,
-    query=StartQuery,
-    response=StartAnswer,
+@STARTS.post(
+    "/workflows/{id}/start",
     status=201,
+    headers=(("Idempotency-Key", "At most one instance is started under a key."),),
     other_statuses=(200, 202, 409),
     size="value",
     may_be_empty=True,
     is_frequent=True,
 )
 async def start_workflow(call: Call[StartQuery], body: StartRequest) -> StartAnswer:
+    """Start an instance; a repeat under the same Idempotency-Key finds the first."""
     return await answered(call, body, call.path["id"])
 
 
@@ -121,12 +107,12 @@ async def answered(
     """
     asked = _asked(body, workflow, call.headers.get("idempotency-key"))
     asked = replace(asked, traceparent=call.traceparent)
-    if missing is not None and await call.workspace.begun(asked) is None:
+    if missing is not None and await call.workspace.starting.begun(asked) is None:
         raise missing
     if saving is None:
-        started = await call.workspace.begin(asked)
+        started = await call.workspace.starting.begin(asked)
     else:
-        started = await call.workspace.begin_of(saving, asked)
+        started = await call.workspace.starting.begin_of(saving, asked)
     call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
     call.after = {"instanceId": started.instance_id, "duplicate": started.is_repeat}
     if started.is_repeat:
@@ -139,21 +125,12 @@ async def answered(
     return StartAnswer(instance_id=started.instance_id, status=status)
 
 
-@operation(
-    "POST",
-    f"{API}/instances/batch",
-    summary="Start up to 1,000 instances; a result each.",
-    tag=TAG,
-    permission=Permission.INSTANCES_START,
-    request=BatchRequest,
-    response=BatchAnswer,
-    size="batch",
-    is_frequent=True,
-)
+@STARTS.post("/instances/batch", size="batch", is_frequent=True)
 async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
+    """Start up to 1,000 instances; a result each."""
     asked = [_asked(each, each.workflow_id, each.idempotency_key) for each in body.items]
     asked = [replace(each, traceparent=call.traceparent) for each in asked]
-    results = [_result(each) for each in await call.workspace.begin_many(asked)]
+    results = [_result(each) for each in await call.workspace.starting.begin_many(asked)]
     refused = sum(each.error is not UNSET for each in results)
     call.after = {"started": len(results) - refused, "refused": refused}
     return BatchAnswer(results=results)

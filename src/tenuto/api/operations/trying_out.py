@@ -10,18 +10,18 @@ from msgspec import UNSET, Meta, UnsetType
 from tenuto.access.permissions import Permission
 from tenuto.api.bodies import read_struct
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.operations.events import EventAnswer, published_answer, recorded_events
 from tenuto.api.shapes import Answer, Body
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON, Object
-from tenuto.model.rehearsal import Mock, Rehearsal
+from tenuto.model.rehearsal import Mock
 from tenuto.model.status import Status
 
-TAG = "test-runs"
+TEST_RUNS = Resource(f"{API}/workflows/test", tag="test-runs", write=Permission.TEST_RUNS_RUN)
 
 
-class MockError(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class MockError(Body):
     """A failure that a step is to end with."""
 
     code: Annotated[str, Meta(min_length=1, max_length=255)]
@@ -31,14 +31,14 @@ class MockError(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_
     """Whether it is tried again, as the step's policy says."""
 
 
-class MockRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class MockRequest(Body):
     """How a step ends without being run: one of the two."""
 
     output: JSON | UnsetType = UNSET
     error: MockError | None = None
 
 
-class HowToRun(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class HowToRun(Body):
     """What a test run says beside the definition, in the same object."""
 
     input_params: Any = None
@@ -49,7 +49,7 @@ class HowToRun(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_f
     """Whether steps without a mock run for real; otherwise they give `{}`."""
 
 
-class RunStarted(Answer, frozen=True, kw_only=True, rename="camel"):
+class RunStarted(Answer):
     """A test run that has started."""
 
     instance_id: str
@@ -61,60 +61,37 @@ class RunStarted(Answer, frozen=True, kw_only=True, rename="camel"):
 _SAID_BESIDE = tuple(field.encode_name for field in msgspec.structs.fields(HowToRun))
 
 
-@operation(
-    "POST",
-    f"{API}/workflows/test",
-    summary="Run a definition that is not saved, with mocks; no list shows it.",
-    tag=TAG,
-    permission=Permission.TEST_RUNS_RUN,
-    request=dict[str, Any],
-    response=RunStarted,
-    status=201,
-    size="document",
-)
+@TEST_RUNS.post(status=201, size="document")
 async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
+    """Run a definition that is not saved, with mocks; no list shows it."""
     how = read_struct({name: body[name] for name in _SAID_BESIDE if name in body}, HowToRun)
     document = {name: value for name, value in body.items() if name not in _SAID_BESIDE}
-    rehearsal = Rehearsal(
+    started = await call.workspace.test_runs.start(
+        document,
+        how.input_params,
         mocks={name: _mock(each) for name, each in how.mocks.items()},
-        skips_delays=how.skip_delays,
-        allows_effects=how.allow_effects,
+        skip_delays=how.skip_delays,
+        allow_effects=how.allow_effects,
     )
-    started = await call.workspace.rehearse(document, how.input_params, rehearsal)
-    call.response_headers["location"] = f"{API}/instances/{started.instance.id}"
-    call.after = {"instanceId": started.instance.id, "status": started.status}
+    call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
+    call.after = {"instanceId": started.instance_id, "status": started.status}
     return RunStarted(
-        instance_id=started.instance.id, status=started.status, not_run=started.not_run
+        instance_id=started.instance_id, status=started.status, not_run=started.not_run
     )
 
 
-@operation(
-    "POST",
-    f"{API}/workflows/test/{{id}}/events",
-    summary="Publish an event, or up to 1,000, that a test run sees and nobody else.",
-    tag=TAG,
-    permission=Permission.TEST_RUNS_RUN,
-    request=Any,
-    response=EventAnswer | list[EventAnswer],
-    other_statuses=(409,),
-    size="batch",
-)
+@TEST_RUNS.post("/{id}/events", other_statuses=(409,), size="batch")
 async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | list[EventAnswer]:
-    results = await call.workspace.publish_in_rehearsal(call.path["id"], body)
+    """Publish an event, or up to 1,000, that a test run sees and nobody else."""
+    results = await call.workspace.test_runs.publish(call.path["id"], body)
     call.after = recorded_events(results)
     return published_answer(results, is_batch=isinstance(body, list))
 
 
-@operation(
-    "DELETE",
-    f"{API}/workflows/test/{{id}}",
-    summary="Stop a test run and erase every trace of it but who did so.",
-    tag=TAG,
-    permission=Permission.TEST_RUNS_RUN,
-    status=204,
-)
+@TEST_RUNS.delete("/{id}")
 async def stop_test_run(call: Call[NoQuery]) -> None:
-    await call.workspace.stop_rehearsal(call.path["id"])
+    """Stop a test run and erase every trace of it but who did so."""
+    await call.workspace.test_runs.stop(call.path["id"])
 
 
 def _mock(given: MockRequest) -> Mock:

@@ -1,15 +1,18 @@
 """Temporary."""
 
-# ruff: noqa
 # mypy: ignore-errors
 from __future__ import annotations
-import msgspec
+
 from typing import Any, cast
+
+import msgspec
+
 from tenuto.client import Client
-from tenuto.client.hearing import news_of
 from tenuto.client.connection import API, Ask
+from tenuto.client.hearing import news_of
 from tenuto.client.instance import RemoteInstance
-from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter, Page, Summary
+from tenuto.workspace.protocol import Workspace
+from tenuto.workspace.values import ANY_INSTANCE, Page, Summary
 
 
 class _I(RemoteInstance):
@@ -84,5 +87,5 @@ class _C:
         )
 
 
-def adapted(client: Client) -> Any:
-    return _C(client)
+def adapted(client: Client) -> Workspace:
+    return cast("Workspace", _C(client))

@@ -23,11 +23,12 @@ from tenuto.workspace.values import InstanceFilter
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Finding
     from tenuto.cli.local_run import RunOptions
-    from tenuto.client import Client
+    from tenuto.client.connection import Connection
     from tenuto.engine.held import Held
     from tenuto.engine.inspector import NearEvents
     from tenuto.engine.near_misses import NearEvent
     from tenuto.model.log import LogRow
+    from tenuto.workspace.protocol import Workspace
 
 PATIENCE = 5.0
 """Seconds for which a command waits for a server that does not answer."""
@@ -46,7 +47,7 @@ async def connected(url: ServerUrl) -> AsyncIterator[ServerBackend]:
     tenant = None if tenant_of(url) == DEFAULT_TENANT else tenant_of(url)
     async with Client(url.addresses, url.key, tenant=tenant, patience=PATIENCE) as client:
         try:
-            yield ServerBackend(url, adapted(client))
+            yield ServerBackend(url, adapted(client), client.connection)
         except Unauthenticated as error:
             # A server speaks of headers; at a terminal there are none.
             advice = "Put an API key into TENUTO_KEY, or give one with --api-key."
@@ -60,9 +61,10 @@ class ServerBackend:
 
     is_worked_on = True
 
-    def __init__(self, url: ServerUrl, client: Client) -> None:
+    def __init__(self, url: ServerUrl, space: Workspace, connection: Connection) -> None:
         self.url = url
-        self.space = client
+        self.space = space
+        self.connection = connection
         self.clock: Clock = SystemClock()
         self.tenant = tenant_of(url)
 
@@ -145,7 +147,7 @@ class ServerBackend:
         """An event that is set when the server reports something new."""
         from tenuto.cli.live_feed import set_by
 
-        connection = self.space.connection
+        connection = self.connection
         patience, connection.patience = connection.patience, FOLLOWING
         try:
             async with set_by(self.space.at(id).changes(after)) as grown:

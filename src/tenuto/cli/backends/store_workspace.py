@@ -48,7 +48,7 @@ from tenuto.model.policy import Limits
 from tenuto.model.status import Status
 from tenuto.ports import SystemClock, SystemIds
 from tenuto.python_form.workflow import WorkflowFunction
-from tenuto.workspace.published import dry_published
+from tenuto.workspace.events import dry_published
 from tenuto.workspace.values import (
     ANY_INSTANCE,
     DefinitionVersion,
@@ -133,13 +133,12 @@ class StoreWorkspace:
         """Save a definition and return its id and version."""
         make_room(self.url)
         async with self.engine(is_guest=True) as space:
-            saved = await space.save(document)
-        return SavedWorkflow(id=saved.id, version=saved.version)
+            return await space.save(document)
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
         """A definition as it was saved, without a version the newest; NotFound."""
         async with self.engine(is_guest=True) as space:
-            return cast("DefinitionVersion", await space.definition(id, version))
+            return await space.definition(id, version)
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
@@ -149,7 +148,7 @@ class StoreWorkspace:
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
         async with self.engine() as space:
-            await cast("protocol.Workspace", space).remove_definition(id, force=force)
+            await space.remove_definition(id, force=force)
 
     # -- instances
 
@@ -322,10 +321,7 @@ class StoreWorkspace:
     ) -> list[Object]:
         """Events of the inbox, newest first; without `since` those of the last 24 hours."""
         async with self.engine(is_guest=True) as space:
-            found = cast("protocol.Workspace", space).events(
-                pattern=pattern, since=since, limit=limit
-            )
-            return await found
+            return await space.events(pattern=pattern, since=since, limit=limit)
 
     # -- the rest, by what it is about
 
@@ -372,7 +368,7 @@ class StoreWorkspace:
     async def stats(self, hours: int = 24) -> Object:
         """Counts of instances by status, workflow and minute, and of waiting jobs and webhooks."""
         async with self.engine(is_guest=True) as space:
-            return await cast("protocol.Workspace", space).stats(hours)
+            return await space.stats(hours)
 
     @asynccontextmanager
     async def _listeners(

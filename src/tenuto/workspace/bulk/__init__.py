@@ -1,8 +1,9 @@
-"""Actions over many things: durable, with progress, taken over when a process is gone."""
+"""Bulk operations: actions over many instances or dead letters, durable and with progress."""
 
 from __future__ import annotations
 
 from tenuto.workspace.bulk.asked import BulkAsked, Found, Progress, Which
-from tenuto.workspace.bulk.office import BulkOffice
+from tenuto.workspace.bulk.office import BulkRunner
+from tenuto.workspace.bulk.operations import BulkOperations
 
-__all__ = ["BulkAsked", "BulkOffice", "Found", "Progress", "Which"]
+__all__ = ["BulkAsked", "BulkOperations", "BulkRunner", "Found", "Progress", "Which"]

@@ -1,29 +1,31 @@
-"""Doing it to one of many."""
+"""One action on one item of a bulk operation."""
 
 from __future__ import annotations
 
+from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.status import Status
 from tenuto.workspace.bulk.asked import Action, BulkAsked, ItemFailure
-from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.dead_letters import DeadLetters
+from tenuto.workspace.instance import InstanceRef
 
 
 async def act(
-    workspace: EngineWorkspace, asked: BulkAsked, id: str, *, is_repeat: bool
+    engine: Engine, tenant: str, asked: BulkAsked, id: str, *, is_repeat: bool
 ) -> ItemFailure | None:
-    """Do it; why it could not be done. What passes by itself is raised, to be tried again.
+    """Act on one item and give why it failed; passing failures are raised, to be tried again.
 
-    `is_repeat`: whether somebody may have done it who could not say so any more.
+    `is_repeat`: whether a process may have done it that died before it could record that.
     """
     try:
         if asked.target == "dead-letters":
-            await _see_to_letter(workspace, asked, id)
+            await _act_on_letter(DeadLetters(engine, tenant, asked.by), asked, id)
         else:
-            await _steer(workspace, asked, id)
+            await _command(InstanceRef(engine, id, tenant=tenant, by=asked.by), asked)
     except (StoreUnavailable, Overloaded):
         raise
     except Conflict as error:
-        if is_repeat and _shows_that_it_was_done(asked.action, error):
+        if is_repeat and _is_done_already(asked.action, error):
             return None
         return _failure(id, error)
     except TenutoError as error:
@@ -31,20 +33,19 @@ async def act(
     return None
 
 
-async def _see_to_letter(workspace: EngineWorkspace, asked: BulkAsked, id: str) -> None:
+async def _act_on_letter(letters: DeadLetters, asked: BulkAsked, id: str) -> None:
     try:
-        await workspace.dead_letter(id)
+        await letters.row(id)
     except NotFound:
-        # A letter goes with what is done about it: maybe by this, for another of its instance.
+        # The letter is gone: maybe by this action, for another letter of its instance.
         return
     if asked.action == "retry":
-        await workspace.retry_dead_letter(id)
+        await letters.retry(id)
     else:
-        await workspace.discard_dead_letter(id)
+        await letters.discard(id)
 
 
-async def _steer(workspace: EngineWorkspace, asked: BulkAsked, id: str) -> None:
-    instance = workspace.at(id)
+async def _command(instance: InstanceRef, asked: BulkAsked) -> None:
     match asked.action:
         case "cancel":
             await instance.cancel(asked.reason, should_compensate=asked.should_compensate)
@@ -56,8 +57,8 @@ async def _steer(workspace: EngineWorkspace, asked: BulkAsked, id: str) -> None:
             await instance.retry()
 
 
-def _shows_that_it_was_done(action: Action, refused: Conflict) -> bool:
-    """Whether an instance stands where it would if the action had been taken before."""
+def _is_done_already(action: Action, refused: Conflict) -> bool:
+    """Whether the status is the one that the action leads to."""
     match action:
         case "pause":
             return refused.status is Status.PAUSED
@@ -66,7 +67,7 @@ def _shows_that_it_was_done(action: Action, refused: Conflict) -> bool:
         case "retry":
             return refused.status not in (None, Status.FAILED)
         case _:
-            return False  # What is being cancelled may be asked to again.
+            return False  # Cancelling again is no conflict.
 
 
 def _failure(id: str, error: TenutoError) -> ItemFailure:

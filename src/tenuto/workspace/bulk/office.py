@@ -14,11 +14,9 @@ from msgspec.structs import replace
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
-from tenuto.tasks.registry import Registry
 from tenuto.workspace.bulk.acting import act
 from tenuto.workspace.bulk.asked import MOST_FAILURES, BulkAsked, ItemFailure, Progress
-from tenuto.workspace.bulk.finding import find
-from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.bulk.finding import Selection
 
 log = logging.getLogger("tenuto.bulk")
 
@@ -42,12 +40,11 @@ class _TakenOver(Exception):
     """Somebody else goes on with it, after a silence."""
 
 
-class BulkOffice:
-    """Accepts actions over many things, and goes on with them in turns, a page of each."""
+class BulkRunner:
+    """Accepts bulk operations and runs those of all tenants in turns, a page of each."""
 
-    def __init__(self, engine: Engine, tasks: Registry) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._tasks = tasks
         self._hint = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
 
@@ -86,10 +83,10 @@ class BulkOffice:
     async def count(self, tenant: str, asked: BulkAsked) -> int:
         """How many the filter finds now, up to `MOST_COUNTED`."""
         engine = self._engine
-        workspace = self._workspace(tenant, asked)
-        count, cursor, before = 0, None, engine.clock.now() + _A_MOMENT
+        selection = Selection(engine, tenant, asked, engine.clock.now() + _A_MOMENT)
+        count, cursor = 0, None
         while True:
-            found = await find(workspace, asked, before, cursor, 1_000)
+            found = await selection.page(cursor, 1_000)
             count, cursor = count + len(found.ids), found.cursor
             if cursor is None or count >= MOST_COUNTED:
                 return min(count, MOST_COUNTED)
@@ -148,17 +145,17 @@ class BulkOffice:
 
     async def _go_on(self, row: BulkRow) -> None:
         asked, progress = _asked(row.content), _progress(row.progress)
-        workspace = self._workspace(row.tenant, asked)
         is_repeat = bool(progress.pending)
         if not progress.pending and not progress.is_found and not row.is_stopped:
             before = row.created_at + _A_MOMENT
-            found = await find(workspace, asked, before, progress.cursor, PAGE)
+            selection = Selection(self._engine, row.tenant, asked, before)
+            found = await selection.page(progress.cursor, PAGE)
             progress = replace(
                 progress, pending=found.ids, cursor=found.cursor, is_found=found.cursor is None
             )
             row, progress = await self._saved(row, progress)
         while progress.pending and not row.is_stopped:
-            progress = await self._done(workspace, asked, progress, is_repeat=is_repeat)
+            progress = await self._done(row.tenant, asked, progress, is_repeat=is_repeat)
             row, progress = await self._saved(row, progress)
         if row.is_stopped:
             progress = self._ended(progress, "cancelled")
@@ -187,10 +184,10 @@ class BulkOffice:
                 await self._engine.store.save_bulk(there, self._engine.clock.now())
 
     async def _done(
-        self, workspace: EngineWorkspace, asked: BulkAsked, progress: Progress, *, is_repeat: bool
+        self, tenant: str, asked: BulkAsked, progress: Progress, *, is_repeat: bool
     ) -> Progress:
         now, later = progress.pending[:AT_ONCE], progress.pending[AT_ONCE:]
-        acts = [act(workspace, asked, id, is_repeat=is_repeat) for id in now]
+        acts = [act(self._engine, tenant, asked, id, is_repeat=is_repeat) for id in now]
         outcomes = await asyncio.gather(*acts, return_exceptions=True)
         # Only now, when none of them is under way any more, may somebody else go on.
         failures: list[ItemFailure] = []
@@ -215,9 +212,6 @@ class BulkOffice:
             pending=(),
             ended_at=self._engine.clock.now(),
         )
-
-    def _workspace(self, tenant: str, asked: BulkAsked) -> EngineWorkspace:
-        return EngineWorkspace(self._engine, self._tasks, tenant=tenant, actor=asked.by)
 
 
 def _id_of(key: str) -> str:
