@@ -72,14 +72,14 @@ class ServerReader:
         self, query: InstanceQuery, variables: Object | None = None
     ) -> InstancePage:
         """A page of instances; with `variables` of those that have these values."""
-        page = await self.client.page(
+        page = await self.client.operations.list_instances(
             status=",".join(query.statuses) or None,
-            workflowId=query.definition_id,
-            correlationId=query.correlation_id,
-            currentStep=query.current_step,
+            workflow_id=query.definition_id,
+            correlation_id=query.correlation_id,
+            current_step=query.current_step,
             ids=",".join(query.ids) or None,
-            createdFrom=query.created_from,
-            createdBefore=query.created_before,
+            created_from=query.created_from,
+            created_before=query.created_before,
             variables=None if variables is None else msgspec.json.encode(variables).decode(),
             limit=query.limit,
             cursor=query.after,
@@ -122,10 +122,9 @@ class ServerReader:
     @asynccontextmanager
     async def watching(self, id: str, after: int) -> AsyncIterator[asyncio.Event]:
         """An event that is set when the server tells of something new."""
-        from tenuto.client.hearing import news_of
 
         async def listen(grown: asyncio.Event) -> None:
-            async for _ in news_of(self.client.connection, id, after):
+            async for _ in self.client.at(id).changes(after):
                 grown.set()
 
         connection = self.client.connection
