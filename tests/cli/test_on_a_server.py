@@ -417,7 +417,7 @@ def test_a_start_that_was_accepted_is_told_whatever_comes_next(
     monkeypatch.setattr("tenuto.cli.backends.server.PATIENCE", 0)
 
     def answer(head: str, body: bytes) -> bytes:
-        is_start = head.split(" ")[1].endswith("/start")
+        is_start = head.split(" ")[1].partition("?")[0].endswith("/start")
         return reply(201, STARTED) if is_start else reply(503, AWAY)
 
     with a_stranger(answer) as url:

@@ -14,21 +14,18 @@ import pytest_asyncio
 from tenuto import (
     Client,
     Conflict,
-    InstanceRef,
     InvalidDefinition,
     InvalidInput,
     NotFound,
     Start,
     Status,
     SyncClient,
-    Tenuto,
     TenutoError,
     WorkflowCancelled,
     WorkflowFailed,
     task,
     workflow,
 )
-from tenuto.client import RemoteInstance, SyncInstance
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, served
 
 APPROVE: dict[str, Any] = {
@@ -273,14 +270,3 @@ def test_a_closed_client_says_so_and_may_be_closed_again() -> None:
     for ask in (client.definition_ids, client.webhooks.list, lambda: client.start_many([])):
         with pytest.raises(RuntimeError, match="the client is closed"):
             ask()
-
-
-def test_the_faces_have_the_names_of_the_app() -> None:
-    def names(kind: type) -> set[str]:
-        return {name for name in vars(kind) if not name.startswith("_")}
-
-    asked = names(Tenuto) - {"open", "close", "workspace", "untold", "bulk"}
-    assert asked <= names(Client)
-    assert names(InstanceRef) <= names(RemoteInstance)
-    assert names(RemoteInstance) - {"id"} <= names(SyncInstance)
-    assert asked <= names(SyncClient)

@@ -117,7 +117,7 @@ async def server_findings(backend: ServerBackend) -> AsyncIterator[Finding]:
     """The version, clock and access of a server, and the disk here."""
     from tenuto.client.connection import Ask
 
-    url, connection = backend.url, backend.connection
+    url, connection = backend.url, backend.space.connection
     try:
         ready = await connection.send(Ask("GET", "/health/ready"))
         now = backend.clock.now()

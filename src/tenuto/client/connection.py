@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
@@ -22,6 +23,7 @@ from tenuto.model.json import JSON
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
 
 T = TypeVar("T")
+Socket: TypeAlias = aiohttp.ClientWebSocketResponse
 
 API: Final = "/api/v1"
 PATIENCE: Final = 30.0
@@ -197,8 +199,26 @@ class Connection:
             self._pass_over(at)
             raise _unreachable(server, error) from error
 
+    @asynccontextmanager
+    async def socket(self, ask: Ask) -> AsyncIterator[Socket]:
+        """A WebSocket; StoreUnavailable where it cannot be opened."""
+        at, server = self._at, self.url
+        headers = {"authorization", "tenuto-tenant"} & self._headers.keys()
+        try:
+            opened = await self._open_session().ws_connect(
+                f"{server}{ask.path}{_query(ask.query)}",
+                headers={name: self._headers[name] for name in headers},
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            raise error_from(error.status, b"", server) from error
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            self._pass_over(at)
+            raise _unreachable(server, error) from error
+        async with opened:
+            yield opened
+
     async def close(self) -> None:
-        """Let go of what is open; a further request opens it again."""
+        """Close the connections; a further request opens them again."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

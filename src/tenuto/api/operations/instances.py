@@ -238,10 +238,17 @@ async def get_waits(call: Call[NoQuery]) -> Object:
     return {"items": await call.workspace.at(call.path["id"]).waits(), "nextCursor": None}
 
 
+class UndoPlanQuery(Query):
+    """How it would be cancelled."""
+
+    reason: str | None = None
+    """Inputs of compensations may have the reason in them."""
+
+
 @INSTANCES.get("/{id}/undo-plan", response=UndoPlan)
-async def get_undo_plan(call: Call[NoQuery]) -> Object:
+async def get_undo_plan(call: Call[UndoPlanQuery]) -> Object:
     """See what would be undone if an instance were cancelled now."""
-    return await call.workspace.at(call.path["id"]).undo_plan()
+    return await call.workspace.at(call.path["id"]).undo_plan(call.query.reason)
 
 
 class ExplanationView(Answer):

@@ -23,12 +23,11 @@ from tenuto.workspace.values import InstanceFilter
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Finding
     from tenuto.cli.local_run import RunOptions
-    from tenuto.client.connection import Connection
+    from tenuto.client import Client
     from tenuto.engine.held import Held
     from tenuto.engine.inspector import NearEvents
     from tenuto.engine.near_misses import NearEvent
     from tenuto.model.log import LogRow
-    from tenuto.workspace.protocol import Workspace
 
 PATIENCE = 5.0
 """Seconds for which a command waits for a server that does not answer."""
@@ -40,14 +39,13 @@ FOLLOWING: Final = 90.0
 @asynccontextmanager
 async def connected(url: ServerUrl) -> AsyncIterator[ServerBackend]:
     """The server that was named."""
-    from tenuto.cli.backends.adapter import adapted
     from tenuto.client import Client
 
     # A key belongs to a tenant: only another one has to be named.
     tenant = None if tenant_of(url) == DEFAULT_TENANT else tenant_of(url)
     async with Client(url.addresses, url.key, tenant=tenant, patience=PATIENCE) as client:
         try:
-            yield ServerBackend(url, adapted(client), client.connection)
+            yield ServerBackend(url, client)
         except Unauthenticated as error:
             # A server speaks of headers; at a terminal there are none.
             advice = "Put an API key into TENUTO_KEY, or give one with --api-key."
@@ -61,10 +59,9 @@ class ServerBackend:
 
     is_worked_on = True
 
-    def __init__(self, url: ServerUrl, space: Workspace, connection: Connection) -> None:
+    def __init__(self, url: ServerUrl, client: Client) -> None:
         self.url = url
-        self.space = space
-        self.connection = connection
+        self.space = client
         self.clock: Clock = SystemClock()
         self.tenant = tenant_of(url)
 
@@ -147,7 +144,7 @@ class ServerBackend:
         """An event that is set when the server reports something new."""
         from tenuto.cli.live_feed import set_by
 
-        connection = self.connection
+        connection = self.space.connection
         patience, connection.patience = connection.patience, FOLLOWING
         try:
             async with set_by(self.space.at(id).changes(after)) as grown:
