@@ -9,6 +9,8 @@ from tenuto.model.tenants import DEFAULT_TENANT
 
 STORE: Final = "sqlite:///.tenuto/tenuto.db"
 """The store where none is named."""
+ACTOR: Final = "cli"
+"""In whose name the command line acts on a store."""
 
 
 class StoreUrl(str):

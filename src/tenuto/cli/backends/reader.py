@@ -6,7 +6,8 @@ import os
 import shlex
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.backends.place import STORE, tenant_flag, tenant_of
 from tenuto.compose import (
@@ -17,21 +18,19 @@ from tenuto.compose import (
     sqlite_path,
     without_password,
 )
-from tenuto.engine.explainer import Explainer, explanation_view
-from tenuto.engine.held import Held
-from tenuto.engine.inspector import inspector_of
-from tenuto.engine.loading import Loader
-from tenuto.engine.plans import Plans
-from tenuto.engine.searching import terms_for
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.json import Given, Object, as_json
-from tenuto.model.search_terms import SearchTerm
 from tenuto.ports import Clock, SystemClock, SystemIds
 from tenuto.store.protocol import InstanceQuery, Store
-from tenuto.tasks.registry import Registry
-from tenuto.workspace.instance import history_view
 from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter, Page, Summary
 from tenuto.workspace.views import summary_of
+
+if TYPE_CHECKING:
+    from tenuto.engine.held import Held
+    from tenuto.engine.inspector import Inspector
+    from tenuto.engine.loading import Loader
+    from tenuto.engine.plans import Plans
+    from tenuto.model.search_terms import SearchTerm
 
 _LOOK_EVERY: Final = 0.3
 """Seconds between looks at the log of an instance: one row each."""
@@ -45,9 +44,30 @@ class Reader:
         self.tenant = tenant_of(url)
         self.store = store
         self.clock = clock
-        self.plans = Plans(store, clock, Registry())
-        self.loader = Loader(store, self.plans)
-        self.inspector = inspector_of(store, self.plans, self.loader, clock)
+
+    # Loaded when they are needed: a list of instances needs none of them.
+
+    @cached_property
+    def plans(self) -> Plans:
+        """Its definitions, compiled."""
+        from tenuto.engine.plans import Plans
+        from tenuto.tasks.registry import Registry
+
+        return Plans(self.store, self.clock, Registry())
+
+    @cached_property
+    def loader(self) -> Loader:
+        """Folds logs."""
+        from tenuto.engine.loading import Loader
+
+        return Loader(self.store, self.plans)
+
+    @cached_property
+    def inspector(self) -> Inspector:
+        """Finds near misses."""
+        from tenuto.engine.inspector import inspector_of
+
+        return inspector_of(self.store, self.plans, self.loader, self.clock)
 
     async def page(
         self,
@@ -60,6 +80,8 @@ class Reader:
         """A page of the tenant's instances, newest first."""
         terms: tuple[SearchTerm, ...] = ()
         if variables is not None:
+            from tenuto.engine.searching import terms_for
+
             wanted = as_json(dict(variables))
             assert isinstance(wanted, dict)
             terms = await terms_for(self.plans, self.tenant, which.workflow, wanted)
@@ -90,6 +112,8 @@ class Reader:
 
     async def history(self, id: str, after: int = 0) -> list[Object]:
         """The log after an entry, oldest first."""
+        from tenuto.workspace.instance import history_view
+
         history: list[Object] = []
         while rows := await self.store.entries(id, after=after):
             history += [history_view(row) for row in rows]
@@ -109,6 +133,8 @@ class Reader:
 
     async def explain(self, id: str) -> Object:
         """Why an instance is not moving."""
+        from tenuto.engine.explainer import Explainer, explanation_view
+
         explainer = Explainer(self.store, self.loader, self.inspector, self.clock)
         return explanation_view(await explainer.explain(await self.loader.look_at(id)))
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Self
 from tenuto.cli.backends.reader import described, make_room, store_flag
 from tenuto.cli.backends.store_workspace import StoreWorkspace
 from tenuto.cli.live_feed import set_by
-from tenuto.engine.held import Held
-from tenuto.engine.inspector import NearEvents
 from tenuto.ports import Clock, SystemClock
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Finding
     from tenuto.cli.local_run import RunOptions
+    from tenuto.engine.held import Held
+    from tenuto.engine.inspector import NearEvents
 
 
 class StoreBackend:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.cli.backends.mailbox import handed_in, here_or_by_message
+from tenuto.cli.backends.place import ACTOR
 from tenuto.cli.backends.reader import Reader
 from tenuto.cli.views.terminal import say
 from tenuto.core import InstanceState, Rejection, blank, decide
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.cli.backends.store_workspace import StoreWorkspace
 
-ACTOR: Final = "cli"
 _END_WITHIN: Final = 15.0
 """Seconds that this process waits for the end of an instance that it cancels itself."""
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, UnsetType
 
+from tenuto.cli.backends.place import ACTOR
 from tenuto.cli.backends.reader import make_room, require_there
-from tenuto.cli.backends.store_instance import ACTOR
 from tenuto.compose import MEMORY, is_postgres, migrate_store, sqlite_path
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status

@@ -31,24 +31,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tenuto.cli.backends.engine import LOCKED, engine, unlocked
 from tenuto.cli.backends.mailbox import NOT_SEEN_DONE
-from tenuto.cli.backends.place import tenant_of
+from tenuto.cli.backends.place import ACTOR, tenant_of
 from tenuto.cli.backends.reader import Reader, make_room, reading, require_there
-from tenuto.cli.backends.store_instance import ACTOR, StoreInstance
-from tenuto.cli.backends.store_records import StoreAudit, StoreDeadLetters, StoreKeys
 from tenuto.cli.exits import Interrupted
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.views.terminal import logs_on_stderr, say, say_indented
 from tenuto.compose import is_postgres
-from tenuto.engine.event_views import event_view
-from tenuto.engine.taking import Taking
 from tenuto.model.errors import StoreUnavailable, TenutoError, not_there
-from tenuto.model.events import Event
 from tenuto.model.json import JSON, Given, Object, as_json
-from tenuto.model.policy import Limits
 from tenuto.model.status import Status
 from tenuto.ports import SystemClock, SystemIds
-from tenuto.python_form.workflow import WorkflowFunction
-from tenuto.workspace.events import dry_published
 from tenuto.workspace.values import (
     ANY_INSTANCE,
     DefinitionVersion,
@@ -59,12 +51,16 @@ from tenuto.workspace.values import (
     Start,
     Summary,
 )
-from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
+    from tenuto.cli.backends.store_instance import StoreInstance
+    from tenuto.cli.backends.store_records import StoreAudit, StoreDeadLetters, StoreKeys
+    from tenuto.model.events import Event
+    from tenuto.python_form.workflow import WorkflowFunction
     from tenuto.workspace import protocol
     from tenuto.workspace.engine_workspace import EngineWorkspace
+    from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 T = TypeVar("T")
 
@@ -190,6 +186,8 @@ class StoreWorkspace:
 
     def at(self, id: str) -> StoreInstance:
         """A reference to an instance that is not looked up: its methods raise NotFound."""
+        from tenuto.cli.backends.store_instance import StoreInstance
+
         return StoreInstance(self, id)
 
     async def instance(self, id: str) -> StoreInstance:
@@ -270,6 +268,9 @@ class StoreWorkspace:
     ) -> list[Published | TenutoError]:
         """Store the events of a document: one, or an array of up to 1,000; a result each."""
         if dry_run:
+            from tenuto.engine.taking import Taking
+            from tenuto.model.policy import Limits
+
             reader = await self.reader()
             intake = Taking(reader.clock, SystemIds(), Limits(), self.tenant)
             return [await _dry_run(reader, each) for each in intake.events(as_json(document))]
@@ -314,6 +315,8 @@ class StoreWorkspace:
 
     async def event(self, id: str) -> Object:
         """An event of the inbox with its deliveries and near misses; NotFound."""
+        from tenuto.engine.event_views import event_view
+
         return event_view(await (await self.reader()).inspector.event(self.tenant, id))
 
     async def events(
@@ -328,26 +331,36 @@ class StoreWorkspace:
     @property
     def webhooks(self) -> protocol.Webhooks:
         """Addresses that are notified of events."""
+        from tenuto.workspace.webhooks import Webhooks
+
         return cast("protocol.Webhooks", _Part(partial(self._listeners, Webhooks)))
 
     @property
     def subscriptions(self) -> protocol.Subscriptions:
         """Addresses that are notified of events until they expire."""
+        from tenuto.workspace.webhooks import Subscriptions
+
         return cast("protocol.Subscriptions", _Part(partial(self._listeners, Subscriptions)))
 
     @property
     def dead_letters(self) -> StoreDeadLetters:
         """Tasks whose failure nothing handled, poison tasks, and late results."""
+        from tenuto.cli.backends.store_records import StoreDeadLetters
+
         return StoreDeadLetters(self)
 
     @property
     def keys(self) -> StoreKeys:
         """The API keys of the tenant."""
+        from tenuto.cli.backends.store_records import StoreKeys
+
         return StoreKeys(self)
 
     @property
     def audit(self) -> StoreAudit:
         """The audit log of the tenant."""
+        from tenuto.cli.backends.store_records import StoreAudit
+
         return StoreAudit(self)
 
     @property
@@ -407,6 +420,8 @@ class _Part:
 async def _dry_run(reader: Reader, taken: Event | TenutoError) -> Published | TenutoError:
     if isinstance(taken, TenutoError):
         return taken
+    from tenuto.workspace.events import dry_published
+
     try:
         return dry_published(taken, await reader.inspector.dry_run(taken))
     except StoreUnavailable:
