@@ -1,4 +1,4 @@
-"""What `tenuto dev` says there is to try."""
+"""`tenuto dev`: the instances that it starts, and the commands that it prints to try."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from tenuto.workspace.instance import InstanceRef
 
 _COMES_TO_REST = 5.0
-"""Seconds after which nothing is said of an instance that is still running."""
+"""Seconds after which no event is suggested for an instance that is still running."""
 _EQUAL = re.compile(r"event\.payload\.(\w+) === workflow\.input\.(\w+)")
 """The parts of a condition that say what an event has to carry."""
 
 
-class Beginning(NamedTuple):
-    """An instance that is to be begun, once however often this process is."""
+class DevStart(NamedTuple):
+    """An instance to start, once however often this process is restarted."""
 
     workflow: str
     input: JSON
     key: str
 
 
-def beginnings(given: Iterable[str]) -> list[Beginning]:
-    """Each `WORKFLOW=JSON`, read; InvalidInput."""
-    found: list[Beginning] = []
+def read_starts(given: Iterable[str]) -> list[DevStart]:
+    """The values of `--start WORKFLOW=JSON`; InvalidInput."""
+    found: list[DevStart] = []
     for each in given:
         workflow, _, text = each.partition("=")
         input = read_json(text, "--start") if text else None
-        found.append(Beginning(workflow, input, f"dev/{each}"))
+        found.append(DevStart(workflow, input, f"dev/{each}"))
     return found
 
 
-async def begun(app: Tenuto, given: Iterable[Beginning]) -> list[InstanceRef]:
+async def started(app: Tenuto, given: Iterable[DevStart]) -> list[InstanceRef]:
     """An instance of each."""
     return [await app.start(each.workflow, each.input, key=each.key) for each in given]
 
 
 def stop_with_parent(stopped: asyncio.Event) -> None:
-    """Stop when the process is gone that holds the other end of stdin."""
+    """Stop when the parent process is gone, which holds the other end of stdin."""
     loop = asyncio.get_running_loop()
 
     def ended() -> None:
@@ -62,11 +62,11 @@ def stop_with_parent(stopped: asyncio.Event) -> None:
 async def say_what_to_try(
     url: str,
     sources: Sequence[Source],
-    starts: Sequence[Beginning],
+    starts: Sequence[DevStart],
     instances: Sequence[InstanceRef],
     stopped: asyncio.Event,
 ) -> None:
-    """Commands to copy: how to start, to look, and to send what is waited for."""
+    """Commands to copy: to start, to list, and to send the events that are waited for."""
     say(f"  API    {url}/docs")
     say("  Try")
     for start in _starts(sources, starts)[:3]:
@@ -91,8 +91,8 @@ async def _at_rest(instance: InstanceRef, stopped: asyncio.Event) -> Object:
             return details
 
 
-def _starts(sources: Sequence[Source], starts: Sequence[Beginning]) -> list[str]:
-    """What is known to start well: with an input that was given here, or taking none."""
+def _starts(sources: Sequence[Source], starts: Sequence[DevStart]) -> list[str]:
+    """Starts that work: with an input that was given here, or of workflows that take none."""
     found = [
         f"{each.workflow} --input {shlex.quote(msgspec.json.encode(each.input).decode())}"
         for each in starts
@@ -102,7 +102,7 @@ def _starts(sources: Sequence[Source], starts: Sequence[Beginning]) -> list[str]
 
 
 def _taken_fields(sources: Sequence[Source], details: Object) -> dict[str, list[str]]:
-    """By step, the fields of an event that the definition takes over."""
+    """By step, the fields of an event that the definition maps to variables."""
     found: dict[str, list[str]] = {}
     id = details["workflowDefinitionId"]
     document = next((each.document for each in sources if each.checked().id == id), None)
@@ -116,7 +116,7 @@ def _taken_fields(sources: Sequence[Source], details: Object) -> dict[str, list[
 
 
 def _awaited(details: Object, taken: Mapping[str, list[str]]) -> list[str]:
-    """`PATTERN 'JSON'` for each event that would be taken, as far as that can be told."""
+    """`PATTERN 'JSON'` for each event that would be taken, as far as the condition shows it."""
     state, input = details["state"], details["input"]
     assert isinstance(state, dict)
     waits = state["waits"]
@@ -127,7 +127,7 @@ def _awaited(details: Object, taken: Mapping[str, list[str]]) -> list[str]:
             continue
         given = input if isinstance(input, dict) else {}
         equal = _EQUAL.findall(str(wait.get("eventCondition") or ""))
-        # What is sent as it stands here should also do for the steps behind the wait.
+        # The payload should also do for the steps after the wait.
         payload = {name: given.get(place) for name, place in equal}
         payload = {**dict.fromkeys(taken.get(str(wait.get("stepId")), ()), 1), **payload}
         text = msgspec.json.encode(payload).decode() if payload else "{}"

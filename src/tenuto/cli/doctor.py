@@ -35,7 +35,7 @@ _OLDEST: Final = (3, 11)
 _LITTLE: Final = 1 << 30
 """Bytes on a disk below which it may soon be full."""
 _FAR: Final = timedelta(seconds=2)
-"""So far apart clocks are no matter; the header of an answer is exact to the second."""
+"""A smaller difference of clocks does not matter; a Date header is exact to the second."""
 _MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
 
 
@@ -83,7 +83,7 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
     except TenutoError as error:
         yield _failed("store", error)
         return
-    at_work = "nobody works on it" if not workers else f"{workers} at work on it"
+    at_work = "no process works on it" if not workers else f"{workers} at work on it"
     yield Finding(
         what="store", state="ok", message=f"{backend.described}, schema as new; {at_work}"
     )
@@ -95,20 +95,20 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
         yield Finding(
             what="pooler",
             state="warning",
-            message="PgBouncer or its like is in between, through which nobody can be told",
-            advice="Name the database itself in TENUTO_LISTEN_URL: without it other processes hear "
-            "of news only when they look.",
+            message="PgBouncer or another pooler is in between, which passes no notifications",
+            advice="Name the database itself in TENUTO_LISTEN_URL: without it other processes "
+            "notice changes only when they poll.",
         )
 
 
 def _wall(wall: Wall) -> Finding:
     if wall.is_up:
-        message = "kept apart by the program, and by row security in the database"
+        message = "kept apart by the program, and by row-level security in the database"
         return Finding(what="tenants", state="ok", message=message)
     return Finding(
         what="tenants",
         state="warning",
-        message="kept apart by the program alone: the database has no second wall between them",
+        message="kept apart by the program alone: the database has no row-level security",
         advice=wall.advice,
     )
 
@@ -164,17 +164,17 @@ def _open_door(url: ServerUrl) -> Finding:
         return Finding(
             what="access",
             state=state,
-            message="the server asks nobody who they are",
+            message="the server asks for no credential",
             advice="Make a key with `tenuto keys create NAME --role admin`." if far else "",
         )
     return Finding(what="access", state="ok", message="the key is taken")
 
 
 def _clock(ahead: timedelta, whose: str) -> Finding:
-    # What was made long ago says nothing; what is yet to come does.
+    # An instance made long ago shows nothing; one made in the future does.
     apart = abs(ahead) if whose.startswith("the server") else max(ahead, timedelta())
     if apart <= _FAR:
-        return Finding(what="clock", state="ok", message="goes with the others")
+        return Finding(what="clock", state="ok", message="agrees with the others")
     where = "ahead" if ahead > timedelta() else "behind"
     return Finding(
         what="clock",

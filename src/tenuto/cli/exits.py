@@ -84,9 +84,9 @@ def perform(
         with asyncio.Runner(loop_factory=loop) as runner:
             return runner.run(work())
     except Located as located:
-        return _tell(located.error, located.positions, is_json=is_json)
+        return _show(located.error, located.positions, is_json=is_json)
     except TenutoError as error:
-        return _tell(error, None, is_json=is_json)
+        return _show(error, None, is_json=is_json)
     except Interrupted:
         return INTERRUPTED
     except KeyboardInterrupt:
@@ -94,7 +94,7 @@ def perform(
         return INTERRUPTED
 
 
-def _tell(error: TenutoError, positions: Positions | None, *, is_json: bool) -> int:
+def _show(error: TenutoError, positions: Positions | None, *, is_json: bool) -> int:
     if is_json:
         show_json(error_json(error))
     else:

@@ -141,7 +141,7 @@ async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOpti
     with interruptible() as stopped, watcher_for(held.plan, held.state, ours.clock.now) as watcher:
         newest, is_over = held.state, asyncio.Event()
 
-        def tell(state: InstanceState, steps: Iterable[str]) -> None:
+        def changed_to(state: InstanceState, steps: Iterable[str]) -> None:
             nonlocal newest
             if state.version >= newest.version:
                 newest = state
@@ -159,11 +159,11 @@ async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOpti
 
         def changed(draft: Draft) -> None:
             if draft.instance_id == reference.id:
-                tell(draft.state, moved(held.plan, newest, draft))
+                changed_to(draft.state, moved(held.plan, newest, draft))
 
         async def look() -> None:
             found = await ours.state_of(reference.id)
-            tell(found.state, found.plan.nodes)
+            changed_to(found.state, found.plan.nodes)
 
         unlisten = ours.listen(changed)
         final = asyncio.ensure_future(end())
@@ -177,7 +177,7 @@ async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOpti
                 )
             if final in done:
                 ended = final.result()
-                tell(ended.state, ended.plan.nodes)
+                changed_to(ended.state, ended.plan.nodes)
                 return ended
             return exits.INTERRUPTED if enough in done else exits.TIMED_OUT
         finally:

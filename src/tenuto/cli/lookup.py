@@ -1,4 +1,4 @@
-"""Which instances a command means: by id, the beginning of one, `@last`, status or variables."""
+"""Which instances a command means: by id, the prefix of one, `@last`, status or variables."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def find_instance(space: Lists, text: str) -> Summary:
 
 
 def short_ids(ids: list[str]) -> dict[str, str]:
-    """For each id the shortest beginning, of one length for all, that none of the others has."""
+    """For each id its shortest unique prefix, of one length for all."""
     size = 8
     while size < 36 and len({each[:size] for each in ids}) < len(set(ids)):
         size += 1

@@ -36,16 +36,16 @@ async def run_outstanding(url: str, options: RunOptions) -> int:
         say(f"nothing is outstanding in {described(url)}")
         return exits.DONE
     say(f"{len(waiting)} outstanding in {described(url)}; Ctrl-C stops, nothing is lost")
-    following = _Following(waiting)
+    open_ones = _OpenInstances(waiting)
     with redirect_stdout(sys.stderr), logs_on_stderr():
-        async with engine(url, listener=following.changed, is_brief=True) as app:
+        async with engine(url, listener=open_ones.changed, is_brief=True) as app:
             # Another process may have ended some of them before this one had the store.
-            await _look_at_others(app.engine.store, following)
-            async with looking(app.engine, lambda: _look_at_others(app.engine.store, following)):
-                return await _until_done(following, options.timeout)
+            await _look_at_others(app.engine.store, open_ones)
+            async with looking(app.engine, lambda: _look_at_others(app.engine.store, open_ones)):
+                return await _until_done(open_ones, options.timeout)
 
 
-class _Following:
+class _OpenInstances:
     """Which instances are still open, and whether one of them failed."""
 
     def __init__(self, found: Sequence[Summary]) -> None:
@@ -80,18 +80,18 @@ class _Following:
         say(f"{mark} {self._names[instance_id]}  {instance_id}  {status.value}", style=style)
 
 
-async def _look_at_others(store: Store, following: _Following) -> None:
+async def _look_at_others(store: Store, open_ones: _OpenInstances) -> None:
     """Read what other processes did; of its own changes this one is notified."""
-    ids = following.open_ids
+    ids = open_ones.open_ids
     for first in range(0, len(ids), _PAGE):
         some = ids[first : first + _PAGE]
         for row in (await store.instances(InstanceQuery(ids=some, limit=_PAGE))).items:
-            following.move(row.id, row.status)
+            open_ones.move(row.id, row.status)
 
 
-async def _until_done(following: _Following, timeout: float | None) -> int:  # noqa: ASYNC109
+async def _until_done(open_ones: _OpenInstances, timeout: float | None) -> int:  # noqa: ASYNC109
     with interruptible() as stopped:
-        ended = asyncio.ensure_future(following.all_ended.wait())
+        ended = asyncio.ensure_future(open_ones.all_ended.wait())
         enough = asyncio.ensure_future(stopped.wait())
         done, pending = await asyncio.wait(
             {ended, enough}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED
@@ -99,13 +99,13 @@ async def _until_done(following: _Following, timeout: float | None) -> int:  # n
         for task in pending:
             task.cancel()
         if ended in done:
-            return exits.FAILED if following.has_failed else exits.DONE
+            return exits.FAILED if open_ones.has_failed else exits.DONE
         say("stopped; the rest goes on next time", style="yellow")
         return exits.INTERRUPTED if enough in done else exits.TIMED_OUT
 
 
 async def _open_instances(reader: Reader) -> list[Summary]:
-    """Those of the tenant; other tenants' go on too, and are not waited for."""
+    """Open instances of the tenant; other tenants' go on too, and are not waited for."""
     found: list[Summary] = []
     cursor: str | None = None
     while True:

@@ -1,8 +1,7 @@
-"""`tenuto dev`: a serving process that begins again whenever a file changes.
+"""`tenuto dev`: a serving process that is restarted whenever a file changes.
 
-The address is held by this process and handed to each serving one, so that whoever asks while one
-begins again waits a moment instead of being refused. The store is kept: an instance that was under
-way goes on.
+The socket is held by this process and handed to each serving one, so that a request during a
+restart waits a moment instead of being refused. The store is kept: running instances go on.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _QUIET_MS = 200
 async def serve_and_reload(
     host: str, port: int, files: Sequence[Path], tasks: Sequence[str]
 ) -> int:
-    """Serve until Ctrl-C; the serving process is told what this one was told."""
+    """Serve until Ctrl-C; the serving process gets the arguments of this one."""
     folders = _folders(files, tasks)
     with interruptible() as stopped, bind(ServiceConfig(host=host, port=port)) as listener:
         listener.listen()
@@ -41,19 +40,19 @@ async def serve_and_reload(
         first = asyncio.ensure_future(anext(changes, None))
         await asyncio.wait({first, ending := asyncio.ensure_future(child.wait())}, return_when=_ONE)
         if not first.done():
-            # What it was told is wrong, or its port or store is another's: no change helps.
+            # Its arguments are wrong, or its port or store is in use: no change of a file helps.
             first.cancel()
             await asyncio.gather(first, return_exceptions=True)
             return ending.result()
         changed = first.result()
         while changed is not None:
-            child = await _begun_again(child, changed, listener.fileno())
+            child = await _restarted(child, changed, listener.fileno())
             changed = await anext(changes, None)
         await _stop(child)
     return exits.DONE
 
 
-async def _begun_again(
+async def _restarted(
     child: asyncio.subprocess.Process, changed: set[Path], descriptor: int
 ) -> asyncio.subprocess.Process:
     names = ", ".join(sorted(each.name for each in changed))
@@ -72,9 +71,9 @@ async def _started(descriptor: int) -> asyncio.subprocess.Process:
         sys.executable,
         *("-m", "tenuto", *sys.argv[1:], "--listener", str(descriptor)),
         pass_fds=(descriptor,),
-        # It ends with this process, however that ends: then nobody holds the other end.
+        # It ends with this process, however that ends: the pipe is closed then.
         stdin=asyncio.subprocess.PIPE,
-        # Ctrl-C is for this process, which tells the other one.
+        # Ctrl-C is for this process, which stops the other one.
         start_new_session=True,
     )
 

@@ -1,4 +1,4 @@
-"""`tenuto serve` and `tenuto dev`: the service, until somebody stops it."""
+"""`tenuto serve` and `tenuto dev`: the service, until it is stopped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tenuto.cli import exits
 from tenuto.cli.access_setup import access_wish, checked, gatekeeper_of, refuse_open_door
 from tenuto.cli.backends.engine import close
 from tenuto.cli.backends.reader import described, make_room
-from tenuto.cli.dev_hints import beginnings, begun, say_what_to_try, stop_with_parent
+from tenuto.cli.dev_hints import read_starts, say_what_to_try, started, stop_with_parent
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.sources import Source, read_sources
 from tenuto.cli.task_modules import load_tasks
@@ -35,30 +35,30 @@ from tenuto.model.errors import TenutoError
 log = logging.getLogger("tenuto.serve")
 
 
-class Wish(Struct, frozen=True, kw_only=True):
+class ServeOptions(Struct, frozen=True, kw_only=True):
     """What the command line asked for."""
 
     config: Config
     files: Sequence[Path] = ()
     """Definitions that are deployed first."""
     listener: int | None = None
-    """The address, where another process holds it and serves for as long as that one lives."""
+    """The socket of a parent process, which this one serves for as long as the parent lives."""
     starts: Sequence[str] | None = None
-    """Of `dev`: instances to begin, `WORKFLOW=JSON`; None where nothing is said of what to try."""
+    """Of `dev`: instances to start, `WORKFLOW=JSON`; None: print no commands to try."""
 
 
-async def serve(wish: Wish) -> int:
+async def serve(options: ServeOptions) -> int:
     """Serve until Ctrl-C, or until the process is asked to end."""
-    chosen = wish.config
-    starts = beginnings(wish.starts or ())
+    chosen = options.config
+    starts = read_starts(options.starts or ())
     access = access_wish(chosen)
     config = service_config(chosen, checked(chosen.host, chosen.port, access))
     await refuse_open_door(chosen.host, chosen.store, access)
     load_tasks(chosen.tasks, None)
-    for file in wish.files:
+    for file in options.files:
         load_tasks((), file)
     make_room(chosen.store)
-    listener = bind(config) if wish.listener is None else socket.socket(fileno=wish.listener)
+    listener = bind(config) if options.listener is None else socket.socket(fileno=options.listener)
     app = Tenuto(
         None if chosen.store == MEMORY else chosen.store,
         listen_url=chosen.listen_url if is_postgres(chosen.store) else None,
@@ -70,15 +70,15 @@ async def serve(wish: Wish) -> int:
         await app.open()
         app.engine.listen(happenings.tell)
         try:
-            sources = await _deploy(app, wish.files, announce)
+            sources = await _deploy(app, options.files, announce)
             gate = build_api(app, config, admission=gatekeeper_of(app, access))
             async with _traced(gate, chosen), serving(gate, listener):
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
-                if wish.listener is not None:
+                if options.listener is not None:
                     stop_with_parent(stopped)
-                begun_ones = await begun(app, starts)
-                if wish.starts is not None and chosen.log_format == "text":
-                    await say_what_to_try(url_of(listener), sources, starts, begun_ones, stopped)
+                instances = await started(app, starts)
+                if options.starts is not None and chosen.log_format == "text":
+                    await say_what_to_try(url_of(listener), sources, starts, instances, stopped)
                 await stopped.wait()
                 announce("stopping: requests and running tasks may end; nothing is lost")
         finally:
@@ -87,7 +87,7 @@ async def serve(wish: Wish) -> int:
 
 
 def service_config(chosen: Config, access: ServiceConfig) -> ServiceConfig:
-    """What the service itself has to know of the settings, beside who may ask."""
+    """The configuration of the service, with the settings that are not about access."""
     return replace(
         access,
         public_url=chosen.public_url,
@@ -99,7 +99,7 @@ def service_config(chosen: Config, access: ServiceConfig) -> ServiceConfig:
 
 @asynccontextmanager
 async def _traced(gate: Gate, chosen: Config) -> AsyncIterator[None]:
-    """Where traces are asked for spans are made of what happens inside."""
+    """Spans are made of what happens inside, where traces are configured."""
     if not chosen.traces:
         yield
         return
@@ -122,12 +122,12 @@ async def _traced(gate: Gate, chosen: Config) -> AsyncIterator[None]:
 
 
 def _announcer(chosen: Config) -> Callable[[str], None]:
-    """How people are told; where lines are for machines, these are too."""
+    """How messages are printed: as log lines where those are JSON."""
     return log.info if chosen.log_format == "json" else say
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the event loop: a fast one where there is one for this platform."""
+    """What makes the event loop: uvloop where it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -138,7 +138,7 @@ def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 async def _deploy(
     app: Tenuto, files: Sequence[Path], announce: Callable[[str], None]
 ) -> list[Source]:
-    """Deploy the definitions in files; what was read there."""
+    """Deploy the definitions in files, and return them."""
     deployed: list[Source] = []
     for file in files:
         for source in read_sources(file):

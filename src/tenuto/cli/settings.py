@@ -1,4 +1,4 @@
-"""`tenuto config show`, and what a service is told to be."""
+"""The settings of a service, and `tenuto config show`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HIDDEN = "…"
 
 
 def effective(flags: Flags) -> Effective:
-    """The settings that hold here, now; InvalidInput."""
+    """The effective settings; InvalidInput."""
     given: dict[str, object] = {
         "host": flags.host,
         "port": flags.port,
@@ -56,7 +56,7 @@ def configured(
 
 
 async def show_settings(flags: Flags, *, is_json: bool) -> int:
-    """Each setting with its value and who says so; no secret."""
+    """Each setting with its value and its origin; no secret."""
     found = effective(flags)
     rows = {
         name: {"value": _shown(found, name), "origin": found.origins[name]} for name in settings()

@@ -1,4 +1,4 @@
-"""Reads what a command is given as text: a definition's file, or JSON."""
+"""Reads the definitions and the JSON that a command is given."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Source(Struct, frozen=True, kw_only=True):
     path: Path
     document: JSON
     positions: Positions | None
-    """None: problems name their places themselves."""
+    """None: the problems name their positions themselves."""
     definition: Definition | None
     problems: tuple[Problem, ...]
     flow: WorkflowFunction[..., Any] | None = None

@@ -1,4 +1,4 @@
-"""`tenuto worker`: pulls tasks from a server and runs them here, until somebody stops it."""
+"""`tenuto worker`: pulls tasks from a server and runs them here, until it is stopped."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger("tenuto.worker")
 async def work(config: Config, *, is_json: bool = False) -> int:
     """Work until Ctrl-C, or until the process is asked to end; what runs then may end.
 
-    For machines (`is_json`) stdout says, as it begins, for whom it works and on what.
+    For machines (`is_json`) stdout names its servers and tasks when it starts.
     """
     wish = config.worker
     load_tasks(config.tasks, None)

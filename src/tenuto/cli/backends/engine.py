@@ -56,9 +56,12 @@ async def close(app: Tenuto) -> None:
     try:
         await app.close()
     except StoreUnavailable as error:
-        # What the command did is durable, or was refused, whether or not the store hears this.
-        say(f"warning: stopped without the store, which is away: {error.message}", style="yellow")
-        say("  What this process had in hand is taken over by the others, or the next one.")
+        # What the command did is durable, or was refused, whether or not the store can be closed.
+        say(
+            f"warning: stopped without the store, which is unavailable: {error.message}",
+            style="yellow",
+        )
+        say("  The instances of this process are taken over by the others, or the next one.")
 
 
 @contextmanager

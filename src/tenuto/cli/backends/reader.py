@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tenuto.model.search_terms import SearchTerm
 
 _LOOK_EVERY: Final = 0.3
-"""Seconds between looks at the log of an instance: one row each."""
+"""Seconds between polls of the log of an instance: one row each."""
 
 
 class Reader:

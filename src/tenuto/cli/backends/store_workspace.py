@@ -461,9 +461,9 @@ async def _answered(
 def _unanswered(id: str, *, is_stored: bool) -> StoreUnavailable:
     if is_stored:
         return StoreUnavailable(
-            f"the event {id} is stored, but not yet for whom it is: the store is away",
+            f"the event {id} is stored, but not yet matched: the store is unavailable",
             code=NOT_SEEN_DONE,
-            advice="Whoever waits for it gets it once the store is back and a process works on it: "
+            advice="Waits that it matches get it once the store is back and a process works on it: "
             "there is no need to send it again.",
         )
     return StoreUnavailable(

@@ -1,4 +1,4 @@
-"""The commands, as they are listed; each has its options in a file, and what it does in another."""
+"""The commands, in the order in which help lists them."""
 
 from __future__ import annotations
 

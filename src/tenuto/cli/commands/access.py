@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.model.json import Object
 
-keys = typer.Typer(help="API keys: who may ask the service for what.", no_args_is_help=True)
-audit = typer.Typer(help="What was done and refused, by whom.", no_args_is_help=True)
+keys = typer.Typer(help="API keys: who may do what at the service.", no_args_is_help=True)
+audit = typer.Typer(
+    help="The audit log: what was done and refused, and by which principal.", no_args_is_help=True
+)
 
 
 @keys.command("create")
@@ -47,7 +49,7 @@ def create_key(
 ) -> None:
     """Make an API key, and show it this once.
 
-    From then on whoever asks the service has to show who they are.
+    From the first key on, every request to the service needs a credential.
 
     tenuto keys create build --role operator --scope 'instances:*' --scope workflows:read
     """
@@ -71,7 +73,7 @@ def create_key(
         say("  It is shown this once: keep it where secrets are kept.")
         if backend.is_anonymous and not _makes_keys(role, scopes):
             # The server was open, so that it took this without a credential.
-            say("  From now on everybody has to show a key, and this one may not make others.")
+            say("  From now on every request needs a key, and this one may not make others.")
             say("  Make an admin's where the store is:", style="yellow")
             say_command("tenuto keys create NAME --role admin --store URL")
         return exits.DONE
@@ -81,7 +83,7 @@ def create_key(
 
 @keys.command("list")
 def list_keys(*, store: Store = STORE, output: ListOutput = "table") -> None:
-    """List the keys of a tenant, also those that open nothing any more."""
+    """List the keys of a tenant, also expired and revoked ones."""
 
     async def work(backend: Backend) -> int:
         from tenuto.access.shown import plain
@@ -111,7 +113,7 @@ def revoke_key(
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Let a key open nothing any more, in every process, within a second."""
+    """Revoke a key: within a second no process accepts it any more."""
 
     async def work(backend: Backend) -> int:
         from contextlib import suppress
@@ -131,7 +133,7 @@ def revoke_key(
             show_json(revoked)
         else:
             name = f" ({plain(str(revoked['name']))})" if "name" in revoked else ""
-            show(f"✓ {plain(id)}{name} opens nothing any more")
+            show(f"✓ {plain(id)}{name} is revoked")
         return exits.DONE
 
     perform_on(store, work, output)
@@ -228,7 +230,7 @@ def verify_audit(
     """Prove that the log is as it was written.
 
     Each line's hash covers the one before it. Who can write to the store can write a whole new
-    chain: a line that was noted elsewhere tells that too.
+    chain: a line that was noted elsewhere shows that too.
     """
 
     async def work(backend: Backend) -> int:

@@ -30,8 +30,8 @@ def cancel(
 ) -> None:
     """End an instance.
 
-    Running steps are told and have their grace period; what completed is undone by its compensation
-    steps; then it is CANCELLED.
+    Running steps are asked to stop and have their grace period; completed ones are undone by their
+    compensation steps; then it is CANCELLED.
     """
     _command(
         store,
@@ -49,9 +49,9 @@ def pause(
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Hold an instance.
+    """Pause an instance.
 
-    What runs goes on to its end and is recorded; nothing new begins.
+    Running steps go on to their end and are recorded; no step is started.
     """
     _command(store, instance, lambda found: found.pause(reason), output, goes_on=False)
 
@@ -77,7 +77,7 @@ def retry(
 ) -> None:
     """Let a failed instance go on, or try again to undo one of its steps.
 
-    Steps that failed, and those that the failure called off, run again; completed ones stay. The
+    Steps that failed, and those that the failure cancelled, run again; completed ones stay. The
     steps run in the process that has the store open, or in the next `tenuto run`.
 
     tenuto retry @last-failed
@@ -247,7 +247,7 @@ async def _taken_over(made: protocol.Instance) -> list[str] | None:
     try:
         history = await made.history()
     except TenutoError:
-        # The instance is made: what is only told about it does not fail the command.
+        # The instance is made: what is only printed about it does not fail the command.
         return None
     return [
         str(each["nodeId"])

@@ -12,7 +12,9 @@ from tenuto.cli.commands.options import ListOutput, Output, Store, perform_on
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
 
-dead_letters = typer.Typer(help="What could not be done.", no_args_is_help=True)
+dead_letters = typer.Typer(
+    help="Dead letters: failed tasks, poison tasks and late results.", no_args_is_help=True
+)
 
 LetterId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
 
@@ -24,9 +26,9 @@ def list_them(
     store: Store = STORE,
     output: ListOutput = "table",
 ) -> None:
-    """List what could not be done.
+    """List dead letters.
 
-    Tasks whose failure nothing handled, poison, and results that came too late.
+    Tasks whose failure nothing handled, poison tasks, and results that came too late.
     """
 
     async def work(backend: Backend) -> int:
@@ -51,7 +53,7 @@ def list_them(
 
 @dead_letters.command("show")
 def show(id: LetterId, *, store: Store = STORE, output: Output = "table") -> None:
-    """Show what could not be done, with its input and error."""
+    """Show a dead letter, with its input and error."""
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
@@ -80,7 +82,7 @@ def retry(
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Try again what could not be done: the instance goes on where it failed."""
+    """Run a dead letter again: the instance goes on where it failed."""
 
     async def work(backend: Backend) -> int:
         from msgspec import UNSET
@@ -106,7 +108,7 @@ def retry(
 
 @dead_letters.command("discard")
 def discard(id: LetterId, *, store: Store = STORE, output: Output = "table") -> None:
-    """Forget it; the instance stays as it is."""
+    """Remove a dead letter; the instance stays as it is."""
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits

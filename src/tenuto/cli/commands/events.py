@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tenuto.model.json import JSON
 
 events = typer.Typer(
-    help="Send events to waiting workflows, and look at them.", no_args_is_help=True
+    help="Events: send them to waiting workflows, and show them.", no_args_is_help=True
 )
 
 
@@ -40,7 +40,8 @@ def send(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Store nothing; say what it would do, and nearly.")
+        bool,
+        typer.Option("--dry-run", help="Store nothing; show what it would do, and near misses."),
     ] = False,
     store: Store = STORE,
     output: Output = "table",
@@ -133,7 +134,7 @@ def show_event(
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Show an event, whom it resumed, cancelled and started, and whom nearly."""
+    """Show an event, the instances that it resumed, cancelled and started, and near misses."""
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits

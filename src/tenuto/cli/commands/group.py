@@ -23,28 +23,28 @@ Server = Annotated[
         "--server",
         envvar="TENUTO_SERVER",
         metavar="URL",
-        help="Ask this server instead of opening a store; several with commas between them.",
+        help="The server, instead of a store; several addresses with commas between them.",
     ),
 ]
 _RefusedServer = Annotated[
     str | None, typer.Option("--server", envvar="TENUTO_SERVER", metavar="URL", hidden=True)
 ]
-Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose.")]
-KEY_HELP = "The API key to ask with; better in TENUTO_KEY, where no list of processes shows it."
+Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="The tenant.")]
+KEY_HELP = "The API key; better in TENUTO_KEY, where no list of processes shows it."
 _OF_NO_TENANT = frozenset({"doctor"})
 """Commands that are about a store as a whole."""
 
 
 class Commands(TyperGroup):
-    """All of them; what is wrong with how one is called is told on stderr, and as JSON if asked."""
+    """All commands; wrong usage is printed on stderr, and as JSON on stdout if asked for."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
-        """Keep the words: which of them say how to answer is not known when one is wrong."""
+        """Keep the arguments: when one is wrong, `-o json` among them may not be parsed yet."""
         ctx.meta[_WORDS] = words = tuple(args)
         try:
             return super().parse_args(ctx, args)
         except TyperException as error:
-            _tell(error, words)
+            _show(error, words)
             raise
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override] # noqa: ANN401 - whatever it gives
@@ -52,11 +52,11 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except TyperException as error:
-            _tell(error, ctx.meta[_WORDS])
+            _show(error, ctx.meta[_WORDS])
             raise
 
 
-def _tell(error: TyperException, words: Sequence[str]) -> None:
+def _show(error: TyperException, words: Sequence[str]) -> None:
     if _is_json_asked(words):
         from tenuto.cli.views.terminal import show_json
 
@@ -80,10 +80,10 @@ def offer_servers(
     refused_by: frozenset[str],
     inside: str = "",
 ) -> None:
-    """Let every command that takes a store take a server instead, but those that need the store.
+    """Add `--server` to every command that takes a store, except those that need the store.
 
-    Those that a server could be meant for (`refused_by`) say so when one is named. A command is
-    called as it is typed: `audit verify` is another one than `verify`.
+    Commands in `refused_by` refuse a server that is named, or that the environment names. A command
+    has its full name: `audit verify` is another one than `verify`.
     """
     for command in group.registered_commands:
         function = command.callback
@@ -130,7 +130,7 @@ def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callabl
 
 
 def _on_a_store_alone(command: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The command; a server that is named is refused, where another store would be taken for it."""
+    """The command; a server that is named is refused, since another store would be used instead."""
     said = inspect.signature(command, eval_str=True)
 
     @wraps(command)
@@ -166,7 +166,7 @@ def _with_servers(
     *,
     of_tenants: bool,
 ) -> list[inspect.Parameter]:
-    """The parameters, with those that name a server or a tenant beside the one of a store."""
+    """The parameters, with those of a server and a tenant beside the one of a store."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters: list[inspect.Parameter] = []
     for each in said.parameters.values():
@@ -186,7 +186,7 @@ def _with_servers(
 
 
 def _is_server_meant(ctx: typer.Context) -> bool:
-    """Whether the server is; what is typed counts before what the environment says."""
+    """Whether the server is meant: an option counts before the environment."""
     store, server = (ctx.get_parameter_source(name) for name in ("store", "server"))
     assert store is not None
     assert server is not None

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 Kind = Literal["webhook", "subscription"]
 
-webhooks = typer.Typer(help="Addresses that are told of events.", no_args_is_help=True)
+webhooks = typer.Typer(
+    help="Webhooks: addresses that are notified of events.", no_args_is_help=True
+)
 subscriptions = typer.Typer(
-    help="Addresses that are notified of events until they expire.", no_args_is_help=True
+    help="Subscriptions: addresses that are notified of events until they expire.",
+    no_args_is_help=True,
 )
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="Where events are sent.")]
@@ -36,8 +39,8 @@ Secret = Annotated[
         "--secret",
         envvar="TENUTO_WEBHOOK_SECRET",
         metavar="whsec_...|-",
-        help="What signs the requests; one is made unless it is given. - reads it from stdin, so "
-        "that no list of processes shows it.",
+        help="The secret that signs the requests; one is made unless it is given. - reads it "
+        "from stdin, so that no list of processes shows it.",
     ),
 ]
 AllowPrivate = Annotated[
@@ -62,10 +65,10 @@ def add_webhook(
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Tell an address of every event that fits a pattern, from now on.
+    """Notify an address of every event that matches a pattern, from now on.
 
     Each is a POST, signed as Standard Webhooks has it, which is sent until it is answered with 2xx.
-    The secret is shown once. An engine that has a SQLite file open hears of it within two seconds.
+    The secret is shown once. An engine that has a SQLite file open notices it within two seconds.
 
     tenuto webhooks add https://example.com/hook 'workflow.*' 'order.**'
     """
@@ -84,9 +87,7 @@ def add_subscription(  # noqa: PLR0913 - one for each option
     url: Url,
     patterns: Patterns,
     *,
-    subscriber: Annotated[
-        str, typer.Option("--subscriber", metavar="ID", help="Whoever asks for it.")
-    ],
+    subscriber: Annotated[str, typer.Option("--subscriber", metavar="ID", help="The subscriber.")],
     filter_: Annotated[
         str | None,
         typer.Option("--filter", metavar="EXPRESSION", help="Only events for which it holds."),
@@ -128,10 +129,9 @@ def add_subscription(  # noqa: PLR0913 - one for each option
 def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901 - one after the other
     """The commands that both kinds have."""
     removed = {
-        "webhook": "Tell an address nothing more; what was on its way is dropped.",
-        "subscription": "End a subscription; what was on its way is dropped.",
+        "webhook": "Remove a webhook; its pending deliveries are dropped.",
+        "subscription": "End a subscription; its pending deliveries are dropped.",
     }
-    told = {"webhook": "Tell", "subscription": "Notify"}
 
     def part(backend: Backend) -> protocol.Webhooks | protocol.Subscriptions:
         space = backend.space
@@ -169,15 +169,14 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901 - one a
             if output == "json":
                 show_json({"id": id, "removed": True})
             else:
-                show(f"✓ {id} is told nothing more")
+                show(f"✓ {id} is notified no more")
             return exits.DONE
 
         perform_on(store, work, output)
 
     @group.command(
         "enable",
-        help=f"{told[kind]} an address again that was disabled after failing for days, from now "
-        "on.",
+        help=f"Enable a {kind} that was disabled after failing for days, from now on.",
     )
     def enable(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
         async def work(backend: Backend) -> int:
@@ -190,11 +189,11 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901 - one a
             if output == "json":
                 show_json(listener_json(enabled))
                 return exits.DONE
-            show(f"✓ {id} is told of events from now on")
+            show(f"✓ {id} is notified of events from now on")
             if enabled.gaps:
                 gap = enabled.gaps[-1]
                 until = "now" if gap.until is None else iso(gap.until)
-                say(f"  It was told nothing from {iso(gap.since)} to {until} ({gap.reason}).")
+                say(f"  It was sent nothing from {iso(gap.since)} to {until} ({gap.reason}).")
             return exits.DONE
 
         perform_on(store, work, output)

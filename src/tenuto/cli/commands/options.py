@@ -21,20 +21,21 @@ Store = Annotated[
     ),
 ]
 Output = Annotated[
-    Literal["table", "json"], typer.Option("--output", "-o", help="What is printed on stdout.")
+    Literal["table", "json"],
+    typer.Option("--output", "-o", help="The form of what is printed on stdout."),
 ]
 JsonOutput = Annotated[
-    Literal["json"], typer.Option("--output", "-o", help="What is printed on stdout.")
+    Literal["json"], typer.Option("--output", "-o", help="The form of what is printed on stdout.")
 ]
 ListOutput = Annotated[
     Literal["table", "json", "id"],
-    typer.Option("--output", "-o", help="What is printed on stdout."),
+    typer.Option("--output", "-o", help="The form of what is printed on stdout."),
 ]
 
 
 def _no_secret(key: str | None) -> str | None:
     if key is not None and key.startswith("tnt_"):
-        # It would be kept with the instance, for everybody to read; nor is it said here again.
+        # It would be stored with the instance, for all to read; nor is it printed here.
         raise typer.BadParameter("that is an API key: it goes into TENUTO_KEY, or --api-key")
     return key
 
@@ -49,7 +50,7 @@ Input = Annotated[
 ]
 CorrelationId = Annotated[
     str | None,
-    typer.Option("--correlation-id", metavar="ID", help="What else the instance belongs to."),
+    typer.Option("--correlation-id", metavar="ID", help="The correlation id of the instance."),
 ]
 WatchTimeout = Annotated[
     float | None,
@@ -109,7 +110,7 @@ Auth = Annotated[
     Literal["auto", "required"] | None,
     typer.Option(
         "--auth",
-        help="auto: a credential is asked for once there is a key, an admin key or an issuer.",
+        help="auto: a credential is required once there is a key, an admin key or an issuer.",
     ),
 ]
 OidcIssuer = Annotated[
@@ -117,7 +118,7 @@ OidcIssuer = Annotated[
     typer.Option(
         "--oidc-issuer",
         metavar="URL",
-        help="The identity provider whose tokens are taken.",
+        help="The identity provider whose tokens are accepted.",
     ),
 ]
 OidcAudience = Annotated[
@@ -132,7 +133,7 @@ OidcPrivate = Annotated[
     bool | None,
     typer.Option(
         "--oidc-private/--oidc-public",
-        help="The provider may have an address of no public network.",
+        help="The provider may have an address of a private network.",
     ),
 ]
 AllowOrigin = Annotated[
@@ -148,7 +149,7 @@ AllowHost = Annotated[
     typer.Option(
         "--allow-host",
         metavar="NAME",
-        help="A name that the service goes by; repeatable.",
+        help="A host name of the service; repeatable.",
     ),
 ]
 RateLimit = Annotated[
@@ -166,7 +167,7 @@ SourceRateLimit = Annotated[
         "--source-rate-limit",
         metavar="NUMBER",
         min=0.001,
-        help="Requests a second from one address, whoever asks.",
+        help="Requests a second from one address, of all principals.",
     ),
 ]
 

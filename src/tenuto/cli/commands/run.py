@@ -47,7 +47,7 @@ def run(  # noqa: PLR0913 - one for each option
     ] = False,
     key: IdempotencyKey = None,
     correlation_id: CorrelationId = None,
-    follow: Annotated[  # noqa: ARG001 - said by those who know it from `start`
+    follow: Annotated[  # noqa: ARG001 - as `start` has it
         bool,
         typer.Option(
             "--follow", "-f", show_default=False, help="Watch it to its end, which is done anyway."

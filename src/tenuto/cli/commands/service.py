@@ -33,7 +33,7 @@ config = typer.Typer(help="What a service is configured to do.", no_args_is_help
 
 
 class Flags(NamedTuple):
-    """What the command line says; None: nothing."""
+    """The flags of the command line; None: not given."""
 
     host: str | None = None
     port: int | None = None
@@ -47,7 +47,7 @@ class Flags(NamedTuple):
 
 
 def access_flags(**flags: object) -> Mapping[str, object]:
-    """Those that were given; an option that may be repeated and was not is None or empty."""
+    """The flags that were given; a repeatable one that was not is None or empty."""
     return {name: value for name, value in flags.items() if value is not None and value != []}
 
 
@@ -63,7 +63,7 @@ def show_config(
     chosen: Chosen = None,
     output: Output = "table",
 ) -> None:
-    """Show each setting, and who says so: a flag, a variable, a line of a file, or nobody.
+    """Show each setting and its origin: a flag, a variable, a line of a file, or the default.
 
     tenuto config show --config production.toml
     """
@@ -144,7 +144,7 @@ def dev(  # noqa: PLR0913 - one for each option
     config: ConfigFile = None,
     chosen: Chosen = None,
 ) -> None:
-    """Serve everything from this machine, for whoever works on it.
+    """Serve everything from this machine, for development.
 
     A change of a definition or of a task is there as soon as its file is written; what was under
     way goes on.
@@ -183,11 +183,12 @@ def _serve(
     starts: list[str] | None = None,
 ) -> NoReturn:
     from tenuto.cli import exits
-    from tenuto.cli.service import Wish, fast_loop, serve as serve_it
+    from tenuto.cli.service import ServeOptions, fast_loop, serve as serve_it
     from tenuto.cli.settings import effective
 
     async def work() -> int:
-        wish = Wish(config=effective(flags).config, files=files, listener=listener, starts=starts)
-        return await serve_it(wish)
+        config = effective(flags).config
+        options = ServeOptions(config=config, files=files, listener=listener, starts=starts)
+        return await serve_it(options)
 
     raise typer.Exit(exits.perform(work, is_json=False, loop=fast_loop()))

@@ -39,10 +39,10 @@ def reindex(
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Have instances found by their searchable values that older programs wrote.
+    """Index the searchable values of instances that older programs wrote.
 
     Of every tenant. Once, after an upgrade to the first version with that index, when the last
-    process is a new one; it may run beside them, and may be stopped and begun again.
+    process is a new one; it may run beside them, and may be stopped and started again.
     """
     from tenuto.cli.upkeep import reindex as reindex_it
 
@@ -78,7 +78,7 @@ def prune(
     """Forget instances that ended long ago, with all that they started.
 
     Of every tenant; and events, listeners, bulk operations and test runs that are kept no longer.
-    How much of each is gone is told.
+    The number of each is printed.
 
     tenuto prune --older-than P90D --dry-run
     """

@@ -44,7 +44,7 @@ def worker(  # noqa: PLR0913 - one for each option
             envvar="TENUTO_TOKEN_FILE",
             show_envvar=True,
             metavar="FILE",
-            help="Where a token stands; it is read again before it expires.",
+            help="The file of a token; it is read again before it expires.",
         ),
     ] = None,
     token_command: Annotated[
@@ -54,7 +54,7 @@ def worker(  # noqa: PLR0913 - one for each option
             envvar="TENUTO_TOKEN_COMMAND",
             show_envvar=True,
             metavar="COMMAND",
-            help="What prints a token; it is run again, without a shell, before that expires.",
+            help="A command that prints a token; run again, without a shell, before that expires.",
         ),
     ] = None,
     concurrency: Annotated[
@@ -71,7 +71,7 @@ def worker(  # noqa: PLR0913 - one for each option
             metavar="SECONDS",
             min=1,
             max=3600,
-            help="After so long without a word from this worker its tasks go to others.",
+            help="After so long without a heartbeat of this worker its tasks go to others.",
         ),
     ] = None,
     grace: Annotated[

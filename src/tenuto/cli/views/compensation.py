@@ -1,4 +1,4 @@
-"""How what is undone, was undone or would be undone is shown."""
+"""Compensation as text: under way, done, and planned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenuto.model.json import JSON, Object
 
 
 def show_undoing(state: InstanceState) -> None:
-    """How far an instance is with undoing what it had done."""
+    """The progress of the compensation of an instance."""
     found = compensation_view(state.compensation)
     if not isinstance(found, dict):
         return
@@ -27,7 +27,7 @@ def show_undoing(state: InstanceState) -> None:
 
 
 def undone_since(before: Compensation | None, after: Compensation | None) -> list[str]:
-    """A line for each compensation that has had its turn between two looks."""
+    """A line for each compensation step that has ended between two states."""
     if after is None or after is before:
         return []
     first = 0 if before is None else before.position
@@ -39,7 +39,7 @@ def undone_since(before: Compensation | None, after: Compensation | None) -> lis
 
 
 def under_way(undoing: Compensation | None) -> str | None:
-    """What is being undone now, on one line."""
+    """The compensation that runs now, on one line."""
     if undoing is None or undoing.current is None:
         return None
     how_far = f"{undoing.current + 1}/{len(undoing.plan)}"
@@ -64,7 +64,7 @@ def show_undo_plan(foreseen: Object) -> None:
         show(f"  {number}  {step}  for {item['compensationFor']}  {one_line(given, 100)}")
     for child in _listed(foreseen, "children") if "children" in foreseen else ():
         assert isinstance(child, dict)
-        show(f"  &  {child['stepId']}  {child['instanceId']} is told to end, and undoes itself")
+        show(f"  &  {child['stepId']}  {child['instanceId']} is cancelled, and undoes itself")
     for each in skipped:
         assert isinstance(each, dict)
         show(f"  -  {each['stepId']}  {_REASONS.get(str(each['reason']), each['reason'])}")

@@ -1,4 +1,4 @@
-"""A definition as a table, as JSON or as a Mermaid picture, and what is wrong with it."""
+"""A definition as a table, as JSON or as a Mermaid picture, and its problems."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def validation_json(problems: Sequence[Problem], *, is_valid: bool) -> Object:
 
 
 def show_valid(source: Source) -> None:
-    """That a definition is valid, and what is remarkable about it."""
+    """That a definition is valid, and remarks about it."""
     definition = source.checked()
     if remarks := source.remarks:
         say(f"{source.path} is valid, with remarks:")

@@ -1,4 +1,4 @@
-"""How a refusal is shown: what happened, where, why, what to do, and its code."""
+"""Errors as text and JSON: message, place, advice and code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def show_error(error: TenutoError, positions: Positions | None = None) -> None:
-    """Tell people about an error on stderr."""
+    """An error as text on stderr."""
     problems = problems_of(error)
     if len(problems) == 1 and problems[0].message == error.message:
         # The one problem says it all; it is not said twice.

@@ -37,7 +37,7 @@ def show_published(pattern: str, published: Published, described: str) -> None:
     elif what := counted(published):
         show(f"✓ {pattern} sent to {described}: {what}")
     else:
-        show(f"✓ {pattern} stored in {described}; nobody waits for it now")
+        show(f"✓ {pattern} stored in {described}; no wait takes it now")
         say("  A wait that opens later looks back at it.")
 
 
@@ -50,7 +50,7 @@ def show_all_published(results: Sequence[Published | TenutoError]) -> None:
             show(f"✓ {result.event_id} was sent before; nothing is done twice")
         else:
             what = counted(result)
-            show(f"✓ {result.event_id} stored: {what or 'nobody waits for it now'}")
+            show(f"✓ {result.event_id} stored: {what or 'no wait takes it now'}")
 
 
 def show_dry_run(document: JSON, results: Sequence[Published | TenutoError]) -> None:
@@ -64,7 +64,7 @@ def show_dry_run(document: JSON, results: Sequence[Published | TenutoError]) -> 
         if result.duplicate:
             show(f"{pattern} {result.event_id} was sent before; nothing would be done twice")
             continue
-        show(f"{pattern} would be stored: {counted(result) or 'nobody would take it'}")
+        show(f"{pattern} would be stored: {counted(result) or 'no wait would take it'}")
         for target in result.targets:
             show(f"  {place_line(target)}")
         for near in result.near_misses:

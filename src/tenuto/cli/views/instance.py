@@ -105,7 +105,7 @@ def _steps(held: Held, now: datetime) -> Table:
     if not any(row[2] for row in rows):
         return table_of(("  STEP", ""), [row[:2] for row in rows], whole=1)
     longest = max((len(row[0]) + len(row[1]) for row in rows), default=0)
-    # Where a step stands matters more than what it gave; on a narrow terminal both are cut.
+    # The state of a step matters more than its output; on a narrow terminal both are cut.
     return table_of(("  STEP", "", "OUTPUT"), rows, whole=2 if longest < data().width - 20 else 1)
 
 

@@ -86,5 +86,5 @@ def _operator(expression: str) -> str | None:
 
 
 def _value(value: JSON) -> str:
-    # Text keeps its quotes: that "7" is not 7 is what is looked for most.
+    # Text keeps its quotes: "7" instead of 7 is the most common mistake.
     return one_line(msgspec.json.encode(value).decode(), 40)

@@ -83,7 +83,7 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
             tries = f"{node.attempt} attempts, " if node.attempt > 1 else ""
             return f"failed  {tries}{_span(node, now)}"
         case NodeStatus.RUNNING if node.grace_until is not None:
-            return f"told to stop, {countdown(node.grace_until - now)} left"
+            return f"asked to stop, {countdown(node.grace_until - now)} left"
         case NodeStatus.RUNNING if node.is_loop:
             return f"{_turns(state, key)}, {_span(node, now)}"
         case NodeStatus.RUNNING if node.child_id is not None:
@@ -108,14 +108,14 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
 
 
 def _decided(node: NodeState) -> str:
-    """Of an approval, what was decided and by whom."""
+    """The decision of an approval, and who decided."""
     if node.approval is None:
         return ""
     match node.output:
         case {"decision": decision, "by": by}:
             return f"{decision} by {by}, "
         case _:
-            return "nobody decided in time, "
+            return "not decided in time, "
 
 
 def _turns(state: InstanceState, key: NodeKey) -> str:
@@ -152,7 +152,7 @@ def _most(plan: Plan, key: NodeKey, node: NodeState, attempt: int) -> int:
 
 
 def _detail(node: NodeState) -> str:
-    """The error that explains where a step stands; a step that made it needs none."""
+    """The error that explains the state of a step; one that completed needs none."""
     if node.errors:
         return _first_of(node.errors)
     if node.error is None or node.status is NodeStatus.COMPLETED:

@@ -30,14 +30,14 @@ _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 @cache
 def talk() -> Console:
     """What people read: progress, advice, errors."""
-    return _unheard(stderr=True)
+    return _console(stderr=True)
 
 
 @cache
 def is_redrawn() -> bool:
     """Whether progress is redrawn in place: in a terminal that can, and that is ours alone.
 
-    A job in the background would draw over what somebody types; killed, it leaves no cursor.
+    A job in the background would draw over the command line; killed, it leaves no cursor.
     """
     return talk().is_terminal and not talk().is_dumb_terminal and not _is_in_background()
 
@@ -53,22 +53,22 @@ def _is_in_background() -> bool:
 @cache
 def data() -> Console:
     """What people asked for, as tables; without a terminal nothing is cut off."""
-    return _unheard(width=None if sys.stdout.isatty() else 10_000)
+    return _console(width=None if sys.stdout.isatty() else 10_000)
 
 
-def _unheard(*, stderr: bool = False, width: int | None = None) -> Console:
-    """A console that goes on when nobody reads it: work does not depend on who looks."""
+def _console(*, stderr: bool = False, width: int | None = None) -> Console:
+    """A console that goes on when its pipe is closed: the command does not depend on its reader."""
     from rich.console import Console
 
-    class Unheard(Console):
+    class Piped(Console):
         def on_broken_pipe(self) -> None:
             _drop(sys.stderr if stderr else sys.stdout)
 
-    return Unheard(stderr=stderr, highlight=False, width=width)
+    return Piped(stderr=stderr, highlight=False, width=width)
 
 
 def _drop(stream: TextIO) -> None:
-    """Whoever read this stream has seen enough: what is left of it goes nowhere."""
+    """The reader has closed this stream: the rest of the output goes nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""Shows an instance while it goes: a live list in a terminal, a line per change on a pipe."""
+"""Shows an instance while it runs: a live list in a terminal, a line per change on a pipe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FURNITURE = 5
 
 
 class Watcher(Protocol):
-    """Whoever shows an instance to people."""
+    """Shows an instance while it runs."""
 
     def __enter__(self) -> Self: ...
 
@@ -53,7 +53,7 @@ class LineWatcher:
     def __enter__(self) -> Self:
         for step in self._plan.nodes:
             if _look(self._state, step) is not None:
-                self._tell(self._state, step)
+                self._show(self._state, step)
         for line in undone_since(None, self._state.compensation):
             say(line)
         return self
@@ -70,11 +70,11 @@ class LineWatcher:
         before, self._state = self._state, state
         for step in dict.fromkeys(steps):
             if _look(before, step) != _look(state, step):
-                self._tell(state, step)
+                self._show(state, step)
         for line in undone_since(before.compensation, state.compensation):
             say(line)
 
-    def _tell(self, state: InstanceState, step: str) -> None:
+    def _show(self, state: InstanceState, step: str) -> None:
         line = line_of(self._plan, state, step, self._now())
         word = "running" if line.mark == "●" and not line.note.startswith("att") else ""
         parts = [f"{line.mark} {line.step}", word or line.note, line.detail]
@@ -129,12 +129,12 @@ class LiveWatcher:
 
 
 def watcher_for(plan: Plan, state: InstanceState, now: Now) -> Watcher:
-    """Live where somebody looks at a terminal that can be redrawn."""
+    """Live in a terminal that can be redrawn."""
     return (LiveWatcher if is_redrawn() else LineWatcher)(plan, state, now)
 
 
 def fitted(lines: Sequence[Line], room: int) -> tuple[list[Line], int]:
-    """As many lines as there is room for: what is under way or went wrong before the rest."""
+    """As many lines as there is room for: running and failed steps before the rest."""
     if len(lines) <= room:
         return list(lines), 0
     urgent = [line for line in lines if line.mark in "●◌↻✗"][:room]
