@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from tenuto.access.roles import Role
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.bulk_protocol import BulkRow
-from tenuto.workspace.bulk import BulkAsked, BulkRunner, Progress, Which, office
-from tenuto.workspace.bulk.finding import Selection
+from tenuto.workspace.bulk import BulkAsked, BulkRunner, Progress, Which, runner
+from tenuto.workspace.bulk.selection import Selection
 from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
 from tests.api.test_gate import KEYS, Keys, bearing, somebody
 
@@ -40,7 +40,7 @@ async def waiting(call: Caller, count: int) -> list[str]:
 async def test_an_action_reaches_all_that_a_filter_finds(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "PAGE", 2)
+    monkeypatch.setattr(runner, "PAGE", 2)
     async with serve() as call:
         ids = await waiting(call, 5)
         await call.app.deploy({**WAIT, "id": "other"})
@@ -199,10 +199,10 @@ async def test_who_lost_its_hold_on_an_action_writes_nothing_more(
         await store.put_bulk(a_row(call, Progress(), *ids))
 
         async def taken_over(*_: object, **__: object) -> None:
-            later = call.app.engine.clock.now() + office.HELD_FOR * 2
-            await store.claim_bulks(later, later + office.HELD_FOR, 1)
+            later = call.app.engine.clock.now() + runner.HELD_FOR * 2
+            await store.claim_bulks(later, later + runner.HELD_FOR, 1)
 
-        monkeypatch.setattr(office, "act", taken_over)
+        monkeypatch.setattr(runner, "act", taken_over)
         assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["matched"]) == ("running", 0, 1)
@@ -248,7 +248,7 @@ async def test_a_letter_that_went_with_its_retry_is_not_tried_twice(serve: Serve
 async def test_letters_that_are_named_are_looked_up_and_no_others_read(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "PAGE", 1)
+    monkeypatch.setattr(runner, "PAGE", 1)
     async with serve() as call:
         await call.app.deploy(REFUSE)
         for _ in range(3):
@@ -305,7 +305,7 @@ async def test_letters_of_other_times_are_not_read_and_others_are_passed_over_to
 async def test_a_long_action_takes_turns_with_those_of_others(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "PAGE", 1)
+    monkeypatch.setattr(runner, "PAGE", 1)
     async with serve() as call:
         await call.gate.service.bulk.stop()
         ids = await waiting(call, 4)
@@ -339,7 +339,7 @@ async def test_what_a_process_had_in_hand_when_it_stopped_is_free_at_once(
             await asyncio.Event().wait()
 
         with monkeypatch.context() as patched:
-            patched.setattr(office, "act", takes_long)
+            patched.setattr(runner, "act", takes_long)
             one = BulkRunner(call.app.engine)
             one.start()
             await begun.wait()
@@ -363,7 +363,7 @@ async def test_what_meets_bad_weather_is_free_at_once(
 
         one = BulkRunner(call.app.engine)
         with monkeypatch.context() as patched:
-            patched.setattr(office, "act", stumbles)
+            patched.setattr(runner, "act", stumbles)
             with pytest.raises(type(weather)):
                 await one.run_once()
         assert await one.run_once()
@@ -374,7 +374,7 @@ async def test_what_meets_bad_weather_is_free_at_once(
 async def test_an_action_that_is_cancelled_stops_within_its_page(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "AT_ONCE", 1)
+    monkeypatch.setattr(runner, "AT_ONCE", 1)
     async with serve() as call:
         await call.gate.service.bulk.stop()
         ids = await waiting(call, 3)
@@ -383,7 +383,7 @@ async def test_an_action_that_is_cancelled_stops_within_its_page(
         async def cancelled_meanwhile(*_: object, **__: object) -> None:
             await call("DELETE", "/instances/bulk/b")
 
-        monkeypatch.setattr(office, "act", cancelled_meanwhile)
+        monkeypatch.setattr(runner, "act", cancelled_meanwhile)
         await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["matched"]) == ("cancelled", 1, 1)

@@ -1,6 +1,6 @@
 """Every operation of the API as a typed method; made by `python -m tests.client.generate`."""
 
-# ruff: noqa: A002, ANN401, E501, PLR0913, PLR0917 - the names and fields of the API
+# ruff: noqa: A002, ANN401, PLR0913 - the names and fields of the API
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from tenuto.store.tenant_protocol import TenantReads
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.values import SavedWorkflow
 
+_PAGE = 500
 _OPEN = tuple(each for each in Status if each not in FINAL)
 
 
@@ -90,8 +91,12 @@ class Definitions:
 
     async def ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        ids = await self._seen.definition_ids(self._tenant)
-        return [id for id in ids if not is_rehearsed(id)]
+        ids: list[str] = []
+        while page := await self.newest(after=ids[-1] if ids else "", limit=_PAGE):
+            ids += [row.id for row in page]
+            if len(page) < _PAGE:
+                break
+        return ids
 
     async def remove(self, id: str) -> None:
         """Remove a definition; Conflict while instances of it run."""

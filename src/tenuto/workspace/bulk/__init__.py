@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tenuto.workspace.bulk.asked import BulkAsked, Found, Progress, Which
-from tenuto.workspace.bulk.office import BulkRunner
 from tenuto.workspace.bulk.operations import BulkOperations
+from tenuto.workspace.bulk.request import BulkAsked, Found, Progress, Which
+from tenuto.workspace.bulk.runner import BulkRunner
 
 __all__ = ["BulkAsked", "BulkOperations", "BulkRunner", "Found", "Progress", "Which"]

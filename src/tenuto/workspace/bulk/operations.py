@@ -7,8 +7,8 @@ from typing import Literal
 from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
-from tenuto.workspace.bulk.asked import BulkAsked, Which
-from tenuto.workspace.bulk.office import BulkRunner, read_row
+from tenuto.workspace.bulk.request import BulkAsked, Which
+from tenuto.workspace.bulk.runner import BulkRunner, read_row
 from tenuto.workspace.values import (
     BulkFailure,
     BulkOperation,

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tenuto.workspace.widgets.config import WidgetConfig, WidgetType, read_config
-from tenuto.workspace.widgets.shaping import shape
+from tenuto.workspace.widgets.shapes import shape
 
 __all__ = ["WidgetConfig", "WidgetType", "read_config", "shape"]

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.bulk_protocol import BulkPlace, BulkRow
-from tenuto.workspace.bulk.acting import act
-from tenuto.workspace.bulk.asked import MOST_FAILURES, BulkAsked, ItemFailure, Progress
-from tenuto.workspace.bulk.finding import Selection
+from tenuto.workspace.bulk.actions import act
+from tenuto.workspace.bulk.request import MOST_FAILURES, BulkAsked, ItemFailure, Progress
+from tenuto.workspace.bulk.selection import Selection
 
 log = logging.getLogger("tenuto.bulk")
 

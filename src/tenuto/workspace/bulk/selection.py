@@ -11,7 +11,7 @@ from tenuto.engine.engine import Engine
 from tenuto.model.errors import NotFound
 from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow, InstanceQuery
 from tenuto.store.tenant_protocol import TenantReads
-from tenuto.workspace.bulk.asked import SENSIBLE, BulkAsked, Found
+from tenuto.workspace.bulk.request import SENSIBLE, BulkAsked, Found
 from tenuto.workspace.dead_letters import letter_row
 from tenuto.workspace.instance_lists import instance_rows
 

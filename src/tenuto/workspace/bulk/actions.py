@@ -5,7 +5,7 @@ from __future__ import annotations
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.status import Status
-from tenuto.workspace.bulk.asked import Action, BulkAsked, ItemFailure
+from tenuto.workspace.bulk.request import Action, BulkAsked, ItemFailure
 from tenuto.workspace.dead_letters import DeadLetters
 from tenuto.workspace.instance import InstanceRef
 
