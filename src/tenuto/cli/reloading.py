@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tenuto.api.config import ServiceConfig
-from tenuto.api.serving import bind
+from tenuto.api.server import bind
 from tenuto.cli import exits
 from tenuto.cli.python_files import named
 from tenuto.cli.running import interruptible
