@@ -20,6 +20,7 @@ from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.engine.held import Held
+from tenuto.engine.whose import held_by
 from tenuto.executions.tokens import execution_id
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.executions import TaskReport
@@ -64,10 +65,11 @@ SHOWING = (
     "undo_plan of an instance",
     "instance",
     "held",
-    "dead_letter",
+    "dead_letters.row",
+    "dead_letters.get",
     "event",
     "definition",
-    "task",
+    "task_definitions.get",
     "webhooks.get",
     "subscriptions.get",
 )
@@ -131,6 +133,7 @@ def calls_with(theirs: Mirrored) -> dict[str, Callable[[EngineWorkspace], Awaita
         (BY_SUBSCRIPTION, theirs.subscription),
         ({"definition": lambda mine, id: mine.definition(id)}, "hidden"),
         (BY_TASK, "hidden"),
+        ({"held": lambda mine, id: held_by(mine.engine, mine.tenant, id)}, theirs.waiting),
     ]
     named: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
         name: lambda mine, call=call, id=id: call(mine, id)  # type: ignore[misc]
