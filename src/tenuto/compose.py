@@ -10,7 +10,7 @@ from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.ports import SystemClock, SystemIds
 
 if TYPE_CHECKING:
-    from tenuto.access.gatekeeper import Gatekeeper, Tokens
+    from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
     from tenuto.engine.engine import Engine
     from tenuto.engine.settings import Settings
@@ -149,7 +149,7 @@ def build_caller(*, may_be_private: bool = False) -> Caller:
     return HttpCaller(may_be_private=may_be_private)
 
 
-def build_gatekeeper(
+def build_authenticator(
     store: AccessStore,
     clock: Clock,
     *,
@@ -157,12 +157,12 @@ def build_gatekeeper(
     oidc: OidcSettings | None = None,
     is_required: bool = False,
     may_be_private: bool = False,
-) -> Gatekeeper:
+) -> Authenticator:
     """Whoever knows people by their credentials; with `oidc` also by tokens of a provider.
 
     With `may_be_private` that provider may be one of no public network, such as this machine.
     """
-    from tenuto.access.gatekeeper import Gatekeeper  # noqa: PLC0415 - only where it is used
+    from tenuto.access.authenticator import Authenticator  # noqa: PLC0415 - only where it is used
 
     tokens: Tokens | None = None
     if oidc is not None:
@@ -173,4 +173,4 @@ def build_gatekeeper(
 
         fetcher = HttpFetcher(may_be_private=may_be_private)
         tokens = OidcTokens(oidc, Provider(oidc.issuer, fetcher, clock))
-    return Gatekeeper(store, clock, admin_key=admin_key, tokens=tokens, is_required=is_required)
+    return Authenticator(store, clock, admin_key=admin_key, tokens=tokens, is_required=is_required)

@@ -11,11 +11,11 @@ import pytest
 from yarl import URL
 
 from tenuto import InvalidInput, Overloaded, StoreUnavailable, Tenuto
-from tenuto.api.bodies import read_query
 from tenuto.api.config import ServiceConfig
 from tenuto.api.cursors import write_cursor
 from tenuto.api.paging import PageQuery
 from tenuto.api.registry import OPERATIONS
+from tenuto.api.request_parser import read_query
 from tenuto.engine import intake
 from tenuto.engine.settings import Settings
 from tenuto.model.policy import Limits
@@ -386,11 +386,11 @@ async def test_more_starts_than_can_wait_are_429_and_what_was_taken_is_done(
     monkeypatch.setattr(intake, "MOST_BEGINNING", 3)
     async with serve() as call:
         await call.post("/workflows", DOUBLE)
-        store, gate = call.app.engine.store, asyncio.Event()
+        store, pipeline = call.app.engine.store, asyncio.Event()
         commit = store.commit
 
         async def later(*turn: Any, **more: Any) -> object:  # noqa: ANN401
-            await gate.wait()
+            await pipeline.wait()
             return await commit(*turn, **more)
 
         monkeypatch.setattr(store, "commit", later)
@@ -400,7 +400,7 @@ async def test_more_starts_than_can_wait_are_429_and_what_was_taken_is_done(
         refused = done.pop().result()
         assert (refused.status, refused.json["code"]) == (429, "TEN-4290")
         assert int(refused.headers["retry-after"]) >= 1
-        gate.set()
+        pipeline.set()
         statuses = [reply.status for reply in await asyncio.gather(*asked)]
         assert set(statuses) == {201, 429}
         kept = (await call.get("/instances")).json["items"]

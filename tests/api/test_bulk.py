@@ -16,7 +16,7 @@ from tenuto.store.bulk_protocol import BulkRow
 from tenuto.workspace.bulk import BulkAsked, BulkRunner, Progress, Which, runner
 from tenuto.workspace.bulk.selection import Selection
 from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
-from tests.api.test_gate import KEYS, Keys, bearing, somebody
+from tests.api.test_pipeline import KEYS, Keys, bearing, somebody
 
 
 async def over(call: Caller, id: str, **headers: str) -> Any:  # noqa: ANN401 - a view
@@ -102,7 +102,7 @@ async def test_a_filter_that_says_nothing_is_refused(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_an_action_stays_within_its_tenant(serve: Serve) -> None:
-    async with serve(admission=KEYS) as call:
+    async with serve(authentication=KEYS) as call:
         [id] = await waiting(call, 1)
         body = {"action": "cancel", "filter": {"ids": [id]}}
         theirs = bearing("bob")
@@ -162,7 +162,7 @@ def a_row(
 async def test_what_a_process_left_is_gone_on_with_and_counted_once(serve: Serve) -> None:
     """It was killed after it had paused one of a page, and before it could say so."""
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 2)
         await (await call.app.instance(ids[0])).pause()
         progress = Progress(done=7, pending=tuple(ids), is_found=True)
@@ -177,7 +177,7 @@ async def test_what_a_process_left_is_gone_on_with_and_counted_once(serve: Serve
 @pytest.mark.asyncio
 async def test_an_action_that_is_cancelled_goes_no_further(serve: Serve) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 1)
         await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
         assert (await call("DELETE", "/instances/bulk/b")).status == 200
@@ -193,7 +193,7 @@ async def test_who_lost_its_hold_on_an_action_writes_nothing_more(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 1)
         store = call.app.engine.store
         await store.put_bulk(a_row(call, Progress(), *ids))
@@ -211,7 +211,7 @@ async def test_who_lost_its_hold_on_an_action_writes_nothing_more(
 @pytest.mark.asyncio
 async def test_a_repeat_counts_as_done_only_what_shows_that_it_was_done(serve: Serve) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         paused, ended = await waiting(call, 2)
         await (await call.app.instance(paused)).pause()
         await (await call.app.instance(ended)).cancel()
@@ -227,7 +227,7 @@ async def test_a_repeat_counts_as_done_only_what_shows_that_it_was_done(serve: S
 async def test_a_letter_that_went_with_its_retry_is_not_tried_twice(serve: Serve) -> None:
     """It was killed after it had retried the first, and before it could say so."""
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         await call.app.deploy(REFUSE)
         await call.start("refuse", {}, "?wait=30")
         [letter] = (await call.get("/dead-letters")).json["items"]
@@ -307,7 +307,7 @@ async def test_a_long_action_takes_turns_with_those_of_others(
 ) -> None:
     monkeypatch.setattr(runner, "PAGE", 1)
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 4)
         store = call.app.engine.store
         await store.put_bulk(a_row(call, Progress(), *ids, id="long"))
@@ -329,7 +329,7 @@ async def test_what_a_process_had_in_hand_when_it_stopped_is_free_at_once(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 1)
         store, begun = call.app.engine.store, asyncio.Event()
         await store.put_bulk(a_row(call, Progress(), *ids))
@@ -354,7 +354,7 @@ async def test_what_meets_bad_weather_is_free_at_once(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, weather: TenutoError
 ) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 2)
         await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
 
@@ -376,7 +376,7 @@ async def test_an_action_that_is_cancelled_stops_within_its_page(
 ) -> None:
     monkeypatch.setattr(runner, "AT_ONCE", 1)
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 3)
         await call.app.engine.store.put_bulk(a_row(call, Progress(), *ids))
 
@@ -392,7 +392,7 @@ async def test_an_action_that_is_cancelled_stops_within_its_page(
 @pytest.mark.asyncio
 async def test_a_key_finds_the_first_whoever_repeats_it(serve: Serve) -> None:
     both = Keys(**{name: somebody(name, Role.OPERATOR) for name in ("ann", "otto")})
-    async with serve(admission=both) as call:
+    async with serve(authentication=both) as call:
         body = {"action": "cancel", "filter": {"workflowId": "wait"}}
         found = set()
         for name in ("ann", "otto"):

@@ -10,8 +10,8 @@ import pytest
 from msgspec import inspect
 
 from tenuto import InvalidInput, Tenuto, WorkflowFailed
-from tenuto.api.bodies import read_query
 from tenuto.api.registry import OPERATIONS
+from tenuto.api.request_parser import read_query
 from tenuto.api.shapes import Received
 from tenuto.model.json import Object
 from tests.api.conftest import WAIT, Serve

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto import StoreUnavailable, Tenuto
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
 from tenuto.api.config import ServiceConfig
 from tenuto.api.problems import Refusal
 from tenuto.api.registry import OPERATIONS
@@ -166,7 +166,7 @@ async def test_what_cannot_be_recorded_is_not_done_and_what_was_done_is_recorded
             return rows
 
         monkeypatch.setattr(store, "append_audit", bad_weather)
-        audit = call.gate.service.audit
+        audit = call.pipeline.service.audit
         monkeypatch.setattr(audit._together, "_look", bad_weather)  # type: ignore[attr-defined]
         monkeypatch.setattr(audit._backlog, "_append", bad_weather)  # type: ignore[attr-defined]
         failures.append("away")
@@ -205,7 +205,7 @@ async def test_an_address_that_asks_too_often_is_refused_before_anybody_looks_wh
         async def never(*_: object, **__: object) -> None:
             raise AssertionError("nobody looks")
 
-        monkeypatch.setattr(Gatekeeper, "admit", never)
+        monkeypatch.setattr(Authenticator, "authenticate", never)
         reply = await call("GET", "/instances", headers=bearing("guess"))
         assert (reply.status, reply.json["code"]) == (429, "TEN-4291")
         assert int(reply.headers["retry-after"]) > 1

@@ -91,7 +91,7 @@ def operations_module() -> str:
     methods = "\n".join(_method(each) for each in OPERATIONS)
     return _formatted(
         _HEAD.format(says="Every operation of the API as a typed method")
-        + "# ruff: noqa: A002, ANN401, E501, PLR0913, PLR0917 - the names and fields of the API\n\n"
+        + "# ruff: noqa: A002, ANN401, PLR0913 - the names and fields of the API\n\n"
         + _IMPORTS
         + "class Operations(OperationsBase):\n"
         + '    """Every operation of the API, by its name there."""\n\n'

@@ -20,6 +20,7 @@ from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.engine.held import Held
+from tenuto.engine.whose import held_by
 from tenuto.executions.tokens import execution_id
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.executions import TaskReport
@@ -64,10 +65,11 @@ SHOWING = (
     "undo_plan of an instance",
     "instance",
     "held",
-    "dead_letter",
+    "dead_letters.row",
+    "dead_letters.get",
     "event",
     "definition",
-    "task",
+    "task_definitions.get",
     "webhooks.get",
     "subscriptions.get",
 )
@@ -131,6 +133,7 @@ def calls_with(theirs: Mirrored) -> dict[str, Callable[[EngineWorkspace], Awaita
         (BY_SUBSCRIPTION, theirs.subscription),
         ({"definition": lambda mine, id: mine.definition(id)}, "hidden"),
         (BY_TASK, "hidden"),
+        ({"held": lambda mine, id: held_by(mine.engine, mine.tenant, id)}, theirs.waiting),
     ]
     named: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
         name: lambda mine, call=call, id=id: call(mine, id)  # type: ignore[misc]
@@ -226,7 +229,7 @@ async def test_a_lost_filter_shows_nothing_of_another_tenant(town: Town) -> None
 async def test_a_lost_filter_opens_no_room_of_another_tenant() -> None:
     url = await fresh_database()
     app = app_on(url)
-    async with served(app=app, admission=Door(eve=LEFT)) as call:
+    async with served(app=app, authentication=Door(eve=LEFT)) as call:
         town = Town(app, of_postgres(url))
         await town.right.deploy(steps("a"))
         theirs = await town.right.start("flow", {"is": SECRET})
@@ -238,7 +241,7 @@ async def test_a_lost_filter_opens_no_room_of_another_tenant() -> None:
             assert "TEN-3001" in await streamed(call, theirs.id)
             assert (await joined(call, theirs.id))["code"] == "TEN-3001"
         # Nor is there a way in where somebody whose it is has opened the room.
-        async with call.gate.service.live.follow(RIGHT, theirs.id):
+        async with call.pipeline.service.live.follow(RIGHT, theirs.id):
             with mistaken(town):
                 assert "TEN-3001" in await streamed(call, theirs.id)
 
@@ -250,7 +253,7 @@ async def test_what_is_read_by_the_way_is_read_behind_the_wall(
     """What led to a dead letter, whose execution it is, and which definition is taken away."""
     url = await fresh_database()
     app = app_on(url)
-    async with served(app=app, admission=Door(eve=LEFT)) as call:
+    async with served(app=app, authentication=Door(eve=LEFT)) as call:
         store, town = app.engine.store, Town(app, of_postgres(url))
         ours, _ = await town.furnish()
         past_it: list[str] = []
@@ -266,7 +269,7 @@ async def test_what_is_read_by_the_way_is_read_behind_the_wall(
         report = TaskReport(
             execution_id=execution_id(JobKey(ours.failed, "broken", "", 1)), lease_token="guessed"
         )
-        [reported] = await call.gate.service.desk.report(LEFT, [report])
+        [reported] = await call.pipeline.service.broker.report(LEFT, [report])
         assert isinstance(reported.error, Conflict)
         assert past_it == []
         await town.left.definitions.withdraw("order")

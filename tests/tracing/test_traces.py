@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from tenuto import Context, TaskError, Tenuto
 from tenuto.engine.settings import Settings
-from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.broker import TaskBroker
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import Object
 from tenuto.model.traces import of_attempt, read_traceparent
@@ -87,7 +87,7 @@ async def test_requests_and_attempts_are_spans_of_one_trace() -> None:
     app = Tenuto(tasks=noting(seen), settings=Settings(unknown_tasks="wait"))
     async with served(app=app) as caller:
         spans = Spans(SimpleSpanProcessor(exporter), app.engine.clock)
-        caller.gate.service.spans = spans
+        caller.pipeline.service.spans = spans
         app.engine.listen(spans.heard)
         app.engine.meter.watch = spans.turn
         await caller.post("/workflows", FLOW)
@@ -143,7 +143,7 @@ async def test_workers_are_told_where_in_the_trace_their_task_is() -> None:
         begun = await app.workspace("default", "me").starting.begin(
             Start(workflow="flow", traceparent=GIVEN)
         )
-        [task] = await ExecutionDesk(app.engine).claim("default", "worker")
+        [task] = await TaskBroker(app.engine).claim("default", "worker")
         own = of_attempt(GIVEN, begun.instance_id, NodeKey("one", ""), 1)
         assert task.context.traceparent == own
         assert HeldTask(task, timedelta(seconds=30), 0.0).facts.traceparent == own

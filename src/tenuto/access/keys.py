@@ -1,4 +1,4 @@
-"""API keys: made, listed and revoked. The whole of one is shown once and kept by nobody here."""
+"""API keys: create, list, revoke. The secret of a key is shown once and never stored."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class KeyWish(Struct, frozen=True, kw_only=True):
     name: str
     role: str
     scopes: Sequence[str] | None = None
-    """What it may do of what its role may; None: all of it."""
+    """The part of its role's permissions that it has; None: all of them."""
     expires_at: datetime | None = None
     tenant: str | None = None
-    """None: that of whoever asks."""
+    """None: that of its maker."""
 
 
 def read_key(text: str) -> KeyText | None:
@@ -61,12 +61,12 @@ def read_key(text: str) -> KeyText | None:
 
 
 def secret_hash(secret: str) -> bytes:
-    """What is kept of a secret: it has 256 bits by chance, so that nothing slower is needed."""
+    """The stored hash of a secret; it has 256 random bits, so that a fast hash is enough."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def is_secret_of(key: KeyRow | None, secret: str) -> bool:
-    """Whether it is; asking about a key that is not there takes as long."""
+    """Whether the secret is the key's; it takes as long for a key that does not exist."""
     expected = _NO_HASH if key is None else key.hash
     return hmac.compare_digest(expected, secret_hash(secret)) and key is not None
 
@@ -93,7 +93,7 @@ class Keys:
         self._changed = changed
 
     async def create(self, principal: Principal, wish: KeyWish) -> NewKey:
-        """Make a key that may do no more than whoever asks; InvalidInput lists all problems."""
+        """Make a key with no more permissions than its maker; InvalidInput lists all problems."""
         tenant = principal.tenant if wish.tenant is None else wish.tenant
         now = self._clock.now()
         if problems := _problems(wish, tenant, now):

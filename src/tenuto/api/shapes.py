@@ -1,4 +1,4 @@
-"""Shapes that several operations share: pages, ids, moments, instances."""
+"""Shapes of bodies, queries and answers, and those that several operations share."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Received(Shape, forbid_unknown_fields=True):
     """Input from a client; an unknown field is refused."""
 
     def __post_init__(self) -> None:
-        """ValueError for a moment that cannot be kept, which no type says."""
+        """ValueError for a time that cannot be stored, which no type expresses."""
         for name, spelled in _moments_in(type(self)):
             value = getattr(self, name)
             if value is not None and (wrong := moment_problem(value)) is not None:
@@ -123,7 +123,7 @@ class InstanceView(Answer):
 
 
 class StatusAnswer(Answer):
-    """Where an instance stands now."""
+    """The current status of an instance."""
 
     instance_id: str
     status: Status
@@ -131,13 +131,13 @@ class StatusAnswer(Answer):
 
 @cache
 def _moments_in(sent: type[Struct]) -> list[tuple[str, str]]:
-    """The fields that are moments, each with its name in JSON."""
+    """The fields that are times, each with its name in JSON."""
     fields = msgspec.structs.fields(sent)
     return [(each.name, each.encode_name) for each in fields if each.type in _MOMENTS]
 
 
 def instance_item(row: InstanceRow) -> InstanceItem:
-    """A row of the list in JSON; what is stored as JSON goes out as it is."""
+    """A row of the list; stored JSON is passed on without decoding."""
     return InstanceItem(
         id=row.id,
         workflow_definition_id=row.definition_id,
@@ -161,13 +161,26 @@ def instance_item(row: InstanceRow) -> InstanceItem:
     )
 
 
+def shaped(kind: type[T], record: object, **others: object) -> T:
+    """A shape with the fields of a record that have the same names, and `others`.
+
+    Times become text, as JSON has them.
+    """
+    fields = dict(others)
+    for field in msgspec.structs.fields(kind):  # type: ignore[arg-type]
+        if field.name not in fields:
+            value = getattr(record, field.name)
+            fields[field.name] = iso(value) if isinstance(value, datetime) else value
+    return kind(**fields)
+
+
 def moment(moment: datetime | None) -> str | None:
     """A moment in JSON."""
     return iso(moment) if moment is not None else None
 
 
 def decoded(stored: bytes | None) -> JSON:
-    """What a store keeps as JSON."""
+    """Stored JSON, decoded."""
     value: JSON = msgspec.json.decode(stored) if stored else None
     return value
 
@@ -177,7 +190,7 @@ def _raw(stored: bytes | None) -> JSON:
 
 
 def split(text: str | None, wanted: Callable[[str], T], path: str) -> list[T]:
-    """The values of a parameter that may have several, with commas between them."""
+    """The values of a parameter that takes several, separated by commas."""
     if text is None:
         return []
     try:

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
 from tenuto.access.oidc import OidcSettings
 from tenuto.access.origins import read_host, read_origin
 from tenuto.api.config import ServiceConfig, is_loopback
 from tenuto.app import Tenuto
 from tenuto.cli.backends.reader import reading
-from tenuto.compose import MEMORY, build_gatekeeper, is_postgres, sqlite_path
+from tenuto.compose import MEMORY, build_authenticator, is_postgres, sqlite_path
 from tenuto.config.config import Config
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Forbidden, InvalidInput, Problem
@@ -103,7 +103,7 @@ async def refuse_open_door(host: str, store: str, wish: AccessWish) -> None:
     )
 
 
-def gatekeeper_of(app: Tenuto, wish: AccessWish) -> Gatekeeper:
+def authenticator_of(app: Tenuto, wish: AccessWish) -> Authenticator:
     """The authenticator of an app."""
     oidc = None
     if wish.oidc_issuer is not None and wish.oidc_audience is not None:
@@ -114,7 +114,7 @@ def gatekeeper_of(app: Tenuto, wish: AccessWish) -> Gatekeeper:
             role_claims=wish.oidc_role_claims,
             name_claim=wish.oidc_name_claim,
         )
-    return build_gatekeeper(
+    return build_authenticator(
         app.engine.store,
         app.engine.clock,
         admin_key=wish.admin_key,

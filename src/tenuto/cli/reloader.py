@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tenuto.api.config import ServiceConfig
-from tenuto.api.serving import bind
+from tenuto.api.server import bind
 from tenuto.cli import exits
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.python_files import named

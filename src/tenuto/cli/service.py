@@ -14,11 +14,11 @@ from msgspec.structs import replace
 
 from tenuto.api.asgi import build_api
 from tenuto.api.config import ServiceConfig
-from tenuto.api.gate import Gate
-from tenuto.api.serving import bind, serving, url_of
+from tenuto.api.pipeline import RequestPipeline
+from tenuto.api.server import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
-from tenuto.cli.access_setup import access_wish, checked, gatekeeper_of, refuse_open_door
+from tenuto.cli.access_setup import access_wish, authenticator_of, checked, refuse_open_door
 from tenuto.cli.backends.engine import close
 from tenuto.cli.backends.reader import described, make_room
 from tenuto.cli.dev_hints import read_starts, say_what_to_try, started, stop_with_parent
@@ -71,7 +71,7 @@ async def serve(options: ServeOptions) -> int:
         app.engine.listen(happenings.tell)
         try:
             sources = await _deploy(app, options.files, announce)
-            gate = build_api(app, config, admission=gatekeeper_of(app, access))
+            gate = build_api(app, config, authentication=authenticator_of(app, access))
             async with _traced(gate, chosen), serving(gate, listener):
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
                 if options.listener is not None:
@@ -98,7 +98,7 @@ def service_config(chosen: Config, access: ServiceConfig) -> ServiceConfig:
 
 
 @asynccontextmanager
-async def _traced(gate: Gate, chosen: Config) -> AsyncIterator[None]:
+async def _traced(gate: RequestPipeline, chosen: Config) -> AsyncIterator[None]:
     """Spans are made of what happens inside, where traces are configured."""
     if not chosen.traces:
         yield

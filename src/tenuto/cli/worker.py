@@ -22,7 +22,7 @@ from tenuto.model.errors import InvalidInput, Problem
 from tenuto.ports import SystemClock, SystemIds
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY
-from tenuto.worker import HttpDesk, Worker, run_until_told
+from tenuto.worker import HttpBrokerClient, Worker, run_until_signalled
 from tenuto.worker.credential import Credential, token_of_command, token_of_file
 
 log = logging.getLogger("tenuto.worker")
@@ -39,9 +39,9 @@ async def work(config: Config, *, is_json: bool = False) -> int:
     if not names:
         raise _no_tasks(config.tasks)
     servers = _servers(wish.server)
-    desk = HttpDesk(servers, key=_credential(wish))
+    broker = HttpBrokerClient(servers, key=_credential(wish))
     worker = Worker(
-        desk,
+        broker,
         DEFAULT_REGISTRY,
         worker_id=f"{socket.gethostname()[:100]}-{os.getpid()}-{SystemIds().short()}",
         clock=SystemClock(),
@@ -56,9 +56,9 @@ async def work(config: Config, *, is_json: bool = False) -> int:
             show_json({"servers": servers, "tasks": names}, lines=True)
         COLLECTOR.spare()
         try:
-            await run_until_told(worker, wish.grace)
+            await run_until_signalled(worker, wish.grace)
         finally:
-            await desk.close()
+            await broker.close()
         announce("stopped; what has not ended is left to others")
     return exits.DONE
 

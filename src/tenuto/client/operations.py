@@ -34,7 +34,7 @@ class Operations(OperationsBase):
     """Every operation of the API, by its name there."""
 
     async def save_workflow(self, body: Any) -> SavedWorkflow:
-        """Save a definition; the same content again makes no new version."""
+        """Save a definition; unchanged content makes no new version."""
         return await self._ask(SavedWorkflow, "POST", "/workflows", body=body)
 
     async def put_workflow(
@@ -50,7 +50,7 @@ class Operations(OperationsBase):
         )
 
     async def validate_workflow(self, body: Any) -> Object:
-        """Check a definition; nothing is saved and nothing runs."""
+        """Validate a definition without saving or running it."""
         return await self._ask(Object, "POST", "/workflows/validate", body=body, may_overlap=True)
 
     async def list_workflows(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
@@ -58,7 +58,7 @@ class Operations(OperationsBase):
         return await self._page(Page[Object], "/workflows", limit, cursor)
 
     async def get_workflow(self, id: str, *, version: int | None = None) -> DefinitionVersion:
-        """Look at a definition: its newest version, or another."""
+        """Get a definition: its newest version, or another."""
         return await self._ask(
             DefinitionVersion, "GET", f"/workflows/{part(id)}", query={"version": version}
         )
@@ -76,11 +76,11 @@ class Operations(OperationsBase):
         )
 
     async def start_test_run(self, body: Mapping[str, Any]) -> TestRun:
-        """Run a definition that is not saved, with mocks; no list shows it."""
+        """Start a test run of an unsaved definition, with mocks; it is in no list."""
         return await self._ask(TestRun, "POST", "/workflows/test", body=body, is_repeatable=False)
 
     async def publish_in_test_run(self, id: str, body: Any) -> EventAnswer | list[EventAnswer]:
-        """Publish an event, or up to 1,000, that a test run sees and nobody else."""
+        """Publish an event, or up to 1,000, to one test run only."""
         return await self._ask(
             cast("type[EventAnswer | list[EventAnswer]]", EventAnswer | list[EventAnswer]),
             "POST",
@@ -90,7 +90,7 @@ class Operations(OperationsBase):
         )
 
     async def stop_test_run(self, id: str) -> None:
-        """Stop a test run and erase every trace of it but who did so."""
+        """Stop a test run and erase it; only the audit line remains."""
         await self._do("DELETE", f"/workflows/test/{part(id)}", is_repeatable=False)
 
     async def start_workflow(
@@ -106,7 +106,7 @@ class Operations(OperationsBase):
         wait: float = 0,
         key: str | None = None,
     ) -> StartResult:
-        """Start an instance; a repeat under the same Idempotency-Key finds the first."""
+        """Start an instance; a repeat with the same Idempotency-Key gets the first one."""
         return await self._ask(
             StartResult,
             "POST",
@@ -168,7 +168,7 @@ class Operations(OperationsBase):
         )
 
     async def get_instance(self, id: str, *, wait: float = 0) -> Object:
-        """Look at an instance: its status, state, output and errors."""
+        """Get an instance: its status, state, output and errors."""
         return await self._ask(
             Object, "GET", f"/instances/{part(id)}", query={"wait": wait}, wait=wait
         )
@@ -182,7 +182,7 @@ class Operations(OperationsBase):
         order: Literal["asc", "desc"] = "asc",
         limit: int = 100,
     ) -> Page[Object]:
-        """Read an instance's log."""
+        """List the entries of an instance's log."""
         return await self._ask(
             Page[Object],
             "GET",
@@ -191,29 +191,29 @@ class Operations(OperationsBase):
         )
 
     async def get_context(self, id: str) -> Object:
-        """Look at what the expressions of an instance see."""
+        """Get the context of an instance's expressions."""
         return await self._ask(Object, "GET", f"/instances/{part(id)}/context")
 
     async def get_variable(self, id: str, path: str) -> Object:
-        """Look at one value of an instance's context, such as `reservation.items[0].id`."""
+        """Get one value of an instance's context, such as `reservation.items[0].id`."""
         return await self._ask(Object, "GET", f"/instances/{part(id)}/variables/{part(path)}")
 
     async def get_graph(self, id: str) -> Object:
-        """Look at an instance's workflow as a graph, and how far it has come."""
+        """Get an instance's workflow as a graph, with its progress."""
         return await self._ask(Object, "GET", f"/instances/{part(id)}/graph")
 
     async def get_waits(self, id: str) -> Object:
-        """Look at what an instance waits for, and at the events that it nearly took."""
+        """List the open waits of an instance, and their near misses."""
         return await self._ask(Object, "GET", f"/instances/{part(id)}/waits")
 
     async def get_undo_plan(self, id: str, *, reason: str | None = None) -> Object:
-        """See what would be undone if an instance were cancelled now."""
+        """Get the compensations that cancelling an instance now would run."""
         return await self._ask(
             Object, "GET", f"/instances/{part(id)}/undo-plan", query={"reason": reason}
         )
 
     async def explain_instance(self, id: str) -> Object:
-        """Learn why an instance is not moving, as a tree of causes."""
+        """Explain why an instance does not progress, as a tree of causes."""
         return await self._ask(Object, "GET", f"/instances/{part(id)}/explain")
 
     async def shape_widget(
@@ -240,7 +240,7 @@ class Operations(OperationsBase):
         requested_by: str | None = None,
         should_compensate: bool = True,
     ) -> StatusAnswer:
-        """Cancel an instance and undo what it has done; asking again is no mistake."""
+        """Cancel an instance and compensate its steps; a repeat is accepted."""
         return await self._ask(
             StatusAnswer,
             "POST",
@@ -265,7 +265,7 @@ class Operations(OperationsBase):
         )
 
     async def resume_instance(self, id: str) -> StatusAnswer:
-        """Let a paused instance go on."""
+        """Resume a paused instance."""
         return await self._ask(
             StatusAnswer, "POST", f"/instances/{part(id)}/resume", fields={}, is_repeatable=False
         )
@@ -279,7 +279,7 @@ class Operations(OperationsBase):
         input: Any = UNSET,
         edited: EditedInput | None = None,
     ) -> StatusAnswer:
-        """Let a failed instance go on: what failed runs again."""
+        """Retry a failed instance: its failed steps run again."""
         return await self._ask(
             StatusAnswer,
             "POST",
@@ -302,7 +302,7 @@ class Operations(OperationsBase):
         version: int | None = None,
         key: str | None = None,
     ) -> StatusAnswer:
-        """Make a new instance of one, from a step on; what completed before it is taken over."""
+        """Start a new instance from a step of an earlier one; outputs of earlier steps are kept."""
         return await self._ask(
             StatusAnswer,
             "POST",
@@ -348,7 +348,7 @@ class Operations(OperationsBase):
         dry_run: bool = False,
         key: str | None = None,
     ) -> BulkOperation:
-        """Cancel, pause, resume or retry all instances that a filter finds, with progress."""
+        """Cancel, pause, resume or retry all instances that a filter matches, with progress."""
         return await self._ask(
             BulkOperation,
             "POST",
@@ -373,7 +373,7 @@ class Operations(OperationsBase):
         dry_run: bool = False,
         key: str | None = None,
     ) -> BulkOperation:
-        """Retry or discard all dead letters that a filter finds, with progress."""
+        """Retry or discard all dead letters that a filter matches, with progress."""
         return await self._ask(
             BulkOperation,
             "POST",
@@ -387,19 +387,19 @@ class Operations(OperationsBase):
     async def list_bulks(
         self, *, limit: int = 100, cursor: str | None = None
     ) -> Page[BulkOperation]:
-        """List actions over many instances or dead letters, newest first."""
+        """List bulk operations, newest first."""
         return await self._page(Page[BulkOperation], "/instances/bulk", limit, cursor)
 
     async def get_bulk(self, id: str) -> BulkOperation:
-        """See how far an action over many instances or dead letters has come."""
+        """Get a bulk operation and its progress."""
         return await self._ask(BulkOperation, "GET", f"/instances/bulk/{part(id)}")
 
     async def cancel_bulk(self, id: str) -> BulkOperation:
-        """Go no further with an action over many instances or dead letters."""
+        """Cancel a bulk operation; records that are done stay done."""
         return await self._ask(BulkOperation, "DELETE", f"/instances/bulk/{part(id)}")
 
     def watch_instances(self) -> AbstractAsyncContextManager[Socket]:
-        """Watch instances: join and leave them, and hear what happens to them."""
+        """Watch instances: join and leave them, and get their live updates."""
         return self._socket("/ws", is_of_api=False)
 
     def stream_instance(
@@ -410,7 +410,7 @@ class Operations(OperationsBase):
         until_end: bool = False,
         last_event_id: str | None = None,
     ) -> AsyncGenerator[str, None]:
-        """Hear what happens to an instance, as server-sent events; their ids are seqs."""
+        """Live updates of an instance, as server-sent events; their ids are seqs."""
         return self._lines(
             f"/instances/{part(id)}/stream",
             query={"since": since, "untilEnd": until_end},
@@ -439,7 +439,7 @@ class Operations(OperationsBase):
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[Object]:
-        """Look back into the inbox."""
+        """List events of the inbox."""
         return await self._ask(
             Page[Object],
             "GET",
@@ -454,7 +454,7 @@ class Operations(OperationsBase):
         )
 
     async def get_event(self, id: str) -> Object:
-        """Look at an event: whom it woke, cancelled and started, and whom it nearly did."""
+        """Get an event: the instances that it woke, cancelled and started, and its near misses."""
         return await self._ask(Object, "GET", f"/events/{part(id)}")
 
     async def add_webhook(
@@ -465,7 +465,7 @@ class Operations(OperationsBase):
         secret: str | None = None,
         description: str | None = None,
     ) -> Webhook:
-        """Tell an address of events from now on; its secret is shown this once."""
+        """Create a webhook, which is notified of events from now on; its secret is shown this once."""
         return await self._ask(
             Webhook,
             "POST",
@@ -475,11 +475,11 @@ class Operations(OperationsBase):
         )
 
     async def list_webhooks(self, *, limit: int = 100, cursor: str | None = None) -> Page[Webhook]:
-        """List webhooks, and how their deliveries go."""
+        """List webhooks, with the state of their deliveries."""
         return await self._page(Page[Webhook], "/webhooks", limit, cursor)
 
     async def get_webhook(self, id: str) -> Webhook:
-        """Look at a webhook, and at how its deliveries go."""
+        """Get a webhook, with the state of its deliveries."""
         return await self._ask(Webhook, "GET", f"/webhooks/{part(id)}")
 
     async def put_webhook(
@@ -491,7 +491,7 @@ class Operations(OperationsBase):
         secret: str | None = None,
         description: str | None = None,
     ) -> Webhook:
-        """Tell another address, or of other events, from now on; without a secret it stays."""
+        """Change the address or events of a webhook; without a secret the secret stays."""
         return await self._ask(
             Webhook,
             "PUT",
@@ -500,11 +500,11 @@ class Operations(OperationsBase):
         )
 
     async def remove_webhook(self, id: str) -> None:
-        """Tell a webhook nothing more; what was on its way is dropped."""
+        """Remove a webhook; its undelivered notifications are dropped."""
         await self._do("DELETE", f"/webhooks/{part(id)}", is_repeatable=False)
 
     async def enable_webhook(self, id: str) -> Webhook:
-        """Tell a webhook again that was disabled after failing for days, from now on."""
+        """Enable a webhook that was disabled after failing for days."""
         return await self._ask(Webhook, "POST", f"/webhooks/{part(id)}/enable")
 
     async def add_subscription(
@@ -518,7 +518,7 @@ class Operations(OperationsBase):
         expiration_time: datetime | None = None,
         secret: str | None = None,
     ) -> Subscription:
-        """Notify an address of events until it expires; its secret is shown this once."""
+        """Create a subscription, which notifies an address of events until it expires."""
         return await self._ask(
             Subscription,
             "POST",
@@ -538,23 +538,23 @@ class Operations(OperationsBase):
     async def list_subscriptions(
         self, *, limit: int = 100, cursor: str | None = None
     ) -> Page[Subscription]:
-        """List subscriptions, and how their deliveries go."""
+        """List subscriptions, with the state of their deliveries."""
         return await self._page(Page[Subscription], "/subscriptions", limit, cursor)
 
     async def get_subscription(self, id: str) -> Subscription:
-        """Look at a subscription, and at how its deliveries go."""
+        """Get a subscription, with the state of its deliveries."""
         return await self._ask(Subscription, "GET", f"/subscriptions/{part(id)}")
 
     async def remove_subscription(self, id: str) -> None:
-        """End a subscription; what was on its way is dropped."""
+        """Remove a subscription; its undelivered notifications are dropped."""
         await self._do("DELETE", f"/subscriptions/{part(id)}", is_repeatable=False)
 
     async def enable_subscription(self, id: str) -> Subscription:
-        """Notify an address again that was disabled after failing for days, from now on."""
+        """Enable a subscription that was disabled after failing for days."""
         return await self._ask(Subscription, "POST", f"/subscriptions/{part(id)}/enable")
 
     async def add_task(self, body: TaskDefinition) -> DeclaredTask:
-        """Declare a task that workers pull, or that is pushed to an address."""
+        """Declare a task that workers claim, or that is pushed to an address."""
         return await self._ask(DeclaredTask, "POST", "/tasks", body=body, is_repeatable=False)
 
     async def list_tasks(
@@ -564,13 +564,13 @@ class Operations(OperationsBase):
         return await self._page(Page[DeclaredTask], "/tasks", limit, cursor)
 
     async def get_task(self, task_id: str) -> DeclaredTask:
-        """Look at a declared task, and at how it stands with the address that it is pushed to."""
+        """Get a declared task, with the state of the address that it is pushed to."""
         return await self._ask(DeclaredTask, "GET", f"/tasks/{part(task_id)}")
 
     async def put_task(
         self, task_id: str, body: TaskDefinition, *, if_match: str | None = None
     ) -> DeclaredTask:
-        """Declare a task, or change it; with If-Match only the version that it names."""
+        """Declare or change a task; with If-Match only the version that it names."""
         return await self._ask(
             DeclaredTask,
             "PUT",
@@ -580,7 +580,7 @@ class Operations(OperationsBase):
         )
 
     async def remove_task(self, task_id: str) -> None:
-        """Forget a declared task; what waits for it goes on waiting, for workers."""
+        """Remove the declaration of a task; its waiting attempts stay, for workers."""
         await self._do("DELETE", f"/tasks/{part(task_id)}")
 
     async def execute_task(
@@ -627,7 +627,7 @@ class Operations(OperationsBase):
         request_id: str | None = None,
         previous_outputs: bool = False,
     ) -> Object:
-        """Claim tasks to work on; waits for the first, for as long as is asked."""
+        """Claim tasks; waits for the first, as long as the claim says."""
         return await self._ask(
             Object,
             "POST",
@@ -646,19 +646,19 @@ class Operations(OperationsBase):
         )
 
     async def report_executions(self, *, results: Sequence[Mapping[str, Any]]) -> list[Object]:
-        """Report how up to 1,000 attempts ended; a result each, in their order."""
+        """Report the outcomes of up to 1,000 attempts; a result each, in their order."""
         return await self._ask(
             list[Object], "POST", "/executions/report", fields={"results": results}
         )
 
     async def release_executions(self, *, tasks: Sequence[Mapping[str, Any]]) -> list[Object]:
-        """Give up to 1,000 tasks back, which counts neither as a failure nor as a loss."""
+        """Release up to 1,000 tasks, which counts neither as a failure nor as a loss."""
         return await self._ask(list[Object], "POST", "/executions/release", fields={"tasks": tasks})
 
     async def heartbeat_execution(
         self, execution_id: str, *, lease_token: str, details: Any = None
     ) -> Heartbeat:
-        """Say that a task is being worked on: its lease goes on."""
+        """Send a heartbeat of a task, which extends its lease."""
         return await self._ask(
             Heartbeat,
             "POST",
@@ -674,7 +674,7 @@ class Operations(OperationsBase):
         output: Any = None,
         next_handle: str | None = None,
     ) -> Object:
-        """Report that an attempt has succeeded; a repeat of what was accepted changes nothing."""
+        """Report that an attempt has succeeded; a repeated report changes nothing."""
         return await self._ask(
             Object,
             "POST",
@@ -685,7 +685,7 @@ class Operations(OperationsBase):
     async def fail_execution(
         self, execution_id: str, *, lease_token: str, error: Mapping[str, Any]
     ) -> Object:
-        """Report that an attempt has failed; code CANCELLED obeys a cancellation."""
+        """Report that an attempt has failed; code CANCELLED confirms a cancellation."""
         return await self._ask(
             Object,
             "POST",
@@ -706,7 +706,7 @@ class Operations(OperationsBase):
         execution_id: str | None = None,
         execution_time: float | None = None,
     ) -> None:
-        """Report how a task ended that was pushed and accepted with 202."""
+        """Report the outcome of a pushed task that was accepted with 202."""
         await self._do(
             "POST",
             "/internal/tasks/callback",
@@ -732,7 +732,7 @@ class Operations(OperationsBase):
         expiration_time: datetime | None = None,
         instance_id: str | None = None,
     ) -> Object:
-        """Make a URL that a service outside may post events to, until it expires."""
+        """Create a URL that an outside service may post events to, until it expires."""
         return await self._ask(
             Object,
             "POST",
@@ -758,7 +758,7 @@ class Operations(OperationsBase):
         correlation_id: str | None = None,
         subscription_id: str | None = None,
     ) -> None:
-        """Hand in an event that this service was subscribed to elsewhere."""
+        """Hand in an event of an outside service."""
         await self._do(
             "POST",
             "/internal/events/callback",
@@ -778,15 +778,15 @@ class Operations(OperationsBase):
     async def list_dead_letters(
         self, *, limit: int = 100, cursor: str | None = None
     ) -> Page[Object]:
-        """List what could not be done, newest first."""
+        """List dead letters, newest first."""
         return await self._page(Page[Object], "/dead-letters", limit, cursor)
 
     async def get_dead_letter(self, id: str) -> Object:
-        """Look at something that could not be done, and at what led to it."""
+        """Get a dead letter, and the entries that led to it."""
         return await self._ask(Object, "GET", f"/dead-letters/{part(id)}")
 
     async def retry_dead_letter(self, id: str, *, input: Any = UNSET) -> StatusAnswer:
-        """Try again what could not be done: the instance goes on where it failed."""
+        """Retry a dead letter: the instance goes on where it failed."""
         return await self._ask(
             StatusAnswer,
             "POST",
@@ -812,7 +812,7 @@ class Operations(OperationsBase):
         expires_at: datetime | None = None,
         tenant: str | None = None,
     ) -> Object:
-        """Make an API key, which is shown this once; from then on everybody has to have one."""
+        """Create an API key, which is shown this once; from then on a credential is needed."""
         return await self._ask(
             Object,
             "POST",
@@ -828,11 +828,11 @@ class Operations(OperationsBase):
         )
 
     async def list_keys(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
-        """List the keys of the tenant, oldest first, also those that open nothing any more."""
+        """List the keys of the tenant, oldest first, including expired and revoked ones."""
         return await self._page(Page[Object], "/keys", limit, cursor)
 
     async def revoke_key(self, id: str) -> None:
-        """Revoke a key: within a second it opens nothing any more, in any process."""
+        """Revoke a key, in every process within a second."""
         await self._do("DELETE", f"/keys/{part(id)}")
 
     async def list_audit(
@@ -846,7 +846,7 @@ class Operations(OperationsBase):
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[Object]:
-        """List what was done and refused, newest first."""
+        """List changes and refusals, newest first."""
         return await self._ask(
             Page[Object],
             "GET",
@@ -863,27 +863,27 @@ class Operations(OperationsBase):
         )
 
     async def export_audit(self) -> str:
-        """The whole log, oldest first: JSON, a line each, with its hash."""
+        """Export the whole log, oldest first, as lines of JSON with their hashes."""
         return await self._text("GET", "/audit/export")
 
     async def verify_audit(self, *, known: str | None = None) -> Object:
-        """Prove that the log is as it was written, and as it was when a line was noted."""
+        """Verify the hash chain of the log, and that a noted line is unchanged."""
         return await self._ask(Object, "GET", "/audit/verify", query={"known": known})
 
     async def get_stats(self, *, hours: int = 24) -> Object:
-        """See how much goes on: instances by status and workflow, the last hour, what waits."""
+        """Get statistics: instances by status and workflow, the last hour, queue lengths."""
         return await self._ask(Object, "GET", "/stats", query={"hours": hours})
 
     async def health(self) -> Object:
-        """Whether the process lives."""
+        """Whether the process is alive."""
         return await self._ask(Object, "GET", "/health", is_of_api=False)
 
     async def ready(self) -> Object:
-        """Whether it can work: the engine runs, and its store answers."""
+        """Whether the service is ready: the engine runs, and its store answers."""
         return await self._ask(Object, "GET", "/health/ready", is_of_api=False)
 
     async def metrics(self) -> str:
-        """What this process measures, as text that Prometheus reads."""
+        """The metrics of this process, in the text format of Prometheus."""
         return await self._text("GET", "/metrics", is_of_api=False)
 
     async def openapi(self) -> Object:
@@ -891,5 +891,5 @@ class Operations(OperationsBase):
         return await self._ask(Object, "GET", "/openapi.json", is_of_api=False)
 
     async def docs(self) -> str:
-        """A page with all that can be asked for."""
+        """A page with all operations."""
         return await self._text("GET", "/docs", is_of_api=False)

@@ -1,4 +1,4 @@
-"""What keeps an address from being told of events: every problem at once."""
+"""Checks of webhooks and subscriptions: each gives every problem of its field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EVENT = frozenset({"event"})
 
 
 def url_problems(url: object, path: str, *, may_be_private: bool) -> list[Problem]:
-    """Of where events go."""
+    """Problems of an address."""
     if not isinstance(url, str):
         return [_problem("TEN-2301", path, f"{url!r} is no URL")]
     problem = url_problem(url)
@@ -34,7 +34,7 @@ def url_problems(url: object, path: str, *, may_be_private: bool) -> list[Proble
 
 
 def pattern_problems(patterns: Sequence[object]) -> list[Problem]:
-    """Of which events go there."""
+    """Problems of patterns of events."""
     if not patterns:
         return [_problem("TEN-2303", "$.patterns", "there is no pattern, so no event would fit")]
     if len(patterns) > MOST_PATTERNS:
@@ -51,13 +51,13 @@ def pattern_problems(patterns: Sequence[object]) -> list[Problem]:
 
 
 def secret_problems(secret: str | None) -> list[Problem]:
-    """Of what signs them; it is never shown."""
+    """Problems of a secret, which is never shown."""
     problem = None if secret is None else secret_problem(secret)
     return [] if problem is None else [_problem("TEN-2304", "$.secret", problem)]
 
 
 def text_problems(**texts: str | None) -> list[Problem]:
-    """Of texts that people read, by their names in JSON."""
+    """Problems of free texts, by their names in JSON."""
     found: list[Problem] = []
     for name, text in texts.items():
         if text is None:
@@ -75,7 +75,7 @@ def text_problems(**texts: str | None) -> list[Problem]:
 
 
 def filter_problems(text: str | None) -> list[Problem]:
-    """Of an expression over `event`."""
+    """Problems of an expression over `event`."""
     if text is None:
         return []
     try:
@@ -87,7 +87,7 @@ def filter_problems(text: str | None) -> list[Problem]:
 
 
 def expiry_problems(expires_at: datetime | None, now: datetime) -> list[Problem]:
-    """Of when it ends."""
+    """Problems of an expiration time."""
     if expires_at is None:
         return []
     if (wrong := moment_problem(expires_at)) is not None:

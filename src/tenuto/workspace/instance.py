@@ -1,4 +1,4 @@
-"""References to instances: ask for their state, wait for their result, tell them what to do."""
+"""References to instances: read their state, wait for their result, command them."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.workspace.widgets import read_config, shape
 
 EMBEDDED = "app"
-"""Who asks, when a program asks through its own engine."""
+"""The principal of a program that uses its own engine."""
 _LOOK_EVERY = 0.3
 """Seconds between looks at what other processes do to an instance."""
 WORKFLOW_REMOVED = "its workflow was removed"
-"""Why an instance is cancelled whose definition is taken away."""
+"""The reason for cancelling the instances of a removed definition."""
 
 
 class InstanceRef:
@@ -85,7 +85,7 @@ class InstanceRef:
         return f"InstanceRef({self.id!r})"
 
     async def status(self) -> Status:
-        """Where it stands now."""
+        """Its status now."""
         return (await self._held()).state.status
 
     async def state(self) -> Object:
@@ -364,7 +364,7 @@ def instance_view(held: Held) -> Object:
 
 
 def outcome_view(held: Held) -> Object:
-    """What became of an instance so far, for those who want to know nothing else."""
+    """The outcome of an instance so far, without the rest of it."""
     state = held.state
     return {
         "status": state.status.value,
@@ -403,7 +403,7 @@ async def begin_rerun(
     key: str | None = None,
     by: str = EMBEDDED,
 ) -> Answer:
-    """Make a new instance of one and say what became of it, whether it was made before too."""
+    """Make a new instance of one; the answer says whether it was made before."""
     refuse_bad_ids(key=key)
     content_hash = _rerun_hash(id, from_step, input, version) if key is not None else b""
     looked_at = engine.clock.ticks()
@@ -432,7 +432,7 @@ async def begin_rerun(
 
 
 async def crossed_by_removal(instance: InstanceRef, workflow: str) -> NotFound:
-    """Cancel what was started while its workflow was removed; what to say to who started it."""
+    """Cancel an instance whose workflow was removed as it was started; the error of the start."""
     # One that has ended meanwhile, or is not even there any more, needs no cancelling.
     with suppress(Conflict, NotFound):
         await instance.cancel(WORKFLOW_REMOVED)

@@ -38,14 +38,14 @@ class Minute(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Waiting(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What waits for somebody, and since when."""
+    """A queue: its length and the age of its oldest item."""
 
     count: int
     oldest: str | None
 
 
 class StatsView(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How much goes on."""
+    """Statistics of a tenant."""
 
     since: str
     is_complete: bool

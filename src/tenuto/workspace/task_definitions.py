@@ -65,7 +65,7 @@ class TaskDefinitions:
         return declared(row)
 
     async def put(self, task: TaskDefinition, *, only_after: int | str | None = None) -> Declared:
-        """Declare a task, or change it; with `only_after` only while that is what is there.
+        """Declare a task, or change it; with `only_after` only while that is its version.
 
         It is a version, the `tag` of one, or `*` for any.
         """

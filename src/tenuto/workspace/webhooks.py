@@ -1,4 +1,4 @@
-"""Addresses outside that are told of events: webhooks, and subscriptions that end by themselves."""
+"""The webhooks of one tenant, and its subscriptions, which expire."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tenuto.workspace.values import State, Subscription, Webhook
 
 
 class _Listeners:
-    """What webhooks and subscriptions have in common."""
+    """The common part of webhooks and subscriptions."""
 
     kind: ClassVar[Literal["webhook", "subscription"]]
 
@@ -45,7 +45,7 @@ class _Listeners:
         changed: Callable[[], None] = lambda: None,
         tenant: str = DEFAULT_TENANT,
     ) -> None:
-        """`changed` is called when there is somebody new to tell."""
+        """`changed` is called when a listener was added, changed or enabled."""
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -54,7 +54,7 @@ class _Listeners:
         self._tenant = tenant
 
     async def remove(self, id: str) -> None:
-        """Tell it nothing more; what was on its way is dropped. NotFound when there is none."""
+        """Remove it; pending deliveries are dropped. NotFound."""
         if not await self._store.remove_listener(self._tenant, self.kind, id):
             raise await self._missing(id)
 
@@ -72,13 +72,13 @@ class _Listeners:
             health=encoded(Health(delivered_at=health.delivered_at, gaps=gaps)),
         )
         if not await self._store.enable_listener(enabled):
-            # Somebody else has enabled it, or removed it, since it was read.
+            # It was enabled or removed since it was read.
             return await self._found(id)
         self._changed()
         return enabled
 
     async def _changed_to(self, id: str, endpoint: Endpoint, patterns: Sequence[str]) -> Listener:
-        """One that is told elsewhere, or of other things, from now on."""
+        """The listener with another address or other patterns, from now on."""
         changed = replace(
             await self._found(id),
             patterns=tuple(dict.fromkeys(patterns)),
@@ -139,7 +139,7 @@ class _Listeners:
 
 
 class Webhooks(_Listeners):
-    """Addresses that are told of events for as long as they are there."""
+    """Addresses that are notified of events."""
 
     kind: ClassVar[Literal["webhook", "subscription"]] = "webhook"
 
@@ -151,10 +151,10 @@ class Webhooks(_Listeners):
         secret: str | None = None,
         description: str | None = None,
     ) -> Webhook:
-        """Tell `url` of every event that fits one of `patterns`, from now on.
+        """Notify `url` of every event that matches one of `patterns`, from now on.
 
-        Each is sent as a signed POST until it is answered with 2xx. InvalidInput lists all that is
-        wrong. The secret, made unless it is given, is in what this returns and nowhere else.
+        Each is sent as a signed POST until it is answered with 2xx. InvalidInput lists all
+        problems. The secret, made unless it is given, is in what this returns and nowhere else.
         """
         wanted = self._wanted(url, patterns, secret, description)
         endpoint = Endpoint(url=url, secret=secret or self._new_secret(), description=description)
@@ -162,11 +162,11 @@ class Webhooks(_Listeners):
         return replace(_webhook(listener, None), secret=endpoint.secret)
 
     async def list(self) -> list[Webhook]:
-        """Every webhook, oldest first, and how its deliveries go."""
+        """Every webhook, oldest first, and the state of its deliveries."""
         return [_webhook(listener, backlog) for listener, backlog in await self._all()]
 
     async def get(self, id: str) -> Webhook:
-        """A webhook, and how its deliveries go; NotFound when there is none."""
+        """A webhook, and the state of its deliveries; NotFound."""
         for each in await self.list():
             if each.id == id:
                 return each
@@ -181,10 +181,9 @@ class Webhooks(_Listeners):
         secret: str | None = None,
         description: str | None = None,
     ) -> Webhook:
-        """Tell another address, or of other events, from now on; NotFound when there is none.
+        """Change its address or patterns; its secret stays unless another is given. NotFound.
 
-        What is on its way goes to the new address. The secret stays unless another is given.
-        InvalidInput lists all that is wrong.
+        Pending deliveries go to the new address. InvalidInput lists all problems.
         """
         wanted = self._wanted(url, patterns, secret, description)
         before = await self._found(id)
@@ -208,12 +207,12 @@ class Webhooks(_Listeners):
         return wanted
 
     async def enable(self, id: str) -> Webhook:
-        """Tell it of events again, from now on; one that was not disabled stays as it is."""
+        """Notify it again, from now on; one that was not disabled stays as it is."""
         return _webhook(await self._enabled(id), None)
 
 
 class Subscriptions(_Listeners):
-    """Addresses that somebody outside has named, until they expire."""
+    """Addresses that are notified of events until they expire."""
 
     kind: ClassVar[Literal["webhook", "subscription"]] = "subscription"
 
@@ -228,10 +227,10 @@ class Subscriptions(_Listeners):
         expiration_time: datetime | None = None,
         secret: str | None = None,
     ) -> Subscription:
-        """Notify `callback_url` of events that fit one of `patterns`, and the rest that is asked.
+        """Notify `callback_url` of events that match one of `patterns`, and the rest.
 
-        `filter` is an expression over `event`; an event about which it fails does not fit. What is
-        sent is an EventNotification, signed like a webhook. InvalidInput lists all that is wrong.
+        `filter` is an expression over `event`; an event for which it fails does not match. Each is
+        sent as an EventNotification, signed like a webhook. InvalidInput lists all problems.
         """
         wanted = _patterns(patterns)
         _refuse(
@@ -256,11 +255,11 @@ class Subscriptions(_Listeners):
         return replace(self._shown(listener), secret=endpoint.secret)
 
     async def list(self) -> list[Subscription]:
-        """Every subscription, oldest first, and how its deliveries go."""
+        """Every subscription, oldest first, and the state of its deliveries."""
         return [self._shown(listener, backlog) for listener, backlog in await self._all()]
 
     async def get(self, id: str) -> Subscription:
-        """A subscription, and how its deliveries go; NotFound when there is none."""
+        """A subscription, and the state of its deliveries; NotFound."""
         for each in await self.list():
             if each.id == id:
                 return each
@@ -332,7 +331,7 @@ def _subscription(
 
 
 def _read(listener: Listener) -> tuple[Endpoint, Health, State]:
-    """What is kept of it; one that cannot be read says so and keeps no other from being shown."""
+    """Its settings and health; one that cannot be read is shown as `unreadable`."""
     try:
         endpoint, health = endpoint_of(listener), health_of(listener)
     except msgspec.DecodeError as error:

@@ -1,4 +1,4 @@
-"""The audit log: read, exported, proved to be as it was written."""
+"""Operations on the audit log: list, export, verify."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ class AuditLogQuery(Query):
     action: str | None = None
     """The name of an operation, such as `start_workflow`."""
     target: str | None = None
-    """The path that was asked."""
+    """The path of the request."""
     since: Moment | None = None
-    """From then on."""
+    """At or after this time."""
     until: Moment | None = None
-    """Before then."""
+    """Before this time."""
     limit: Limit = 100
     cursor: str | None = None
 
 
 class AuditLine(Answer):
-    """Something that somebody did, or was refused."""
+    """A change that was asked for, its outcome, or a refusal."""
 
     number: int
     """1, 2, 3 in each tenant, without gaps."""
@@ -56,8 +56,8 @@ class AuditLine(Answer):
     action: str
     target: str
     outcome: str
-    """`asked`, before anything is done; then `done` or `failed`, with the same `requestId`; what
-    was not allowed is `refused`."""
+    """`asked` before the change begins; then `done` or `failed`, with the same `requestId`; a
+    request without permission is `refused`."""
     source: str
     request_id: str
     before: JSON
@@ -67,14 +67,14 @@ class AuditLine(Answer):
 
 
 class VerifyQuery(Query):
-    """What was noted before, if anything was."""
+    """A line that was noted before, if any."""
 
     known: Annotated[str, Meta(max_length=100)] | None = None
-    """A line as it was then: its number, a colon, its hash."""
+    """The noted line: its number, a colon, its hash."""
 
 
 class ChainProblem(Answer):
-    """Where a log is not as it was written."""
+    """The line where the chain is broken."""
 
     code: str
     number: int
@@ -82,7 +82,7 @@ class ChainProblem(Answer):
 
 
 class AuditVerdict(Answer):
-    """How far the log was read, and where it is broken, if it is."""
+    """How far the log was verified, and where its chain is broken, if it is."""
 
     tenant: str
     lines: int
@@ -92,7 +92,7 @@ class AuditVerdict(Answer):
 
 @AUDIT.get(response=Page[AuditLine])
 async def list_audit(call: Call[AuditLogQuery]) -> Object:
-    """List what was done and refused, newest first."""
+    """List changes and refusals, newest first."""
     await call.service.audit.settled()
     asked = call.query
     below = read_cursor(asked.cursor, Number)
@@ -116,17 +116,17 @@ async def list_audit(call: Call[AuditLogQuery]) -> Object:
 
 @AUDIT.get("/export", response=str, response_media=LINES)
 async def export_audit(call: Call[NoQuery]) -> Response:
-    """The whole log, oldest first: JSON, a line each, with its hash."""
+    """Export the whole log, oldest first, as lines of JSON with their hashes."""
     await call.service.audit.settled()
     log, tenant = _log(call), call.principal.tenant
-    # What is written from now on is in the next export: this one ends.
+    # The export ends here, though the log grows meanwhile.
     last = (await log.audit_head(tenant)).number
     return StreamingResponse(_lines(log, tenant, last), media_type=LINES)
 
 
 @AUDIT.get("/verify")
 async def verify_audit(call: Call[VerifyQuery]) -> AuditVerdict:
-    """Prove that the log is as it was written, and as it was when a line was noted."""
+    """Verify the hash chain of the log, and that a noted line is unchanged."""
     await call.service.audit.settled()
     known, tenant = call.query.known, call.principal.tenant
     noted = None if known is None else read_noted(known)
@@ -144,7 +144,7 @@ async def _lines(log: AuditReads, tenant: str, last: int) -> AsyncIterator[str]:
         if not rows:
             return
         after = rows[-1].number
-        # A name must not end the line, nor colour the terminal that it is shown in.
+        # A name must neither end the line nor send control characters to a terminal.
         yield "".join(plain(msgspec.json.encode(_line(row)).decode()) + "\n" for row in rows)
 
 

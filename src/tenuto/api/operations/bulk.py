@@ -1,4 +1,4 @@
-"""Actions over many instances or dead letters: asked for, followed, cancelled."""
+"""Bulk operations on instances and dead letters: start, list, get, cancel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import read_cursor
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import Page, PageQuery, Place, page_of
-from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, moment
+from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, shaped
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import Object
 from tenuto.model.status import Status
@@ -27,11 +27,11 @@ Ids = Annotated[tuple[str, ...], Meta(max_length=MOST_ITEMS)]
 
 
 class InstanceFilter(Body):
-    """Which instances; what is not said does not count."""
+    """Which instances; a field that is left out matches all."""
 
     ids: Ids = ()
     status: tuple[Status, ...] = ()
-    """Without it those with which the action can do something."""
+    """Without it, those to which the action applies."""
     workflow_id: str | None = None
     correlation_id: str | None = None
     current_step: str | None = None
@@ -40,7 +40,7 @@ class InstanceFilter(Body):
 
 
 class LetterFilter(Body):
-    """Which dead letters; what is not said does not count."""
+    """Which dead letters; a field that is left out matches all."""
 
     ids: Ids = ()
     kind: str | None = None
@@ -50,7 +50,7 @@ class LetterFilter(Body):
 
 
 class BulkRequest(Body):
-    """An action over all instances that a filter finds."""
+    """An action on all instances that a filter matches."""
 
     action: Literal["cancel", "pause", "resume", "retry"]
     filter: InstanceFilter
@@ -61,7 +61,7 @@ class BulkRequest(Body):
 
 
 class LettersRequest(Body):
-    """An action over all dead letters that a filter finds."""
+    """An action on all dead letters that a filter matches."""
 
     action: Literal["retry", "discard"]
     filter: LetterFilter
@@ -70,7 +70,7 @@ class LettersRequest(Body):
 
 
 class FailureItem(Answer):
-    """Why it could not be done to one."""
+    """Why the action failed for one record."""
 
     id: str
     code: str
@@ -78,19 +78,19 @@ class FailureItem(Answer):
 
 
 class BulkView(Answer):
-    """An action over many things, and how far it has come."""
+    """A bulk operation and its progress."""
 
     id: str | UnsetType = UNSET
-    """Not of a dry run."""
+    """Absent for a dry run."""
     target: BulkTarget
     action: BulkAction
     status: Literal["running", "done", "cancelled", "dry-run"]
     matched: int
-    """How many were found so far; of a dry run up to 100,000."""
+    """Records that were matched so far; of a dry run up to 100,000."""
     done: int
     failed: int
     failures: list[FailureItem]
-    """Of the first hundred."""
+    """The first hundred."""
     created_at: str | None = None
     ended_at: str | None = None
     requested_by: str
@@ -100,7 +100,7 @@ class BulkView(Answer):
     "/instances/bulk", status=202, headers=_KEY_HEADER, other_statuses=(200, 409), size="value"
 )
 async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
-    """Cancel, pause, resume or retry all instances that a filter finds, with progress."""
+    """Cancel, pause, resume or retry all instances that a filter matches, with progress."""
     given = body.filter
     started = await call.workspace.bulk.start(
         body.action,
@@ -130,7 +130,7 @@ async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
     size="value",
 )
 async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) -> BulkView:
-    """Retry or discard all dead letters that a filter finds, with progress."""
+    """Retry or discard all dead letters that a filter matches, with progress."""
     given = body.filter
     started = await call.workspace.bulk.start_on_dead_letters(
         body.action,
@@ -149,7 +149,7 @@ async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) 
 
 @BULK.get("/instances/bulk")
 async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
-    """List actions over many instances or dead letters, newest first."""
+    """List bulk operations, newest first."""
     place = read_cursor(call.query.cursor, Place)
     below = None if place is None else BulkPlace(from_epoch_ms(place.at_ms), place.id)
     found = await call.workspace.bulk.list(call.query.limit, below=below)
@@ -158,13 +158,13 @@ async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
 
 @BULK.get("/instances/bulk/{id}")
 async def get_bulk(call: Call[NoQuery]) -> BulkView:
-    """See how far an action over many instances or dead letters has come."""
+    """Get a bulk operation and its progress."""
     return bulk_view(await call.workspace.bulk.get(call.path["id"]))
 
 
 @BULK.delete("/instances/bulk/{id}")
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
-    """Go no further with an action over many instances or dead letters."""
+    """Cancel a bulk operation; records that are done stay done."""
     bulk, id = call.workspace.bulk, call.path["id"]
     call.before = _recorded(await bulk.get(id))
     cancelled = await bulk.cancel(id)
@@ -194,20 +194,11 @@ def _recorded(shown: BulkOperation) -> Object:
 
 def bulk_view(shown: BulkOperation) -> BulkView:
     """A bulk operation in JSON."""
-    return BulkView(
+    return shaped(
+        BulkView,
+        shown,
         id=UNSET if shown.id is None else shown.id,
-        target=shown.target,
-        action=shown.action,
-        status=shown.status,
-        matched=shown.matched,
-        done=shown.done,
-        failed=shown.failed,
-        failures=[
-            FailureItem(id=each.id, code=each.code, message=each.message) for each in shown.failures
-        ],
-        created_at=moment(shown.created_at),
-        ended_at=moment(shown.ended_at),
-        requested_by=shown.requested_by,
+        failures=[shaped(FailureItem, each) for each in shown.failures],
     )
 
 

@@ -1,4 +1,4 @@
-"""What could not be done: looked at, tried again, discarded."""
+"""Operations on dead letters: list, get, retry, discard."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Milliseconds, read_cursor
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
-from tenuto.api.operations.commanding import NothingMore
+from tenuto.api.operations import audit_values
+from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.operations.instances import HistoryItem
 from tenuto.api.paging import Page, PageQuery, page_of
-from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded
+from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded, shaped
 from tenuto.engine.letter_history import entries_behind
-from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import JSON, Object
 from tenuto.store.protocol import DeadLetterPlace, DeadLetterRow
 from tenuto.workspace.instance import history_view
@@ -31,7 +31,7 @@ DEAD_LETTERS = Resource(
 
 
 class DeadLetter(Answer):
-    """Something that could not be done, with what people need to judge it."""
+    """An attempt or result that was given up, with its input and error."""
 
     id: str
     kind: str
@@ -44,25 +44,25 @@ class DeadLetter(Answer):
     attempts: int
     at: str
     output: JSON | UnsetType = UNSET
-    """Of a result that came too late."""
+    """The result that came too late, if that is why."""
 
 
 class DeadLetterDetails(DeadLetter):
-    """A dead letter, and what led to it."""
+    """A dead letter, and the entries that led to it."""
 
     history: list[HistoryItem]
     """The entries of its step, oldest first, of the last 500 of the log before it."""
 
 
 class RetryRequest(Body):
-    """With what to try it again."""
+    """The input of the retry."""
 
     input: Any = UNSET
-    """What the task is given instead of what it failed with."""
+    """The new input of the task; without it the one that it failed with."""
 
 
 class Place(NamedTuple):
-    """Where a page ends."""
+    """The last dead letter of a page."""
 
     at_ms: Milliseconds
     id: str
@@ -71,7 +71,7 @@ class Place(NamedTuple):
 
 @DEAD_LETTERS.get()
 async def list_dead_letters(call: Call[PageQuery]) -> Page[DeadLetter]:
-    """List what could not be done, newest first."""
+    """List dead letters, newest first."""
     place = read_cursor(call.query.cursor, Place)
     below = None
     if place is not None:
@@ -82,7 +82,7 @@ async def list_dead_letters(call: Call[PageQuery]) -> Page[DeadLetter]:
 
 @DEAD_LETTERS.get("/{id}", response=DeadLetterDetails)
 async def get_dead_letter(call: Call[NoQuery]) -> Object:
-    """Look at something that could not be done, and at what led to it."""
+    """Get a dead letter, and the entries that led to it."""
     row = await call.workspace.dead_letters.row(call.path["id"])
     item: Object = msgspec.to_builtins(_item(row))
     seen = call.workspace.engine.store.seen_by(call.workspace.tenant)
@@ -92,9 +92,9 @@ async def get_dead_letter(call: Call[NoQuery]) -> Object:
 
 @DEAD_LETTERS.post("/{id}/retry", other_statuses=(409,), size="value", may_be_empty=True)
 async def retry_dead_letter(call: Call[NoQuery], body: RetryRequest) -> StatusAnswer:
-    """Try again what could not be done: the instance goes on where it failed."""
+    """Retry a dead letter: the instance goes on where it failed."""
     id = call.path["id"]
-    call.before = recorded.letter(await call.workspace.dead_letters.row(id))
+    call.before = audit_values.letter(await call.workspace.dead_letters.row(id))
     status = await call.workspace.dead_letters.retry(id, input=body.input)
     call.after = {"status": status, "edited": body.input is not UNSET}
     return StatusAnswer(instance_id=id.partition(":")[0], status=status)
@@ -114,7 +114,7 @@ async def discard_dead_letter(call: Call[NoQuery], _: NothingMore) -> None:
 
 async def _discard(call: Call[NoQuery]) -> None:
     id = call.path["id"]
-    call.before = recorded.letter(await call.workspace.dead_letters.row(id))
+    call.before = audit_values.letter(await call.workspace.dead_letters.row(id))
     await call.workspace.dead_letters.discard(id)
 
 
@@ -124,16 +124,12 @@ def _place(row: DeadLetterRow) -> Place:
 
 def _item(row: DeadLetterRow) -> DeadLetter:
     output = decoded(row.output)
-    return DeadLetter(
-        id=row.id,
-        kind=row.kind,
-        instance_id=row.instance_id,
+    return shaped(
+        DeadLetter,
+        row,
         step_id=row.node,
-        iteration=row.iteration,
-        task_id=row.task_id,
         input=decoded(row.input),
         error=decoded(row.error),
         attempts=row.attempt,
-        at=iso(row.at),
         output=UNSET if output is None else output,
     )

@@ -1,4 +1,4 @@
-"""What the service says of itself: its OpenAPI document, and a page that shows it."""
+"""The OpenAPI document, and a page that shows it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def openapi(call: Call[NoQuery]) -> Response:
 
 @DOCUMENTS.get("/docs", response=str, is_public=True, response_media="text/html")
 async def docs(call: Call[NoQuery]) -> Response:
-    """A page with all that can be asked for."""
+    """A page with all operations."""
     page = docs_page(call.service.operations)
     return HTMLResponse(page, headers={"content-security-policy": _PAGE_POLICY})
 

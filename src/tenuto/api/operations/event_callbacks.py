@@ -1,4 +1,4 @@
-"""Events of services outside: a URL that they may post them to, whose token is their credential."""
+"""Callback URLs for events of outside services; the token in the URL is the credential."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from msgspec import Meta
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal, refuse_unless
 from tenuto.access.roles import Role
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.event_tickets import EventTicket
 from tenuto.api.operation import API
-from tenuto.api.operations.callbacks import INTERNAL, CallbackQuery
 from tenuto.api.operations.events import EVENTS
+from tenuto.api.operations.task_callbacks import INTERNAL, CallbackQuery
 from tenuto.api.problems import Refusal
+from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound
@@ -28,28 +28,27 @@ from tenuto.workspace.webhooks import callback_problems
 CALLBACK = f"{API}/internal/events/callback"
 USUAL = timedelta(days=7)
 LONGEST = timedelta(days=90)
-"""Nothing is kept of a ticket, so that it cannot be taken back: it ends by itself, or with the
-instance that it is for."""
+"""Tickets are not stored and cannot be revoked: they expire, or end with their instance."""
 
 
 class EventCallbackRequest(Body):
-    """Somebody outside who is to hand in events."""
+    """An outside service that is to hand in events."""
 
     subscriber_id: Annotated[str, Meta(min_length=1, max_length=200)]
-    """What they call this service when they notify it."""
+    """The name under which it sends its events."""
     patterns: Annotated[tuple[str, ...], Meta(max_length=20)]
-    """Which events they may hand in."""
+    """Which events it may hand in."""
     expiration_time: Moment | None = None
     """Until when; 7 days, and 90 at most."""
     instance_id: str | None = None
-    """The only one that waits for them: when it has ended, so has the URL."""
+    """The only instance that waits for the events: when it has ended, so has the URL."""
 
 
 class EventCallback(Answer):
-    """Where events may be posted."""
+    """The URL where events may be posted."""
 
     callback_url: str
-    """With the token that is the credential: shown this once."""
+    """With the token that is the credential; shown this once."""
     subscriber_id: str
     patterns: tuple[str, ...]
     expiration_time: str
@@ -57,7 +56,7 @@ class EventCallback(Answer):
 
 
 class EventNotification(Body):
-    """An event, as whoever was subscribed to tells of it."""
+    """An event, as the outside service sends it."""
 
     event_id: Annotated[str, Meta(min_length=1)]
     """The same id again acts once."""
@@ -71,8 +70,8 @@ class EventNotification(Body):
 
 @EVENTS.post("/callbacks", status=201, other_statuses=(404,))
 async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) -> EventCallback:
-    """Make a URL that a service outside may post events to, until it expires."""
-    # Like a webhook it outlives the credential of whoever makes it.
+    """Create a URL that an outside service may post events to, until it expires."""
+    # Like a webhook it outlives the credential that creates it.
     refuse_unless(call.principal, Permission.LISTENERS_WRITE)
     now = call.service.clock.now()
     until = body.expiration_time or now + USUAL
@@ -109,7 +108,7 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
     CALLBACK, other_statuses=(401, 403, 409, 410), size="value", is_public=True, is_audited=False
 )
 async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> None:
-    """Hand in an event that this service was subscribed to elsewhere."""
+    """Hand in an event of an outside service."""
     ticket = await _ticket(call, body)
     sender = Principal(
         tenant=ticket.tenant,
@@ -120,7 +119,7 @@ async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> 
     )
     workspace = call.service.workspace(sender)
     await _refuse_when_over(workspace, ticket, body.event_id)
-    # The gate knows nobody here: whose change it is stands in the ticket.
+    # The request is unauthenticated for the pipeline: its principal is in the ticket.
     await _note(call, sender, "asked", body)
     await workspace.publish(
         body.pattern,
@@ -149,7 +148,7 @@ async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTi
 
 
 async def _refuse_when_over(workspace: EngineWorkspace, ticket: EventTicket, event_id: str) -> None:
-    """410 once the instance has ended; what was handed in before may be repeated even then."""
+    """410 once the instance has ended; an event that was handed in before may be repeated."""
     if ticket.instance_id is None:
         return
     page = await workspace.page(InstanceFilter(ids=(ticket.instance_id,)), limit=1)

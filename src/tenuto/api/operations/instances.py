@@ -1,4 +1,4 @@
-"""Instances: listed and looked at."""
+"""Operations on instances: list, get, history, context, graph, waits, explain, widget."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
+from tenuto.api.completion import ended_within
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import Limit, Page
-from tenuto.api.searching import read_variables
 from tenuto.api.shapes import (
     Answer,
     Body,
@@ -22,8 +22,7 @@ from tenuto.api.shapes import (
     instance_item,
     split,
 )
-from tenuto.api.variables import value_at
-from tenuto.api.waiting import ended_within
+from tenuto.api.variables import read_variables, value_at
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
 from tenuto.engine.whose import held_by
@@ -52,9 +51,9 @@ class InstancesQuery(Query):
     created_from: Moment | None = None
     created_before: Moment | None = None
     tenant: str | None = None
-    """There are none but those of the tenant who asks."""
+    """Only the principal's own tenant has instances here."""
     variables: str | None = None
-    """A JSON object: values of variables that the workflow lists in `options.searchable`."""
+    """A JSON object: values of variables in the workflow's `options.searchable`."""
     limit: Limit = 100
     cursor: str | None = None
 
@@ -63,7 +62,7 @@ class InstanceWait(Query):
     """Whether to wait."""
 
     wait: Seconds = 0
-    """Seconds to wait for the end; where that takes longer, the instance as it is then."""
+    """Seconds to wait for the end; then the instance is shown as it is."""
 
 
 @INSTANCES.get()
@@ -95,7 +94,7 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
     other_statuses=(304,),
 )
 async def get_instance(call: Call[InstanceWait]) -> Object:
-    """Look at an instance: its status, state, output and errors."""
+    """Get an instance: its status, state, output and errors."""
     reference = call.workspace.at(call.path["id"])
     view = await reference.details()
     if call.query.wait > 0 and not Status(str(view["status"])).is_final:
@@ -109,7 +108,7 @@ class HistoryQuery(Query):
     """Which part of a log."""
 
     after: Annotated[int, Meta(ge=0)] | None = None
-    """The number of the entry behind which the page begins; that is what `nextCursor` is, too."""
+    """The page begins after the entry of this number; `nextCursor` is such a number, too."""
     cursor: Annotated[int, Meta(ge=0)] | None = None
     order: Literal["asc", "desc"] = "asc"
     limit: Limit = 100
@@ -131,7 +130,7 @@ class HistoryItem(Answer):
 
 
 class ContextView(Answer):
-    """What expressions see, and what the system noted beside it."""
+    """The context of expressions, and the system's own values."""
 
     ctx: dict[str, JSON]
     system: dict[str, JSON]
@@ -145,7 +144,7 @@ class VariableView(Answer):
 
 
 class GraphView(Answer):
-    """The workflow as a graph, and how far the instance has come in it."""
+    """The workflow as a graph, with the progress of the instance."""
 
     instance_id: str
     workflow_definition_id: str
@@ -157,14 +156,14 @@ class GraphView(Answer):
 
 
 class WaitsView(Answer):
-    """What an instance waits for, the oldest first."""
+    """The open waits of an instance, oldest first."""
 
     items: list[dict[str, JSON]]
     next_cursor: str | None
 
 
 class UndoPlan(Answer):
-    """What would be undone if the instance were cancelled now."""
+    """The compensations that cancelling the instance now would run."""
 
     plan: list[dict[str, JSON]]
     skipped: list[dict[str, JSON]]
@@ -172,7 +171,7 @@ class UndoPlan(Answer):
 
 @INSTANCES.get("/{id}/history", response=Page[HistoryItem])
 async def get_history(call: Call[HistoryQuery]) -> Object:
-    """Read an instance's log."""
+    """List the entries of an instance's log."""
     asked, id = call.query, call.path["id"]
     begin = asked.cursor if asked.cursor is not None else asked.after
     newest = (await held_by(call.workspace.engine, call.workspace.tenant, id)).state.version
@@ -182,7 +181,7 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
         rows = await entries(id, after=begin, limit=asked.limit)
         has_more = bool(rows) and rows[-1].seq < newest
     else:
-        # Entries are numbered without holes, so that the page is known by its numbers.
+        # Entries are numbered without gaps, so that the page is known by its numbers.
         below = newest + 1 if begin is None else min(begin, newest + 1)
         first = max(below - asked.limit, 1)
         rows = await entries(id, after=first - 1, limit=below - first) if below > first else []
@@ -196,13 +195,13 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
 
 @INSTANCES.get("/{id}/context", response=ContextView)
 async def get_context(call: Call[NoQuery]) -> Object:
-    """Look at what the expressions of an instance see."""
+    """Get the context of an instance's expressions."""
     return await call.workspace.at(call.path["id"]).context()
 
 
 @INSTANCES.get("/{id}/variables/{path:path}")
 async def get_variable(call: Call[NoQuery]) -> VariableView:
-    """Look at one value of an instance's context, such as `reservation.items[0].id`."""
+    """Get one value of an instance's context, such as `reservation.items[0].id`."""
     path = call.path["path"]
     held = await held_by(call.workspace.engine, call.workspace.tenant, call.path["id"])
     return VariableView(path=path, value=value_at(held.plan, held.state, path))
@@ -210,7 +209,7 @@ async def get_variable(call: Call[NoQuery]) -> VariableView:
 
 @INSTANCES.get("/{id}/graph", response=GraphView)
 async def get_graph(call: Call[NoQuery]) -> Object:
-    """Look at an instance's workflow as a graph, and how far it has come."""
+    """Get an instance's workflow as a graph, with its progress."""
     held = await held_by(call.workspace.engine, call.workspace.tenant, call.path["id"])
     document = to_graph_form(held.plan.definition)
     steps = state_of(held.plan, held.state)["steps"]
@@ -220,7 +219,7 @@ async def get_graph(call: Call[NoQuery]) -> Object:
     for node in nodes:
         assert isinstance(node, dict)
         run = steps.get(str(node["id"]))
-        # What is in a loop has run once for each iteration: its entries tell how.
+        # A node in a loop has a run for each iteration: those are in its entries.
         node["run"] = _run(run) if isinstance(run, dict) else None
     return {
         "instanceId": held.state.id,
@@ -234,7 +233,7 @@ async def get_graph(call: Call[NoQuery]) -> Object:
 
 @INSTANCES.get("/{id}/waits", response=WaitsView)
 async def get_waits(call: Call[NoQuery]) -> Object:
-    """Look at what an instance waits for, and at the events that it nearly took."""
+    """List the open waits of an instance, and their near misses."""
     return {"items": await call.workspace.at(call.path["id"]).waits(), "nextCursor": None}
 
 
@@ -247,12 +246,12 @@ class UndoPlanQuery(Query):
 
 @INSTANCES.get("/{id}/undo-plan", response=UndoPlan)
 async def get_undo_plan(call: Call[UndoPlanQuery]) -> Object:
-    """See what would be undone if an instance were cancelled now."""
+    """Get the compensations that cancelling an instance now would run."""
     return await call.workspace.at(call.path["id"]).undo_plan(call.query.reason)
 
 
 class ExplanationView(Answer):
-    """Why an instance is not moving, or how it ended."""
+    """Why an instance does not progress, or how it ended."""
 
     instance_id: str
     status: Status
@@ -261,14 +260,14 @@ class ExplanationView(Answer):
 
 
 class WidgetRequest(Body):
-    """Which value, and how it is shown."""
+    """The value, and the widget that shows it."""
 
     widget_type: Literal["table", "chart", "number", "text"]
     widget_config: JSON
 
 
 class WidgetView(Answer):
-    """A value in the shape of a widget; `data` is null while there is none."""
+    """A value shaped for a widget; `data` is null while there is none."""
 
     instance_id: str
     status: Status
@@ -279,7 +278,7 @@ class WidgetView(Answer):
 
 @INSTANCES.get("/{id}/explain", response=ExplanationView)
 async def explain_instance(call: Call[NoQuery]) -> Object:
-    """Learn why an instance is not moving, as a tree of causes."""
+    """Explain why an instance does not progress, as a tree of causes."""
     return await call.workspace.at(call.path["id"]).explain()
 
 

@@ -1,4 +1,4 @@
-"""API keys: made, listed, revoked."""
+"""Operations on API keys: create, list, revoke."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
+from tenuto.api.operations import audit_values
 from tenuto.api.paging import Page, PageQuery, oldest_first
-from tenuto.api.shapes import Answer, Body, Moment, moment
-from tenuto.model.durations import iso
+from tenuto.api.shapes import Answer, Body, Moment, shaped
 from tenuto.store.access_protocol import KeyRow
 
 KEYS = Resource(
@@ -24,19 +23,19 @@ KEYS = Resource(
 
 
 class KeyRequest(Body):
-    """A key that is asked for."""
+    """A key to create."""
 
     name: str
     role: Role
     scopes: tuple[str, ...] | None = None
-    """What it may do of what its role may; without them all of it."""
+    """The part of its role's permissions that it has; without them all."""
     expires_at: Moment | None = None
     tenant: str | None = None
-    """That of whoever asks; only the admin key may name another."""
+    """By default the principal's own; only the admin key may name another."""
 
 
 class KeyItem(Answer):
-    """A key, without what only its holder knows."""
+    """A key, without its secret."""
 
     id: str
     tenant: str
@@ -53,31 +52,25 @@ class KeyItem(Answer):
 
 
 class NewKeyItem(KeyItem):
-    """A key that was just made."""
+    """A new key."""
 
     key: str
-    """The whole of it, shown this once."""
+    """The whole key with its secret, shown this once."""
 
 
 @KEYS.post(status=201)
 async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
-    """Make an API key, which is shown this once; from then on everybody has to have one."""
-    wish = KeyWish(
-        name=body.name,
-        role=body.role,
-        scopes=body.scopes,
-        expires_at=body.expires_at,
-        tenant=body.tenant,
-    )
+    """Create an API key, which is shown this once; from then on a credential is needed."""
+    wish = KeyWish(**asdict(body))
     new = await call.service.keys.create(_maker(call.principal, body.tenant), wish)
     item = _item(new.row, call.service.clock.now())
-    call.after = recorded.key(new.row)
+    call.after = audit_values.key(new.row)
     return NewKeyItem(**asdict(item), key=new.text)
 
 
 @KEYS.get()
 async def list_keys(call: Call[PageQuery]) -> Page[KeyItem]:
-    """List the keys of the tenant, oldest first, also those that open nothing any more."""
+    """List the keys of the tenant, oldest first, including expired and revoked ones."""
     rows = await call.service.keys.list(call.principal.tenant)
     now = call.service.clock.now()
     return oldest_first(rows, call.query).of(lambda row: _item(row, now))
@@ -85,31 +78,19 @@ async def list_keys(call: Call[PageQuery]) -> Page[KeyItem]:
 
 @KEYS.delete("/{id}")
 async def revoke_key(call: Call[NoQuery]) -> None:
-    """Revoke a key: within a second it opens nothing any more, in any process."""
+    """Revoke a key, in every process within a second."""
     keys, tenant, id = call.service.keys, call.principal.tenant, call.path["id"]
     rows = await keys.list(tenant)
-    call.before = recorded.key(next((row for row in rows if row.id == id), None))
-    call.after = recorded.key(await keys.revoke(tenant, id))
+    call.before = audit_values.key(next((row for row in rows if row.id == id), None))
+    call.after = audit_values.key(await keys.revoke(tenant, id))
 
 
 def _maker(principal: Principal, tenant: str | None) -> Principal:
-    """In whose name a key is made: whoever has the admin key is admin of every tenant."""
+    """The principal that creates the key: the admin key is admin of every tenant."""
     if principal.kind == "system" and tenant is not None:
         return replace(principal, tenant=tenant)
     return principal
 
 
 def _item(row: KeyRow, now: datetime) -> KeyItem:
-    return KeyItem(
-        id=row.id,
-        tenant=row.tenant,
-        name=row.name,
-        role=row.role,
-        scopes=row.scopes,
-        state=row.state(now),
-        created_at=iso(row.created_at),
-        created_by=row.created_by,
-        expires_at=moment(row.expires_at),
-        revoked_at=moment(row.revoked_at),
-        last_used_at=moment(row.last_used_at),
-    )
+    return shaped(KeyItem, row, state=row.state(now))

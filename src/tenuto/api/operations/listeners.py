@@ -1,11 +1,11 @@
-"""Addresses outside that are told of events: webhooks and subscriptions."""
+"""Operations on webhooks and subscriptions."""
 
 from __future__ import annotations
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
+from tenuto.api.operations import audit_values
 from tenuto.api.paging import Page, PageQuery, oldest_first
 from tenuto.api.shapes import Body, Moment
 from tenuto.workspace.values import Subscription, Webhook
@@ -26,7 +26,7 @@ SUBSCRIPTIONS = Resource(
 
 
 class WebhookRequest(Body):
-    """An address that is to be told of events."""
+    """A webhook to create."""
 
     url: str
     patterns: tuple[str, ...]
@@ -35,7 +35,7 @@ class WebhookRequest(Body):
 
 
 class SubscriptionRequest(Body):
-    """An address that is to be notified of events until it expires."""
+    """A subscription to create: an address that is notified of events until it expires."""
 
     subscriber_id: str
     callback_url: str
@@ -48,57 +48,57 @@ class SubscriptionRequest(Body):
 
 @WEBHOOKS.post(status=201)
 async def add_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
-    """Tell an address of events from now on; its secret is shown this once."""
+    """Create a webhook, which is notified of events from now on; its secret is shown this once."""
     added = await call.workspace.webhooks.add(
         body.url, body.patterns, secret=body.secret, description=body.description
     )
-    call.after = recorded.listener(added)
+    call.after = audit_values.listener(added)
     return added
 
 
 @WEBHOOKS.get()
 async def list_webhooks(call: Call[PageQuery]) -> Page[Webhook]:
-    """List webhooks, and how their deliveries go."""
+    """List webhooks, with the state of their deliveries."""
     return oldest_first(await call.workspace.webhooks.list(), call.query)
 
 
 @WEBHOOKS.get("/{id}")
 async def get_webhook(call: Call[NoQuery]) -> Webhook:
-    """Look at a webhook, and at how its deliveries go."""
+    """Get a webhook, with the state of its deliveries."""
     return await call.workspace.webhooks.get(call.path["id"])
 
 
 @WEBHOOKS.put("/{id}")
 async def put_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
-    """Tell another address, or of other events, from now on; without a secret it stays."""
+    """Change the address or events of a webhook; without a secret the secret stays."""
     webhooks, id = call.workspace.webhooks, call.path["id"]
-    call.before = await recorded.listener_before(webhooks, id)
+    call.before = await audit_values.listener_before(webhooks, id)
     changed = await webhooks.change(
         id, body.url, body.patterns, secret=body.secret, description=body.description
     )
-    call.after = recorded.listener(changed)
+    call.after = audit_values.listener(changed)
     return changed
 
 
 @WEBHOOKS.delete("/{id}")
 async def remove_webhook(call: Call[NoQuery]) -> None:
-    """Tell a webhook nothing more; what was on its way is dropped."""
-    await _removed(call, call.workspace.webhooks)
+    """Remove a webhook; its undelivered notifications are dropped."""
+    await _remove(call, call.workspace.webhooks)
 
 
 @WEBHOOKS.post("/{id}/enable")
 async def enable_webhook(call: Call[NoQuery]) -> Webhook:
-    """Tell a webhook again that was disabled after failing for days, from now on."""
+    """Enable a webhook that was disabled after failing for days."""
     webhooks, id = call.workspace.webhooks, call.path["id"]
-    call.before = await recorded.listener_before(webhooks, id)
+    call.before = await audit_values.listener_before(webhooks, id)
     enabled = await webhooks.enable(id)
-    call.after = recorded.listener(enabled)
+    call.after = audit_values.listener(enabled)
     return enabled
 
 
 @SUBSCRIPTIONS.post(status=201)
 async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Subscription:
-    """Notify an address of events until it expires; its secret is shown this once."""
+    """Create a subscription, which notifies an address of events until it expires."""
     added = await call.workspace.subscriptions.add(
         body.callback_url,
         body.patterns,
@@ -108,38 +108,38 @@ async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Su
         expiration_time=body.expiration_time,
         secret=body.secret,
     )
-    call.after = recorded.listener(added)
+    call.after = audit_values.listener(added)
     return added
 
 
 @SUBSCRIPTIONS.get()
 async def list_subscriptions(call: Call[PageQuery]) -> Page[Subscription]:
-    """List subscriptions, and how their deliveries go."""
+    """List subscriptions, with the state of their deliveries."""
     return oldest_first(await call.workspace.subscriptions.list(), call.query)
 
 
 @SUBSCRIPTIONS.get("/{id}")
 async def get_subscription(call: Call[NoQuery]) -> Subscription:
-    """Look at a subscription, and at how its deliveries go."""
+    """Get a subscription, with the state of its deliveries."""
     return await call.workspace.subscriptions.get(call.path["id"])
 
 
 @SUBSCRIPTIONS.delete("/{id}")
 async def remove_subscription(call: Call[NoQuery]) -> None:
-    """End a subscription; what was on its way is dropped."""
-    await _removed(call, call.workspace.subscriptions)
+    """Remove a subscription; its undelivered notifications are dropped."""
+    await _remove(call, call.workspace.subscriptions)
 
 
 @SUBSCRIPTIONS.post("/{id}/enable")
 async def enable_subscription(call: Call[NoQuery]) -> Subscription:
-    """Notify an address again that was disabled after failing for days, from now on."""
+    """Enable a subscription that was disabled after failing for days."""
     subscriptions, id = call.workspace.subscriptions, call.path["id"]
-    call.before = await recorded.listener_before(subscriptions, id)
+    call.before = await audit_values.listener_before(subscriptions, id)
     enabled = await subscriptions.enable(id)
-    call.after = recorded.listener(enabled)
+    call.after = audit_values.listener(enabled)
     return enabled
 
 
-async def _removed(call: Call[NoQuery], listeners: Webhooks | Subscriptions) -> None:
-    call.before = await recorded.listener_before(listeners, call.path["id"])
+async def _remove(call: Call[NoQuery], listeners: Webhooks | Subscriptions) -> None:
+    call.before = await audit_values.listener_before(listeners, call.path["id"])
     await listeners.remove(call.path["id"])

@@ -1,4 +1,4 @@
-"""What this process measures, for Prometheus."""
+"""The metrics of this process, for Prometheus."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ METRICS = Resource("/metrics", tag="health", read=Permission.STATS_READ)
 
 @METRICS.get(response=str, response_media="text/plain")
 async def metrics(call: Call[NoQuery]) -> Response:
-    """What this process measures, as text that Prometheus reads."""
+    """The metrics of this process, in the text format of Prometheus."""
     page = await call.service.metrics.page(call.principal.tenant)
     return Response(page, headers={"content-type": MEDIA})

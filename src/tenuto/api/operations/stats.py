@@ -16,13 +16,13 @@ STATS = Resource(f"{API}/stats", tag="stats", read=Permission.STATS_READ)
 
 
 class StatsQuery(Query):
-    """Of which time."""
+    """The time to count."""
 
     hours: Annotated[int, Meta(ge=1, le=168)] = 24
-    """Instances that came within so many hours are counted."""
+    """Instances of the last so many hours are counted."""
 
 
 @STATS.get()
 async def get_stats(call: Call[StatsQuery]) -> StatsView:
-    """See how much goes on: instances by status and workflow, the last hour, what waits."""
+    """Get statistics: instances by status and workflow, the last hour, queue lengths."""
     return await read_stats(call.workspace.engine, call.principal.tenant, call.query.hours)

@@ -1,4 +1,4 @@
-"""Declared tasks: kept, looked at, changed, and run on their own."""
+"""Operations on declared tasks: add, list, get, put, remove, execute."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import read_cursor
+from tenuto.api.entity_tags import read_if_match
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
-from tenuto.api.operations.starting import StartAnswer, StartQuery, StartRequest, answered
-from tenuto.api.operations.workflows import matched
+from tenuto.api.operations import audit_values
+from tenuto.api.operations.instance_starts import StartAnswer, StartQuery, StartRequest, answered
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import Refusal
-from tenuto.api.shapes import Answer
+from tenuto.api.request_parser import WRONG_FIELD
+from tenuto.api.shapes import Answer, shaped
 from tenuto.definition.lone_task import RUNS
 from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
@@ -39,28 +39,28 @@ class TaskView(TaskDefinition, frozen=True, kw_only=True, rename="camel"):
 
 
 class TargetView(Answer):
-    """How it stands with the address that a task is pushed to."""
+    """The state of the address that a task is pushed to."""
 
     breaker: Literal["closed", "open", "half-open"]
     failures: int
     """In a row."""
     open_until: str | None
     in_flight: int
-    """Requests that wait for an answer, of all processes together."""
+    """Unanswered requests of all processes."""
 
 
 class TaskDetails(TaskView, frozen=True, kw_only=True, rename="camel"):
-    """A declared task, and how it stands with its address."""
+    """A declared task, with the state of its address."""
 
     target: TargetView | UnsetType = UNSET
 
 
 @TASKS.post(status=201, other_statuses=(409,), size="value")
 async def add_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
-    """Declare a task that workers pull, or that is pushed to an address."""
+    """Declare a task that workers claim, or that is pushed to an address."""
     added = await call.workspace.task_definitions.add(body)
     call.response_headers["location"] = f"{API}/tasks/{body.id}"
-    call.after = recorded.task(added)
+    call.after = audit_values.task(added)
     return _view(call, added)
 
 
@@ -75,43 +75,41 @@ async def list_tasks(call: Call[PageQuery]) -> Page[TaskView]:
 
 @TASKS.get("/{taskId}")
 async def get_task(call: Call[NoQuery]) -> TaskDetails:
-    """Look at a declared task, and at how it stands with the address that it is pushed to."""
+    """Get a declared task, with the state of the address that it is pushed to."""
     found = await call.workspace.task_definitions.get(call.path["taskId"])
-    state = await call.service.pushing.state(call.principal.tenant, found.id)
+    state = await call.service.push.state(call.principal.tenant, found.id)
+    target = _target(state, epoch_ms(call.service.clock.now()))
     view = _view(call, found)
-    fields = {name: getattr(view, name) for name in view.__struct_fields__}
-    if found.kind == "pull":
-        return TaskDetails(**fields)
-    return TaskDetails(**fields, target=_target(state, epoch_ms(call.service.clock.now())))
+    return shaped(TaskDetails, view, target=UNSET if found.kind == "pull" else target)
 
 
 @TASKS.put(
     "/{taskId}",
-    headers=(("If-Match", "The ETag of what was changed; `*`: whatever is there."),),
+    headers=(("If-Match", "The ETag of the version to change; `*`: any."),),
     other_statuses=(412,),
     size="value",
 )
 async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
-    """Declare a task, or change it; with If-Match only the version that it names."""
+    """Declare or change a task; with If-Match only the version that it names."""
     if body.id != call.path["taskId"]:
         message = f"the id {body.id[:80]!r} is not that of the path"
         raise Refusal(422, WRONG_FIELD, message)
     if_match = call.headers.get("if-match")
-    version = None if if_match is None else matched(if_match)
-    call.before = await recorded.task_before(call.workspace.task_definitions, body.id)
+    version = None if if_match is None else read_if_match(if_match)
+    call.before = await audit_values.task_before(call.workspace.task_definitions, body.id)
     try:
         changed = await call.workspace.task_definitions.put(body, only_after=version)
     except Conflict as error:
         raise Refusal(412, error.code, error.message, error.advice) from None
-    call.after = recorded.task(changed)
+    call.after = audit_values.task(changed)
     return _view(call, changed)
 
 
 @TASKS.delete("/{taskId}")
 async def remove_task(call: Call[NoQuery]) -> None:
-    """Forget a declared task; what waits for it goes on waiting, for workers."""
+    """Remove the declaration of a task; its waiting attempts stay, for workers."""
     tasks, id = call.workspace.task_definitions, call.path["taskId"]
-    call.before = await recorded.task_before(tasks, id)
+    call.before = await audit_values.task_before(tasks, id)
     await tasks.remove(id)
 
 
@@ -142,13 +140,7 @@ def _view(call: Call[NoQuery], declared: Declared) -> TaskView:
 
 
 def _shown(declared: Declared) -> TaskView:
-    fields = {name: getattr(declared, name) for name in TaskDefinition.__struct_fields__}
-    return TaskView(
-        **fields,
-        version=declared.version,
-        created_at=iso(declared.created_at),
-        updated_at=iso(declared.updated_at),
-    )
+    return shaped(TaskView, declared)
 
 
 def _target(state: TargetState, now: int) -> TargetView:

@@ -1,4 +1,4 @@
-"""Definitions: saved, checked, looked at."""
+"""Operations on definitions: save, validate, list, get, remove."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from datetime import timedelta
 import msgspec
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Number, read_cursor
+from tenuto.api.entity_tags import read_if_match
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import recorded
+from tenuto.api.operations import audit_values
 from tenuto.api.operations.bulk import BulkView, bulk_view
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import ProblemItem, Refusal, item_of
-from tenuto.api.shapes import Answer, Query, Version, decoded
+from tenuto.api.request_parser import WRONG_FIELD
+from tenuto.api.shapes import Answer, Query, Version, decoded, shaped
 from tenuto.definition import check, unavailable
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.model.codes import CATALOGUE
@@ -34,8 +35,6 @@ WORKFLOWS = Resource(
     read=Permission.WORKFLOWS_READ,
     write=Permission.WORKFLOWS_WRITE,
 )
-_MOST_DIGITS = 18
-"""No version has more; a number of thousands of them cannot even be read."""
 
 
 class SavedWorkflow(Answer):
@@ -62,7 +61,7 @@ class WorkflowView(WorkflowItem):
 
 
 class Validation(Answer):
-    """Whether a definition could be saved, and everything that is wrong with it."""
+    """Whether a definition is valid, and all its problems."""
 
     valid: bool
     problems: tuple[ProblemItem, ...]
@@ -76,7 +75,7 @@ class VersionQuery(Query):
 
 @WORKFLOWS.post(status=201, other_statuses=(200,), size="document")
 async def save_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
-    """Save a definition; the same content again makes no new version."""
+    """Save a definition; unchanged content makes no new version."""
     return _answer(call, await call.workspace.save(body))
 
 
@@ -101,7 +100,7 @@ async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
     "/validate", permission=Permission.WORKFLOWS_READ, size="document", is_audited=False
 )
 async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
-    """Check a definition; nothing is saved and nothing runs."""
+    """Validate a definition without saving or running it."""
     kept = timedelta(seconds=call.workspace.engine.settings.inbox_retention)
     checked = check(body, events_kept=kept)
     problems = [item_of(each) for each in checked.problems]
@@ -115,7 +114,7 @@ async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
 
 
 async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[ProblemItem]:
-    """Steps whose tasks wait until some worker asks for them, which may be meant so."""
+    """Warnings for tasks that are neither declared nor run in process: they wait for a worker."""
     used: dict[str, TaskPlace] = {}
     for place in task_places(definition):
         if place.task_id not in call.workspace.tasks:
@@ -148,18 +147,10 @@ async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
     other_statuses=(304,),
 )
 async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
-    """Look at a definition: its newest version, or another."""
+    """Get a definition: its newest version, or another."""
     row = await call.workspace.definitions.row(call.path["id"], call.query.version)
     call.response_headers["etag"] = f'"{row.version}"'
-    item = _item(row)
-    return WorkflowView(
-        id=item.id,
-        version=item.version,
-        name=item.name,
-        description=item.description,
-        created_at=item.created_at,
-        definition=decoded(row.content),
-    )
+    return shaped(WorkflowView, _item(row), definition=decoded(row.content))
 
 
 @WORKFLOWS.get("/{id}/versions")
@@ -175,10 +166,10 @@ async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
 
 
 class RemoveQuery(Query):
-    """What becomes of its instances."""
+    """Whether its instances are cancelled."""
 
     force: bool = False
-    """Cancel those that run, and undo what they have done: a bulk operation, which is answered."""
+    """Cancel its running instances with compensation, by the bulk operation in the answer."""
 
 
 @WORKFLOWS.delete("/{id}", response=BulkView, status=202, other_statuses=(204, 409))
@@ -187,16 +178,16 @@ async def remove_workflow(call: Call[RemoveQuery]) -> BulkView | None:
     call.after = {"force": call.query.force}
     if call.query.force:
         return await _by_force(call)
-    call.before = recorded.definition(await call.workspace.definitions.row(call.path["id"]))
+    call.before = audit_values.definition(await call.workspace.definitions.row(call.path["id"]))
     await call.workspace.remove_definition(call.path["id"])
     call.status = 204
     return None
 
 
 async def _by_force(call: Call[RemoveQuery]) -> BulkView:
-    """Nothing starts from here on; of what runs there may be more than a request can wait for."""
+    """End starts at once, and cancel running instances in the background."""
     id = call.path["id"]
-    call.before = recorded.definition(await call.workspace.definitions.withdraw(id))
+    call.before = audit_values.definition(await call.workspace.definitions.withdraw(id))
     started = await call.workspace.bulk.start(
         "cancel", InstanceFilter(workflow=id), reason=WORKFLOW_REMOVED
     )
@@ -208,13 +199,13 @@ async def _by_force(call: Call[RemoveQuery]) -> BulkView:
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
     call.status = 201 if saved.is_new else 200
     call.response_headers["etag"] = f'"{saved.version}"'
-    call.before = recorded.definition(saved.before)
+    call.before = audit_values.definition(saved.before)
     call.after = {"id": saved.id, "version": saved.version, "hash": saved.digest.hex()}
     return SavedWorkflow(id=saved.id, version=saved.version)
 
 
 def _named(document: JSON, id: str) -> JSON:
-    """The document under the id of the path; one of its own has to be the same."""
+    """The document with the id of the path; an id of its own has to be the same."""
     if not isinstance(document, dict):
         return document
     own = document.get("id", id)
@@ -229,19 +220,12 @@ def _named(document: JSON, id: str) -> JSON:
     return {"id": id, **document}
 
 
-def matched(if_match: str) -> int | str:
-    """What `If-Match` names: a version, another ETag, or `*`."""
-    text = if_match.strip().removeprefix("W/").strip('"')
-    is_number = text.isdecimal() and text.isascii() and len(text) <= _MOST_DIGITS
-    return int(text) if is_number else text
-
-
 async def _only_after(call: Call[NoQuery]) -> int | None:
-    """The version that `If-Match` asks for; 412 where there is none that it could mean."""
+    """The version that `If-Match` names; 412 where it names none."""
     if_match = call.headers.get("if-match")
     if if_match is None:
         return None
-    named = matched(if_match)
+    named = read_if_match(if_match)
     if isinstance(named, int):
         return named
     if named != "*":

@@ -1,4 +1,4 @@
-"""What is asked for, and how far it has come, as the store keeps it."""
+"""The request and the progress of a bulk operation, as the store keeps them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Target: TypeAlias = Literal["instances", "dead-letters"]
 Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard"]
 
 MOST_FAILURES = 100
-"""Of so many it is kept why they failed; the rest are counted."""
+"""So many failures are kept; the rest are counted."""
 
 _OPEN = tuple(status for status in Status if status not in FINAL)
 SENSIBLE: dict[Action, tuple[Status, ...]] = {
@@ -22,11 +22,11 @@ SENSIBLE: dict[Action, tuple[Status, ...]] = {
     "resume": (Status.PAUSED,),
     "retry": (Status.FAILED,),
 }
-"""Where instances stand with which an action can do something."""
+"""The statuses in which an action is possible."""
 
 
 class Which(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Of which instances or dead letters; what is not said does not count."""
+    """Which instances or dead letters; a field that is not given does not count."""
 
     ids: tuple[str, ...] = ()
     statuses: tuple[Status, ...] = ()
@@ -42,7 +42,7 @@ class Which(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class BulkAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An action over all that a filter finds."""
+    """A request for an action on all items that a filter finds."""
 
     target: Target
     action: Action
@@ -53,7 +53,7 @@ class BulkAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ItemFailure(Struct, frozen=True, kw_only=True):
-    """Why it could not be done to one."""
+    """Why the action failed for one item."""
 
     id: str
     code: str
@@ -61,18 +61,18 @@ class ItemFailure(Struct, frozen=True, kw_only=True):
 
 
 class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far it has come."""
+    """The progress of an operation."""
 
     status: Literal["running", "done", "cancelled"] = "running"
     done: int = 0
     failed: int = 0
     failures: tuple[ItemFailure, ...] = ()
     pending: tuple[str, ...] = ()
-    """What is being done now: after a crash it is done again, and no more than that."""
+    """Items that are acted on now: after a crash these alone are acted on again."""
     cursor: str | None = None
     """Where the next page begins."""
     is_found: bool = False
-    """Whether nothing is left to be looked for."""
+    """Whether the last page was found."""
     ended_at: datetime | None = None
 
     @property
@@ -82,7 +82,7 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Found(Struct, frozen=True):
-    """A page of what a filter finds."""
+    """A page of the items that a filter finds."""
 
     ids: tuple[str, ...]
     cursor: str | None

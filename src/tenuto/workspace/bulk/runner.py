@@ -1,4 +1,4 @@
-"""Goes on with actions over many things, whichever process was asked for them."""
+"""Runs bulk operations, also those that another process accepted."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tenuto.workspace.bulk.selection import Selection
 log = logging.getLogger("tenuto.bulk")
 
 PAGE = 100
-"""So many are found at once; after them it is the turn of others."""
+"""Items of one turn; then the next operation has its turn."""
 AT_ONCE = 20
-"""So many are done together, between two notes of how far it has come."""
+"""Items that are acted on together, between two writes of the progress."""
 HELD_FOR = timedelta(seconds=60)
-"""After so long without a note another process takes over."""
+"""After so long without a write of the progress another process takes over."""
 LOOK_EVERY = 5.0
-"""Seconds between looks for what nobody goes on with."""
+"""Seconds between looks for operations that no process runs."""
 MOST_COUNTED = 100_000
 """A dry run counts no further."""
 
@@ -37,7 +37,7 @@ _progress = msgspec.json.Decoder(Progress).decode
 
 
 class _TakenOver(Exception):
-    """Somebody else goes on with it, after a silence."""
+    """Another process has taken the operation over."""
 
 
 class BulkRunner:
@@ -49,19 +49,19 @@ class BulkRunner:
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Go on with whatever there is, from now on."""
+        """Run operations in the background, from now on."""
         if self._running is None:
             self._running = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
-        """Leave what is not done to others, or to the next start."""
+        """Stop; other processes, or the next start, continue the operations."""
         running, self._running = self._running, None
         if running is not None:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
     async def ask(self, tenant: str, asked: BulkAsked, key: str | None) -> BulkRow:
-        """Accept an action; when this returns it is durable. The same key again finds the first.
+        """Accept an operation; when this returns it is durable. The same key finds the first.
 
         Conflict where the key was used for something else.
         """
@@ -74,7 +74,7 @@ class BulkRunner:
             created_at=engine.clock.now(),
         )
         there = await engine.store.put_bulk(row)
-        # Whoever repeats it under the key need not be who asked first.
+        # Another principal may repeat it under the same key.
         if replace(_asked(there.content), by=asked.by) != asked:
             raise Conflict(f"{there.id} was asked for with other content", code="TEN-3073")
         self._hint.set()
@@ -92,18 +92,18 @@ class BulkRunner:
                 return min(count, MOST_COUNTED)
 
     async def get(self, tenant: str, id: str) -> BulkRow:
-        """One of them; NotFound."""
+        """An operation of a tenant; NotFound."""
         found = await self._engine.store.seen_by(tenant).bulk(tenant, id)
         if found is None:
             raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
         return found
 
     async def page(self, tenant: str, limit: int, below: BulkPlace | None) -> list[BulkRow]:
-        """Those of a tenant, newest first."""
+        """The operations of a tenant, newest first."""
         return await self._engine.store.seen_by(tenant).bulks(tenant, limit, below=below)
 
     async def cancel(self, tenant: str, id: str) -> BulkRow:
-        """Go no further with one; what is done stays. NotFound."""
+        """Stop an operation; what is done stays. NotFound."""
         found = await self._engine.store.stop_bulk(tenant, id)
         if found is None:
             raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
@@ -118,17 +118,17 @@ class BulkRunner:
             try:
                 worked = await self.run_once()
             except (StoreUnavailable, Overloaded) as error:
-                log.warning("actions over many things go on later: %s", error)
+                log.warning("bulk operations continue later: %s", error)
                 worked = False
             except Exception:
-                log.exception("an action over many things did not go on")
+                log.exception("a bulk operation failed, and is tried again")
                 worked = False
             if not worked:
                 await clock.wait(self._hint, LOOK_EVERY)
                 self._hint.clear()
 
     async def run_once(self) -> bool:
-        """Do a page of the one that nobody has in hand for the longest; whether there was one."""
+        """Act on one page of the operation that has waited longest; whether there was one."""
         engine = self._engine
         now = engine.clock.now()
         claimed = await engine.store.claim_bulks(now, now + HELD_FOR, 1)
@@ -136,11 +136,11 @@ class BulkRunner:
             try:
                 await self._go_on(row)
             except (asyncio.CancelledError, StoreUnavailable, Overloaded):
-                # Whoever goes on, this process too, need not wait until the hold is over.
+                # The next process, this one too, need not wait until the hold is over.
                 await self._let_go(row)
                 raise
             except _TakenOver:
-                log.info("somebody else goes on with the bulk operation %s", row.id)
+                log.info("another process runs the bulk operation %s", row.id)
         return bool(claimed)
 
     async def _go_on(self, row: BulkRow) -> None:
@@ -189,7 +189,7 @@ class BulkRunner:
         now, later = progress.pending[:AT_ONCE], progress.pending[AT_ONCE:]
         acts = [act(self._engine, tenant, asked, id, is_repeat=is_repeat) for id in now]
         outcomes = await asyncio.gather(*acts, return_exceptions=True)
-        # Only now, when none of them is under way any more, may somebody else go on.
+        # Only when none of them is under way may another process continue.
         failures: list[ItemFailure] = []
         for each in outcomes:
             if isinstance(each, BaseException):
@@ -215,10 +215,10 @@ class BulkRunner:
 
 
 def _id_of(key: str) -> str:
-    """The id under which a key finds what it was used for, fit for a path whatever the key is."""
+    """The id of the operation of a key; unlike the key it always fits into a path."""
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def read_row(row: BulkRow) -> tuple[BulkAsked, Progress]:
-    """What was asked for, and how far it has come."""
+    """The request and the progress of an operation."""
     return _asked(row.content), _progress(row.progress)
