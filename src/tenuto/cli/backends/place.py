@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Final
 
 from tenuto.model.tenants import DEFAULT_TENANT
@@ -55,5 +54,7 @@ def tenant_of(url: str) -> str:
 
 def tenant_flag(url: str) -> str:
     """The option that names the tenant in a command; empty for the default one."""
+    import shlex  # every command loads this module, and few need it
+
     tenant = tenant_of(url)
     return "" if tenant == DEFAULT_TENANT else f" --tenant {shlex.quote(tenant)}"

@@ -86,7 +86,7 @@ class StoreBackend:
 
     async def run_outstanding(self, options: RunOptions) -> int:
         """Go on with an engine in this process."""
-        from tenuto.cli.outstanding import run_outstanding
+        from tenuto.cli.open_instances import run_outstanding
 
         return await run_outstanding(self.url, options)
 
