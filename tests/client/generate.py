@@ -71,6 +71,7 @@ GIVEN = {TaskDefinition: "TaskDefinition", EditedInput: "EditedInput"}
 HEADERS = {"Idempotency-Key": "key", "If-Match": "if_match", "Last-Event-ID": "last_event_id"}
 
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
+_WIDEST = 92
 _HEAD = '"""{says}; made by `python -m tests.client.generate`."""\n\n'
 
 
@@ -130,7 +131,7 @@ def _method(operation: Operation) -> str:
     path = [
         Parameter(_snake(name), name, "str", None) for name in _PARAMETER.findall(operation.path)
     ]
-    query = [] if operation.query is None else list(_fields(operation.query))
+    query = [] if operation.query is None else list(map(_optional, _fields(operation.query)))
     whole, body = _body(operation)
     headers = [
         Parameter(HEADERS[name], name.lower(), "str | None", "None")
@@ -152,9 +153,14 @@ def _method(operation: Operation) -> str:
     place = f'f"{url}"' if "{" in url else f'"{url}"'
     return (
         f"    {prefix} {operation.name}({signature}) -> {_result(operation)}:\n"
-        f'        """{operation.summary}"""\n'
+        f"        {_docstring(operation.summary)}\n"
         f"        {call.replace('PLACE', place)}\n"
     )
+
+
+def _docstring(summary: str) -> str:
+    text = f'"""{summary}"""'
+    return text if len(text) <= _WIDEST else f"{text}  # noqa: E501 - the summary of the operation"
 
 
 def _call(
@@ -179,7 +185,9 @@ def _call(
         is_whole = len(body) == 1 and not body[0].sent
         arguments.append("body=body" if is_whole else f"fields={_mapping(body)}")
     arguments += _repeating(operation, headers)
-    if any(each.name == "wait" for each in [*query, *body]):
+    if any(each.name == "wait" for each in query):
+        arguments.append("wait=wait or 0.0")
+    if any(each.name == "wait" for each in body):
         arguments.append("wait=wait")
     return "async def", _asking(result, f'"{operation.method}", {", ".join(arguments)}')
 
@@ -222,6 +230,13 @@ def _fields(kind: type[Struct]) -> Iterator[Parameter]:
         elif field.default_factory is not NODEFAULT:
             default = repr(field.default_factory())
         yield Parameter(field.name, field.encode_name, _kind(field.type), default)
+
+
+def _optional(parameter: Parameter) -> Parameter:
+    """A query parameter: what is left out has the server's default."""
+    if parameter.default in (None, "None"):
+        return parameter
+    return parameter._replace(kind=f"{parameter.kind} | None", default="None")
 
 
 def _mapping(parameters: list[Parameter]) -> str:

@@ -140,7 +140,7 @@ class Client:
         Conflict while instances of it run, unless `force` cancels them: a bulk operation, which
         goes on after this returns.
         """
-        await self.operations.remove_workflow(id, force=force)
+        await self.operations.remove_workflow(id, force=force or None)
 
     # -- instances
 
@@ -267,7 +267,7 @@ class Client:
             "timestamp": aware(timestamp, "timestamp"),
         }
         given = {name: value for name, value in event.items() if value is not None}
-        answer = await self.operations.publish_events(self._named(given), dry_run=dry_run)
+        answer = await self.operations.publish_events(self._named(given), dry_run=dry_run or None)
         assert isinstance(answer, EventAnswer)
         published = answer.result()
         if isinstance(published, TenutoError):
@@ -281,7 +281,7 @@ class Client:
         # One alone goes as an array too: so it has its own result where it is refused.
         events = document if isinstance(document, list) else [document]
         named = [self._named(each) for each in events]
-        answers = await self.operations.publish_events(named, dry_run=dry_run)
+        answers = await self.operations.publish_events(named, dry_run=dry_run or None)
         assert isinstance(answers, list)
         return [each.result() for each in answers]
 

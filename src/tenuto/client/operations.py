@@ -53,7 +53,9 @@ class Operations(OperationsBase):
         """Validate a definition without saving or running it."""
         return await self._ask(Object, "POST", "/workflows/validate", body=body, may_overlap=True)
 
-    async def list_workflows(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
+    async def list_workflows(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Object]:
         """List definitions, each with its newest version."""
         return await self._page(Page[Object], "/workflows", limit, cursor)
 
@@ -64,12 +66,12 @@ class Operations(OperationsBase):
         )
 
     async def list_versions(
-        self, id: str, *, limit: int = 100, cursor: str | None = None
+        self, id: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[Object]:
         """List the versions of a definition, newest first."""
         return await self._page(Page[Object], f"/workflows/{part(id)}/versions", limit, cursor)
 
-    async def remove_workflow(self, id: str, *, force: bool = False) -> BulkOperation | None:
+    async def remove_workflow(self, id: str, *, force: bool | None = None) -> BulkOperation | None:
         """Remove a definition and its triggers; with force its instances are cancelled."""
         return await self._ask_if_accepted(
             BulkOperation, "DELETE", f"/workflows/{part(id)}", query={"force": force}
@@ -103,7 +105,7 @@ class Operations(OperationsBase):
         deadline: datetime | None = None,
         instance_id: str | None = None,
         version: int | None = None,
-        wait: float = 0,
+        wait: float | None = None,
         key: str | None = None,
     ) -> StartResult:
         """Start an instance; a repeat with the same Idempotency-Key gets the first one."""
@@ -123,7 +125,7 @@ class Operations(OperationsBase):
             },
             is_repeatable=key is not None,
             may_overlap=True,
-            wait=wait,
+            wait=wait or 0.0,
         )
 
     async def start_batch(self, *, items: Sequence[Mapping[str, Any]]) -> BatchResult:
@@ -144,7 +146,7 @@ class Operations(OperationsBase):
         created_before: datetime | None = None,
         tenant: str | None = None,
         variables: str | None = None,
-        limit: int = 100,
+        limit: int | None = None,
         cursor: str | None = None,
     ) -> Page[InstanceItem]:
         """List instances, newest first."""
@@ -167,10 +169,10 @@ class Operations(OperationsBase):
             },
         )
 
-    async def get_instance(self, id: str, *, wait: float = 0) -> Object:
+    async def get_instance(self, id: str, *, wait: float | None = None) -> Object:
         """Get an instance: its status, state, output and errors."""
         return await self._ask(
-            Object, "GET", f"/instances/{part(id)}", query={"wait": wait}, wait=wait
+            Object, "GET", f"/instances/{part(id)}", query={"wait": wait}, wait=wait or 0.0
         )
 
     async def get_history(
@@ -179,8 +181,8 @@ class Operations(OperationsBase):
         *,
         after: int | None = None,
         cursor: int | None = None,
-        order: Literal["asc", "desc"] = "asc",
-        limit: int = 100,
+        order: Literal["asc", "desc"] | None = None,
+        limit: int | None = None,
     ) -> Page[Object]:
         """List the entries of an instance's log."""
         return await self._ask(
@@ -385,7 +387,7 @@ class Operations(OperationsBase):
         )
 
     async def list_bulks(
-        self, *, limit: int = 100, cursor: str | None = None
+        self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[BulkOperation]:
         """List bulk operations, newest first."""
         return await self._page(Page[BulkOperation], "/instances/bulk", limit, cursor)
@@ -407,7 +409,7 @@ class Operations(OperationsBase):
         id: str,
         *,
         since: int | None = None,
-        until_end: bool = False,
+        until_end: bool | None = None,
         last_event_id: str | None = None,
     ) -> AsyncGenerator[str, None]:
         """Live updates of an instance, as server-sent events; their ids are seqs."""
@@ -418,7 +420,7 @@ class Operations(OperationsBase):
         )
 
     async def publish_events(
-        self, body: Any, *, dry_run: bool = False
+        self, body: Any, *, dry_run: bool | None = None
     ) -> EventAnswer | list[EventAnswer]:
         """Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents."""
         return await self._ask(
@@ -435,8 +437,8 @@ class Operations(OperationsBase):
         *,
         pattern: str | None = None,
         since: datetime | None = None,
-        order: Literal["asc", "desc"] = "asc",
-        limit: int = 100,
+        order: Literal["asc", "desc"] | None = None,
+        limit: int | None = None,
         cursor: str | None = None,
     ) -> Page[Object]:
         """List events of the inbox."""
@@ -465,7 +467,7 @@ class Operations(OperationsBase):
         secret: str | None = None,
         description: str | None = None,
     ) -> Webhook:
-        """Create a webhook, which is notified of events from now on; its secret is shown this once."""
+        """Create a webhook, which is notified of events from now on; its secret is shown this once."""  # noqa: E501 - the summary of the operation
         return await self._ask(
             Webhook,
             "POST",
@@ -474,7 +476,9 @@ class Operations(OperationsBase):
             is_repeatable=False,
         )
 
-    async def list_webhooks(self, *, limit: int = 100, cursor: str | None = None) -> Page[Webhook]:
+    async def list_webhooks(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Webhook]:
         """List webhooks, with the state of their deliveries."""
         return await self._page(Page[Webhook], "/webhooks", limit, cursor)
 
@@ -536,7 +540,7 @@ class Operations(OperationsBase):
         )
 
     async def list_subscriptions(
-        self, *, limit: int = 100, cursor: str | None = None
+        self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[Subscription]:
         """List subscriptions, with the state of their deliveries."""
         return await self._page(Page[Subscription], "/subscriptions", limit, cursor)
@@ -558,7 +562,7 @@ class Operations(OperationsBase):
         return await self._ask(DeclaredTask, "POST", "/tasks", body=body, is_repeatable=False)
 
     async def list_tasks(
-        self, *, limit: int = 100, cursor: str | None = None
+        self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[DeclaredTask]:
         """List declared tasks."""
         return await self._page(Page[DeclaredTask], "/tasks", limit, cursor)
@@ -593,7 +597,7 @@ class Operations(OperationsBase):
         deadline: datetime | None = None,
         instance_id: str | None = None,
         version: int | None = None,
-        wait: float = 0,
+        wait: float | None = None,
         key: str | None = None,
     ) -> StartResult:
         """Run a task on its own: an instance of a workflow of one step."""
@@ -613,7 +617,7 @@ class Operations(OperationsBase):
             },
             is_repeatable=key is not None,
             may_overlap=True,
-            wait=wait,
+            wait=wait or 0.0,
         )
 
     async def claim_executions(
@@ -776,7 +780,7 @@ class Operations(OperationsBase):
         )
 
     async def list_dead_letters(
-        self, *, limit: int = 100, cursor: str | None = None
+        self, *, limit: int | None = None, cursor: str | None = None
     ) -> Page[Object]:
         """List dead letters, newest first."""
         return await self._page(Page[Object], "/dead-letters", limit, cursor)
@@ -827,7 +831,9 @@ class Operations(OperationsBase):
             is_repeatable=False,
         )
 
-    async def list_keys(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
+    async def list_keys(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Object]:
         """List the keys of the tenant, oldest first, including expired and revoked ones."""
         return await self._page(Page[Object], "/keys", limit, cursor)
 
@@ -843,7 +849,7 @@ class Operations(OperationsBase):
         target: str | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
-        limit: int = 100,
+        limit: int | None = None,
         cursor: str | None = None,
     ) -> Page[Object]:
         """List changes and refusals, newest first."""
@@ -870,7 +876,7 @@ class Operations(OperationsBase):
         """Verify the hash chain of the log, and that a noted line is unchanged."""
         return await self._ask(Object, "GET", "/audit/verify", query={"known": known})
 
-    async def get_stats(self, *, hours: int = 24) -> Object:
+    async def get_stats(self, *, hours: int | None = None) -> Object:
         """Get statistics: instances by status and workflow, the last hour, queue lengths."""
         return await self._ask(Object, "GET", "/stats", query={"hours": hours})
 

@@ -42,7 +42,7 @@ class OperationsBase:
         return self.connection.decoded(await self._send(method, path, facts), gives)
 
     async def _page(
-        self, gives: type[Page[T]], path: str, limit: int, cursor: str | None
+        self, gives: type[Page[T]], path: str, limit: int | None, cursor: str | None
     ) -> Page[T]:
         return await self._ask(gives, "GET", path, query={"limit": limit, "cursor": cursor})
 
