@@ -18,7 +18,7 @@ from tenuto.api.registry import OPERATIONS
 from tenuto.api.service import Service
 from tenuto.model.durations import iso
 from tenuto.store.parts.audit import AuditEntry, AuditRow
-from tenuto.workspace import Saved, Workspace
+from tenuto.workspace.definitions import Definitions, Saved
 from tests.api.conftest import DOUBLE, WAIT, Caller, Reply, Serve
 
 ADMIN = "a-very-long-admin-key-of-a-test-0123456789"
@@ -178,8 +178,8 @@ async def test_what_cannot_be_recorded_is_not_done_and_what_was_done_is_recorded
             failures.append("away")
             return await save(WAIT)
 
-        save = call.app.workspace("default", "x").save
-        monkeypatch.setattr(Workspace, "save", saved)
+        save = call.app.workspace("default", "x").definitions.save
+        monkeypatch.setattr(Definitions, "save", saved)
         written.clear()
         reply = await call.post("/workflows", WAIT)
         assert (reply.status, reply.json["code"]) == (503, "TEN-5030")

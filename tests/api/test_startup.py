@@ -14,7 +14,7 @@ from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import LOCAL
 from tenuto.app import Tenuto
 from tenuto.cli.access_setup import AccessWish, authenticator_of, checked, refuse_open_door
-from tenuto.cli.stores import reading
+from tenuto.cli.backends.reader import reading
 from tenuto.compose import MEMORY, migrate_store
 from tenuto.model.errors import Unauthenticated
 from tenuto.ports import SystemIds

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tenuto import InstanceRef
-from tenuto.engine.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
 from tenuto.executions.broker import TaskBroker
 from tenuto.model.errors import NotFound
@@ -17,8 +16,8 @@ from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICY
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.members import BEAT_EVERY
-from tenuto.task_definitions import TaskDefinitions
 from tenuto.tasks.registry import Registry
+from tenuto.workspace.task_definitions import TaskDefinitions
 from tests.executions.stage import LEASE, Stage, done, failed, report
 from tests.kit.workload.drawing import document, edge, node
 
@@ -109,7 +108,7 @@ def test_a_dispatch_records_the_declaration_that_it_was_ordered_under() -> None:
         id = await stage.started(engine, flow(retry={"maxAttempts": 3, "initialDelay": "PT0S"}))
         for seconds in (5, 6):
             await declare(engine, timeout=f"PT{seconds}S")
-            tags.append(tag_of((await tasks.get("ship")).row))
+            tags.append((await tasks.get("ship")).tag)
             assert await report(desk, failed(await claimed(desk), "BUSY")) == [None]
             await stage.clock.sleep(1)
         log: Any = await InstanceRef(engine, id, is_known=True).history()

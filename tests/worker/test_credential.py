@@ -13,7 +13,7 @@ import pytest
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.access.token_ends import ends_at
-from tenuto.cli.working import work
+from tenuto.cli.worker import work
 from tenuto.config.config import Config, WorkerConfig
 from tenuto.model.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
 from tenuto.ports import SystemClock

@@ -12,7 +12,7 @@ from tenuto.access.principal import Principal
 from tenuto.api.service import Service
 from tenuto.model.traces import read_traceparent
 from tenuto.tracing.current import current_traceparent
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
 
 QueryT = TypeVar("QueryT")
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Call(Generic[QueryT]):
     ) -> None:
         self.service = service
         self.principal = principal
-        self.workspace: Workspace = service.workspace(principal)
+        self.workspace: EngineWorkspace = service.workspace(principal)
         """The engine as the principal sees it, without records of other tenants."""
         self.path = path
         """Path parameters by name."""

@@ -20,7 +20,6 @@ from tenuto.api.event_tickets import EventTickets
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
 from tenuto.app import Tenuto
-from tenuto.bulk import BulkOffice
 from tenuto.compose import build_caller
 from tenuto.definition.json_check import MOST_BYTES
 from tenuto.engine.held import Held
@@ -30,7 +29,7 @@ from tenuto.live import LiveHub
 from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.ports import Clock
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
 
 if TYPE_CHECKING:
     from tenuto.tracing.spans import Spans
@@ -90,8 +89,8 @@ class Service:
         """Waits for the end of instances; cancelled when the service stops."""
         self.live = LiveHub(app.engine)
         """Live updates of instances, for sockets and streams."""
-        self.bulk = BulkOffice(app.engine, app.tasks)
-        """Runs bulk operations."""
+        self.bulk = app.bulk_runner
+        """Runs bulk operations in the background."""
         limits = app.engine.settings.limits
         self.sizes: Mapping[Size, int] = MappingProxyType(
             {
@@ -125,10 +124,12 @@ class Service:
         """Count a request from an address; 429 where there have been too many."""
         _take(self.source_rates, client_network(address))
 
-    def workspace(self, principal: Principal) -> Workspace:
+    def workspace(self, principal: Principal) -> EngineWorkspace:
         """The engine as a principal sees it."""
         app = self.app
-        return Workspace(app.engine, app.tasks, tenant=principal.tenant, actor=principal.name)
+        return EngineWorkspace(
+            app.engine, app.bulk_runner, tenant=principal.tenant, actor=principal.name
+        )
 
     async def close(self) -> None:
         """Write the audit lines and uses of keys that are left; there are no requests any more."""

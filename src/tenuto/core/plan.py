@@ -47,7 +47,7 @@ from tenuto.model.policy import (
     RetryPolicy,
     TaskPolicy,
 )
-from tenuto.model.test_run import Mock, TestRun
+from tenuto.model.test_run import Mock, TestRunSpec
 
 _NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
 
@@ -83,7 +83,7 @@ class Plan:
         *,
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
-        rehearsal: TestRun | None = None,
+        rehearsal: TestRunSpec | None = None,
         most_entries: int = MOST_ENTRIES,
     ) -> None:
         """`rehearsal` says what stands in for what, where the definition is only tried out.

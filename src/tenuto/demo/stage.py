@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import Reader
-from tenuto.cli.watchers import Watcher
+from tenuto.cli.backends.reader import Reader
+from tenuto.cli.views.watchers import Watcher
 from tenuto.core import InstanceState
 from tenuto.model.errors import TenutoError
 from tenuto.store.parts.instances import InstanceQuery
@@ -89,7 +88,7 @@ async def watch_until(
     """Show what the store says until the instance is where it should be."""
     async with asyncio.timeout(_PATIENCE):
         while True:
-            held = await held_instance(reader, instance_id)
+            held = await reader.held(instance_id)
             watcher.changed(held.state, held.plan.nodes)
             if is_reached(held.state):
                 return held.state

@@ -23,7 +23,7 @@ from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
 from tenuto.model.graph import Definition, SubWorkflow
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
-from tenuto.model.test_run import PREFIX, TestRun, is_test_run
+from tenuto.model.test_run import PREFIX, TestRunSpec, is_test_run
 from tenuto.ports import Clock
 from tenuto.store.errors import DataRefused, Superseded
 from tenuto.store.parts.definitions import DefinitionRow
@@ -215,7 +215,7 @@ class Plans:
         if number != version:
             raise _not_the_newest(id, number)
 
-    def rehearse(self, document: JSON, rehearsal: TestRun, instance_id: str) -> Plan:
+    def rehearse(self, document: JSON, rehearsal: TestRunSpec, instance_id: str) -> Plan:
         """The plan of a document that is tried out, in one instance.
 
         InvalidDefinition and InvalidInput name all that is wrong with it and with its mocks.
@@ -250,7 +250,7 @@ class Plans:
         instance_id = row.id.removeprefix(PREFIX)
         return self._rehearsed(definition, stored.rehearsal, instance_id)
 
-    def _rehearsed(self, definition: Definition, rehearsal: TestRun, instance_id: str) -> Plan:
+    def _rehearsed(self, definition: Definition, rehearsal: TestRunSpec, instance_id: str) -> Plan:
         rehearsal = with_stand_ins(definition, rehearsal)
         return Plan(
             rehearsed(definition, rehearsal, instance_id),

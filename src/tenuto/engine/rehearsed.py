@@ -15,7 +15,7 @@ from tenuto.model.graph import DataQuery, Definition, Http, JavaScript, Node, Su
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
 from tenuto.model.policy import ONCE
-from tenuto.model.test_run import NOT_RUN, PREFIX, Mock, TestRun
+from tenuto.model.test_run import NOT_RUN, PREFIX, Mock, TestRunSpec
 
 _GRACE = timedelta(seconds=1)
 """Nobody waits longer for tasks of a workflow that is only tried out."""
@@ -25,7 +25,7 @@ class Stored(Struct, frozen=True, kw_only=True):
     """A workflow that is tried out, as the store keeps it."""
 
     definition: JSON
-    rehearsal: TestRun
+    rehearsal: TestRunSpec
 
 
 _decode = msgspec.json.Decoder(Stored).decode
@@ -36,7 +36,7 @@ def read_stored(content: bytes) -> Stored:
     return _decode(content)
 
 
-def rehearsed(definition: Definition, rehearsal: TestRun, instance_id: str) -> Definition:
+def rehearsed(definition: Definition, rehearsal: TestRunSpec, instance_id: str) -> Definition:
     """The definition that is run: its own id, and steps of other kinds as tasks that stand in.
 
     A step that starts a workflow never does: what ran in there would be as real as any other.
@@ -51,7 +51,7 @@ def rehearsed(definition: Definition, rehearsal: TestRun, instance_id: str) -> D
     )
 
 
-def with_stand_ins(definition: Definition, rehearsal: TestRun) -> TestRun:
+def with_stand_ins(definition: Definition, rehearsal: TestRunSpec) -> TestRunSpec:
     """The rehearsal with an empty output for each step that never runs and that nobody mocked."""
     never = {
         node.id: NOT_RUN
@@ -61,7 +61,7 @@ def with_stand_ins(definition: Definition, rehearsal: TestRun) -> TestRun:
     return replace(rehearsal, mocks={**rehearsal.mocks, **never})
 
 
-def _node(node: Node, rehearsal: TestRun) -> Node:
+def _node(node: Node, rehearsal: TestRunSpec) -> Node:
     match node.config:
         case SubWorkflow() as config:
             task = Task(task_id=config.workflow_id, input=config.input, has_input=config.has_input)
@@ -81,7 +81,7 @@ def mocked(order: StartAttempt, mock: Mock) -> TaskSucceeded | TaskFailed:
     return TaskSucceeded(**place, attempt=order.attempt, output=output)
 
 
-def refuse_bad_mocks(definition: Definition, rehearsal: TestRun) -> None:
+def refuse_bad_mocks(definition: Definition, rehearsal: TestRunSpec) -> None:
     """InvalidInput where a mock is for no step that is run, or says nothing or too much."""
     mockable = {
         node.id

@@ -30,7 +30,7 @@ NOT_RUN = Mock(output={})
 """The mock of a step that has none and may not run."""
 
 
-class TestRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TestRunSpec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The options of a test run."""
 
     __test__ = False  # its name looks to pytest like that of a test

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tenuto.instances import InstanceRef
 from tenuto.model.errors import NotFound
 from tenuto.model.json import Object
 from tenuto.store.parts.access import KeyRow
 from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.store.parts.definitions import DefinitionRow
-from tenuto.task_definitions import Declared, TaskDefinitions
-from tenuto.webhooks import Subscriptions, Webhook, Webhooks
+from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.task_definitions import Declared, TaskDefinitions
+from tenuto.workspace.values import Webhook
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 
 def definition(row: DefinitionRow | None) -> Object | None:
@@ -39,13 +40,12 @@ async def listener_before(listeners: Webhooks | Subscriptions, id: str) -> Objec
 
 def task(declared: Declared) -> Object:
     """A declared task, without the query of its address."""
-    shown, row = declared
     return {
-        "id": shown.id,
-        "version": row.version,
-        "kind": shown.kind,
-        "url": None if shown.url is None else shown.url.partition("?")[0],
-        "timeout": shown.timeout,
+        "id": declared.id,
+        "version": declared.version,
+        "kind": declared.kind,
+        "url": None if declared.url is None else declared.url.partition("?")[0],
+        "timeout": declared.timeout,
     }
 
 

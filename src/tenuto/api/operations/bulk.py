@@ -10,16 +10,14 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import read_cursor
 from tenuto.api.operation import API, Resource
-from tenuto.api.paging import Page, PageQuery, Place, page_of, place_of
+from tenuto.api.paging import Page, PageQuery, Place, page_of
 from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, shaped
-from tenuto.bulk.asked import Action, BulkAsked, Target, Which
-from tenuto.bulk.office import read_row
-from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
-from tenuto.model.durations import from_epoch_ms, iso
-from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import Object
 from tenuto.model.status import Status
-from tenuto.store.parts.bulk import BulkPlace, BulkRow
+from tenuto.store.parts.bulk import BulkPlace
+from tenuto.workspace import values
+from tenuto.workspace.values import BulkAction, BulkOperation, BulkTarget
 
 BULK = Resource(API, tag="bulk", read=Permission.INSTANCES_READ, write=Permission.INSTANCES_CONTROL)
 
@@ -84,8 +82,8 @@ class BulkView(Answer):
 
     id: str | UnsetType = UNSET
     """Absent for a dry run."""
-    target: Target
-    action: Action
+    target: BulkTarget
+    action: BulkAction
     status: Literal["running", "done", "cancelled", "dry-run"]
     matched: int
     """Records that were matched so far; of a dry run up to 100,000."""
@@ -104,24 +102,23 @@ class BulkView(Answer):
 async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
     """Cancel, pause, resume or retry all instances that a filter matches, with progress."""
     given = body.filter
-    refuse_bad_text(reason=body.reason)
-    asked = BulkAsked(
-        target="instances",
-        action=body.action,
-        which=Which(
+    started = await call.workspace.bulk.start(
+        body.action,
+        values.InstanceFilter(
             ids=given.ids,
-            statuses=given.status,
-            workflow_id=given.workflow_id,
+            status=given.status,
+            workflow=given.workflow_id,
             correlation_id=given.correlation_id,
             current_step=given.current_step,
             created_from=given.created_from,
             created_before=given.created_before,
         ),
-        by=call.principal.name,
         reason=body.reason,
         should_compensate=body.should_compensate,
+        dry_run=body.dry_run,
+        key=call.headers.get("idempotency-key"),
     )
-    return await _asked_for(call, asked, is_dry=body.dry_run)
+    return bulk_started(call, started)
 
 
 @BULK.post(
@@ -135,19 +132,19 @@ async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
 async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) -> BulkView:
     """Retry or discard all dead letters that a filter matches, with progress."""
     given = body.filter
-    asked = BulkAsked(
-        target="dead-letters",
-        action=body.action,
-        which=Which(
+    started = await call.workspace.bulk.start_on_dead_letters(
+        body.action,
+        values.DeadLetterFilter(
             ids=given.ids,
             kind=given.kind,
             task_id=given.task_id,
             created_from=given.created_from,
             created_before=given.created_before,
         ),
-        by=call.principal.name,
+        dry_run=body.dry_run,
+        key=call.headers.get("idempotency-key"),
     )
-    return await _asked_for(call, asked, is_dry=body.dry_run)
+    return bulk_started(call, started)
 
 
 @BULK.get("/instances/bulk")
@@ -155,78 +152,57 @@ async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
     """List bulk operations, newest first."""
     place = read_cursor(call.query.cursor, Place)
     below = None if place is None else BulkPlace(from_epoch_ms(place.at_ms), place.id)
-    rows = await call.service.bulk.page(call.principal.tenant, call.query.limit, below)
-    return page_of(rows, bulk_view, place_of, has_more=len(rows) == call.query.limit)
+    found = await call.workspace.bulk.list(call.query.limit, below=below)
+    return page_of(found, bulk_view, _place, has_more=len(found) == call.query.limit)
 
 
 @BULK.get("/instances/bulk/{id}")
 async def get_bulk(call: Call[NoQuery]) -> BulkView:
     """Get a bulk operation and its progress."""
-    return bulk_view(await call.service.bulk.get(call.principal.tenant, call.path["id"]))
+    return bulk_view(await call.workspace.bulk.get(call.path["id"]))
 
 
 @BULK.delete("/instances/bulk/{id}")
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
     """Cancel a bulk operation; records that are done stay done."""
-    bulk, tenant, id = call.service.bulk, call.principal.tenant, call.path["id"]
-    call.before = _recorded(bulk_view(await bulk.get(tenant, id)))
-    cancelled = bulk_view(await bulk.cancel(tenant, id))
+    bulk, id = call.workspace.bulk, call.path["id"]
+    call.before = _recorded(await bulk.get(id))
+    cancelled = await bulk.cancel(id)
     call.after = _recorded(cancelled)
-    return cancelled
+    return bulk_view(cancelled)
 
 
-async def _asked_for(call: Call[NoQuery], asked: BulkAsked, *, is_dry: bool) -> BulkView:
-    if asked.which == Which():
-        problem = Problem(
-            code="TEN-2614",
-            path="$.filter",
-            message="the filter is empty, so that it would match everything",
-            advice="Give at least one field: a status, a workflow, ids.",
-        )
-        raise InvalidInput("an action on everything is refused", [problem])
-    office, tenant = call.service.bulk, call.principal.tenant
-    if is_dry:
+def bulk_started(call: Call[NoQuery], started: BulkOperation) -> BulkView:
+    """The answer to a bulk operation that was started, or only counted."""
+    if started.id is None:
         call.status = 200
-        return BulkView(
-            target=asked.target,
-            action=asked.action,
-            status="dry-run",
-            matched=await office.count(tenant, asked),
-            done=0,
-            failed=0,
-            failures=[],
-            requested_by=asked.by,
-        )
-    key = call.headers.get("idempotency-key")
-    refuse_bad_ids(key=key)
-    row = await office.ask(tenant, asked, key)
-    call.response_headers["location"] = f"{API}/instances/bulk/{row.id}"
-    view = bulk_view(row)
-    call.after = _recorded(view)
-    return view
+    else:
+        call.response_headers["location"] = f"{API}/instances/bulk/{started.id}"
+        call.after = _recorded(started)
+    return bulk_view(started)
 
 
-def _recorded(view: BulkView) -> Object:
-    assert isinstance(view.id, str), "a dry run is not recorded"
+def _recorded(shown: BulkOperation) -> Object:
     return {
-        "id": view.id,
-        "target": view.target,
-        "action": view.action,
-        "status": view.status,
-        "done": view.done,
+        "id": shown.id,
+        "target": shown.target,
+        "action": shown.action,
+        "status": shown.status,
+        "done": shown.done,
     }
 
 
-def bulk_view(row: BulkRow) -> BulkView:
+def bulk_view(shown: BulkOperation) -> BulkView:
     """A bulk operation in JSON."""
-    asked, progress = read_row(row)
     return shaped(
         BulkView,
-        progress,
-        id=row.id,
-        target=asked.target,
-        action=asked.action,
-        failures=[shaped(FailureItem, each) for each in progress.failures],
-        created_at=iso(row.created_at),
-        requested_by=asked.by,
+        shown,
+        id=UNSET if shown.id is None else shown.id,
+        failures=[shaped(FailureItem, each) for each in shown.failures],
     )
+
+
+def _place(shown: BulkOperation) -> Place:
+    assert shown.id is not None
+    assert shown.created_at is not None
+    return Place(epoch_ms(shown.created_at), shown.id)

@@ -17,10 +17,10 @@ from tenuto.api.operations.instances import HistoryItem
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded, shaped
 from tenuto.engine.letter_history import entries_behind
-from tenuto.instances import history_view
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.workspace.instance import history_view
 
 DEAD_LETTERS = Resource(
     f"{API}/dead-letters",
@@ -76,14 +76,14 @@ async def list_dead_letters(call: Call[PageQuery]) -> Page[DeadLetter]:
     below = None
     if place is not None:
         below = DeadLetterPlace(from_epoch_ms(place.at_ms), place.id, place.instance_id)
-    rows = await call.workspace.dead_letters(call.query.limit, below=below)
+    rows = await call.workspace.dead_letters.rows(call.query.limit, below=below)
     return page_of(rows, _item, _place, has_more=len(rows) == call.query.limit)
 
 
 @DEAD_LETTERS.get("/{id}", response=DeadLetterDetails)
 async def get_dead_letter(call: Call[NoQuery]) -> Object:
     """Get a dead letter, and the entries that led to it."""
-    row = await call.workspace.dead_letter(call.path["id"])
+    row = await call.workspace.dead_letters.row(call.path["id"])
     item: Object = msgspec.to_builtins(_item(row))
     seen = call.workspace.engine.store.seen_by(call.workspace.tenant)
     entries = await entries_behind(seen, row)
@@ -94,8 +94,8 @@ async def get_dead_letter(call: Call[NoQuery]) -> Object:
 async def retry_dead_letter(call: Call[NoQuery], body: RetryRequest) -> StatusAnswer:
     """Retry a dead letter: the instance goes on where it failed."""
     id = call.path["id"]
-    call.before = audit_values.letter(await call.workspace.dead_letter(id))
-    status = await call.workspace.retry_dead_letter(id, input=body.input)
+    call.before = audit_values.letter(await call.workspace.dead_letters.row(id))
+    status = await call.workspace.dead_letters.retry(id, input=body.input)
     call.after = {"status": status, "edited": body.input is not UNSET}
     return StatusAnswer(instance_id=id.partition(":")[0], status=status)
 
@@ -114,8 +114,8 @@ async def discard_dead_letter(call: Call[NoQuery], _: NothingMore) -> None:
 
 async def _discard(call: Call[NoQuery]) -> None:
     id = call.path["id"]
-    call.before = audit_values.letter(await call.workspace.dead_letter(id))
-    await call.workspace.discard_dead_letter(id)
+    call.before = audit_values.letter(await call.workspace.dead_letters.row(id))
+    await call.workspace.dead_letters.discard(id)
 
 
 def _place(row: DeadLetterRow) -> Place:

@@ -21,9 +21,9 @@ from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound
 from tenuto.model.json import JSON
-from tenuto.store.parts.instances import InstanceQuery
-from tenuto.webhooks import callback_problems
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.values import InstanceFilter
+from tenuto.workspace.webhooks import callback_problems
 
 CALLBACK = f"{API}/internal/events/callback"
 USUAL = timedelta(days=7)
@@ -147,11 +147,11 @@ async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTi
     return ticket
 
 
-async def _refuse_when_over(workspace: Workspace, ticket: EventTicket, event_id: str) -> None:
+async def _refuse_when_over(workspace: EngineWorkspace, ticket: EventTicket, event_id: str) -> None:
     """410 once the instance has ended; an event that was handed in before may be repeated."""
     if ticket.instance_id is None:
         return
-    page = await workspace.page(InstanceQuery(ids=(ticket.instance_id,), limit=1))
+    page = await workspace.page(InstanceFilter(ids=(ticket.instance_id,)), limit=1)
     if any(not row.status.is_final for row in page.items):
         return
     try:

@@ -22,8 +22,8 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
-from tenuto.published import Published
 from tenuto.store.parts.inbox import EventPlace, PastEvents
+from tenuto.workspace.values import Published
 
 EVENTS = Resource(
     f"{API}/events", tag="events", read=Permission.EVENTS_READ, write=Permission.EVENTS_PUBLISH
@@ -99,7 +99,7 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAn
         reading = read_binary(call.headers, call.body, read_json)
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
-        published = await call.workspace.publish_given(reading, dry_run=dry_run)
+        published = await call.workspace.inbox.publish_given(reading, dry_run=dry_run)
         call.after = recorded_events([published])
         return _answer(published)
     refuse_media(call.headers.get("content-type"), MEDIA)

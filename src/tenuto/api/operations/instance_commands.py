@@ -14,10 +14,11 @@ from tenuto.api.operation import API
 from tenuto.api.operations import audit_values
 from tenuto.api.operations.instances import INSTANCES
 from tenuto.api.shapes import Body, Moment, StatusAnswer, Version
-from tenuto.instances import InstanceRef, begin_rerun
+from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Forbidden
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
+from tenuto.workspace.instance import InstanceRef, begin_rerun
 
 _Command: TypeAlias = Callable[[], Awaitable[Status]]
 
@@ -45,6 +46,11 @@ class InstanceRetryRequest(Body):
     compensation: str | None = None
     """A compensation step that was given up, to retry it alone."""
     iteration: str = ""
+    """Of the compensation step."""
+    input: Any = UNSET
+    """What the compensation step is given instead of what it failed with."""
+    edited: EditedInput | None = None
+    """What one task of the instance is given instead of what it failed with."""
 
 
 class RerunRequest(Body):
@@ -94,13 +100,15 @@ async def resume_instance(call: Call[NoQuery], _: NothingMore) -> StatusAnswer:
     return await _commanded(call, reference, reference.resume)
 
 
-@INSTANCES.post("/{id}/retry", other_statuses=(409,), may_be_empty=True)
+@INSTANCES.post("/{id}/retry", other_statuses=(409,), size="value", may_be_empty=True)
 async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> StatusAnswer:
     """Retry a failed instance: its failed steps run again."""
     reference = call.workspace.at(call.path["id"])
-    retry: _Command = reference.retry
+    retry: _Command = partial(reference.retry, edited=body.edited)
     if body.compensation is not None:
-        retry = partial(reference.retry_compensation, body.compensation, body.iteration)
+        retry = partial(
+            reference.retry_compensation, body.compensation, body.iteration, input=body.input
+        )
     return await _commanded(call, reference, retry, compensation=body.compensation)
 
 

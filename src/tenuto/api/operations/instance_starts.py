@@ -12,11 +12,11 @@ from tenuto.api.operation import API, Resource
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.shapes import Answer, BatchOf, Body, Moment, Priority, Query, Seconds, Version
 from tenuto.engine.requests import Answer as Asked
-from tenuto.instances import outcome_view
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
-from tenuto.workspace import Start
+from tenuto.workspace.instance import outcome_view
+from tenuto.workspace.values import Start
 
 STARTS = Resource(API, tag="instances", write=Permission.INSTANCES_START)
 
@@ -107,12 +107,12 @@ async def answered(
     """
     asked = _asked(body, workflow, call.headers.get("idempotency-key"))
     asked = replace(asked, traceparent=call.traceparent)
-    if missing is not None and await call.workspace.begun(asked) is None:
+    if missing is not None and await call.workspace.starting.begun(asked) is None:
         raise missing
     if saving is None:
-        started = await call.workspace.begin(asked)
+        started = await call.workspace.starting.begin(asked)
     else:
-        started = await call.workspace.begin_of(saving, asked)
+        started = await call.workspace.starting.begin_of(saving, asked)
     call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
     call.after = {"instanceId": started.instance_id, "duplicate": started.is_repeat}
     if started.is_repeat:
@@ -130,7 +130,7 @@ async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
     """Start up to 1,000 instances; a result each."""
     asked = [_asked(each, each.workflow_id, each.idempotency_key) for each in body.items]
     asked = [replace(each, traceparent=call.traceparent) for each in asked]
-    results = [_result(each) for each in await call.workspace.begin_many(asked)]
+    results = [_result(each) for each in await call.workspace.starting.begin_many(asked)]
     refused = sum(each.error is not UNSET for each in results)
     call.after = {"started": len(results) - refused, "refused": refused}
     return BatchAnswer(results=results)

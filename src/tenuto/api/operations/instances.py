@@ -25,10 +25,12 @@ from tenuto.api.shapes import (
 from tenuto.api.variables import read_variables, value_at
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
-from tenuto.instances import history_view
+from tenuto.engine.whose import held_by
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
+from tenuto.workspace.instance import history_view
+from tenuto.workspace.instance_lists import instance_rows
 
 INSTANCES = Resource(
     f"{API}/instances",
@@ -81,7 +83,7 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
         after=asked.cursor,
     )
     variables = None if asked.variables is None else read_variables(asked.variables)
-    page = await call.workspace.page(query, variables)
+    page = await instance_rows(call.workspace.engine, call.workspace.tenant, query, variables)
     return Page(items=[instance_item(row) for row in page.items], next_cursor=page.next_after)
 
 
@@ -172,7 +174,7 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
     """List the entries of an instance's log."""
     asked, id = call.query, call.path["id"]
     begin = asked.cursor if asked.cursor is not None else asked.after
-    newest = (await call.workspace.held(id)).state.version
+    newest = (await held_by(call.workspace.engine, call.workspace.tenant, id)).state.version
     entries = call.workspace.engine.store.seen_by(call.workspace.tenant).instances.entries
     if asked.order == "asc":
         begin = begin or 0
@@ -201,14 +203,14 @@ async def get_context(call: Call[NoQuery]) -> Object:
 async def get_variable(call: Call[NoQuery]) -> VariableView:
     """Get one value of an instance's context, such as `reservation.items[0].id`."""
     path = call.path["path"]
-    held = await call.workspace.held(call.path["id"])
+    held = await held_by(call.workspace.engine, call.workspace.tenant, call.path["id"])
     return VariableView(path=path, value=value_at(held.plan, held.state, path))
 
 
 @INSTANCES.get("/{id}/graph", response=GraphView)
 async def get_graph(call: Call[NoQuery]) -> Object:
     """Get an instance's workflow as a graph, with its progress."""
-    held = await call.workspace.held(call.path["id"])
+    held = await held_by(call.workspace.engine, call.workspace.tenant, call.path["id"])
     document = to_graph_form(held.plan.definition)
     steps = state_of(held.plan, held.state)["steps"]
     assert isinstance(steps, dict)
@@ -235,10 +237,17 @@ async def get_waits(call: Call[NoQuery]) -> Object:
     return {"items": await call.workspace.at(call.path["id"]).waits(), "nextCursor": None}
 
 
+class UndoPlanQuery(Query):
+    """How it would be cancelled."""
+
+    reason: str | None = None
+    """Inputs of compensations may have the reason in them."""
+
+
 @INSTANCES.get("/{id}/undo-plan", response=UndoPlan)
-async def get_undo_plan(call: Call[NoQuery]) -> Object:
+async def get_undo_plan(call: Call[UndoPlanQuery]) -> Object:
     """Get the compensations that cancelling an instance now would run."""
-    return await call.workspace.at(call.path["id"]).undo_plan()
+    return await call.workspace.at(call.path["id"]).undo_plan(call.query.reason)
 
 
 class ExplanationView(Answer):

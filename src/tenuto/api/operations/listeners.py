@@ -8,7 +8,8 @@ from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
 from tenuto.api.paging import Page, PageQuery, oldest_first
 from tenuto.api.shapes import Body, Moment
-from tenuto.webhooks import Subscription, Subscriptions, Webhook, Webhooks
+from tenuto.workspace.values import Subscription, Webhook
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 WEBHOOKS = Resource(
     f"{API}/webhooks",

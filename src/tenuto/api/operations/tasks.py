@@ -17,13 +17,12 @@ from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import Refusal
 from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, shaped
-from tenuto.definition.lone_task import RUNS, workflow_of
-from tenuto.engine.declared_tasks import tag_of
+from tenuto.definition.lone_task import RUNS
 from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.task_definition import TaskDefinition, TaskLimits
-from tenuto.task_definitions import Declared
+from tenuto.workspace.task_definitions import Declared
 
 TASKS = Resource(
     f"{API}/tasks", tag="tasks", read=Permission.TASKS_READ, write=Permission.TASKS_WRITE
@@ -71,17 +70,17 @@ async def list_tasks(call: Call[PageQuery]) -> Page[TaskView]:
     after = read_cursor(call.query.cursor, str) or ""
     found = await call.workspace.task_definitions.list(after=after, limit=call.query.limit)
     is_full = len(found) == call.query.limit
-    return page_of(found, _shown, lambda each: each.task.id, has_more=is_full)
+    return page_of(found, _shown, lambda each: each.id, has_more=is_full)
 
 
 @TASKS.get("/{taskId}")
 async def get_task(call: Call[NoQuery]) -> TaskDetails:
     """Get a declared task, with the state of the address that it is pushed to."""
     found = await call.workspace.task_definitions.get(call.path["taskId"])
-    state = await call.service.push.state(call.principal.tenant, found.task.id)
+    state = await call.service.push.state(call.principal.tenant, found.id)
     target = _target(state, epoch_ms(call.service.clock.now()))
     view = _view(call, found)
-    return shaped(TaskDetails, view, target=UNSET if found.task.kind == "pull" else target)
+    return shaped(TaskDetails, view, target=UNSET if found.kind == "pull" else target)
 
 
 @TASKS.put(
@@ -128,31 +127,20 @@ async def execute_task(call: Call[StartQuery], body: StartRequest) -> StartAnswe
     """Run a task on its own: an instance of a workflow of one step."""
     id = call.path["taskId"]
     try:
-        task = (await call.workspace.task_definitions.get(id)).task
+        document = await call.workspace.task_definitions.lone_workflow(id)
     except NotFound as missing:
-        # A function of this process needs no declaration.
-        if id not in call.workspace.tasks:
-            # An earlier run under the same key is found all the same.
-            return await answered(call, body, f"{RUNS}{id}", missing=missing)
-        task = TaskDefinition(id=id, kind="pull")
-    document = workflow_of(task)
+        # An earlier run under the same key is found all the same.
+        return await answered(call, body, f"{RUNS}{id}", missing=missing)
     return await answered(call, body, str(document["id"]), saving=document)
 
 
 def _view(call: Call[NoQuery], declared: Declared) -> TaskView:
-    call.response_headers["etag"] = f'"{tag_of(declared.row)}"'
+    call.response_headers["etag"] = f'"{declared.tag}"'
     return _shown(declared)
 
 
 def _shown(declared: Declared) -> TaskView:
-    task, row = declared
-    return shaped(
-        TaskView,
-        task,
-        version=row.version,
-        created_at=iso(row.created_at),
-        updated_at=iso(row.updated_at),
-    )
+    return shaped(TaskView, declared)
 
 
 def _target(state: TargetState, now: int) -> TargetView:

@@ -16,7 +16,7 @@ from tenuto.api.shapes import Answer, Body
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.model.test_run import Mock, TestRun
+from tenuto.model.test_run import Mock
 
 TEST_RUNS = Resource(f"{API}/workflows/test", tag="test-runs", write=Permission.TEST_RUNS_RUN)
 
@@ -66,23 +66,24 @@ async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
     """Start a test run of an unsaved definition, with mocks; it is in no list."""
     how = read_struct({name: body[name] for name in _OPTIONS if name in body}, TestRunOptions)
     document = {name: value for name, value in body.items() if name not in _OPTIONS}
-    rehearsal = TestRun(
+    started = await call.workspace.test_runs.start(
+        document,
+        how.input_params,
         mocks={name: _mock(each) for name, each in how.mocks.items()},
-        skips_delays=how.skip_delays,
-        allows_effects=how.allow_effects,
+        skip_delays=how.skip_delays,
+        allow_effects=how.allow_effects,
     )
-    started = await call.workspace.rehearse(document, how.input_params, rehearsal)
-    call.response_headers["location"] = f"{API}/instances/{started.instance.id}"
-    call.after = {"instanceId": started.instance.id, "status": started.status}
+    call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
+    call.after = {"instanceId": started.instance_id, "status": started.status}
     return RunStarted(
-        instance_id=started.instance.id, status=started.status, not_run=started.not_run
+        instance_id=started.instance_id, status=started.status, not_run=started.not_run
     )
 
 
 @TEST_RUNS.post("/{id}/events", other_statuses=(409,), size="batch")
 async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | list[EventAnswer]:
     """Publish an event, or up to 1,000, to one test run only."""
-    results = await call.workspace.publish_in_rehearsal(call.path["id"], body)
+    results = await call.workspace.test_runs.publish(call.path["id"], body)
     call.after = recorded_events(results)
     return published_answer(results, is_batch=isinstance(body, list))
 
@@ -90,7 +91,7 @@ async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | 
 @TEST_RUNS.delete("/{id}")
 async def stop_test_run(call: Call[NoQuery]) -> None:
     """Stop a test run and erase it; only the audit line remains."""
-    await call.workspace.stop_rehearsal(call.path["id"])
+    await call.workspace.test_runs.stop(call.path["id"])
 
 
 def _mock(given: MockRequest) -> Mock:

@@ -17,17 +17,17 @@ from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import ProblemItem, Refusal, item_of
 from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, Query, Version, decoded, shaped
-from tenuto.bulk.asked import BulkAsked, Which
 from tenuto.definition import check, unavailable
 from tenuto.definition.task_places import TaskPlace, task_places
-from tenuto.instances import WORKFLOW_REMOVED
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
 from tenuto.store.parts.definitions import DefinitionRow
-from tenuto.workspace import Saved
+from tenuto.workspace.definitions import Saved
+from tenuto.workspace.instance import WORKFLOW_REMOVED
+from tenuto.workspace.values import InstanceFilter
 
 WORKFLOWS = Resource(
     f"{API}/workflows",
@@ -90,7 +90,7 @@ async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
     document = _named(body, call.path["id"])
     version = await _only_after(call)
     try:
-        saved = await call.workspace.save(document, only_after=version)
+        saved = await call.workspace.definitions.save(document, only_after=version)
     except Conflict as error:
         raise Refusal(412, error.code, error.message, error.advice) from None
     return _answer(call, saved)
@@ -136,8 +136,8 @@ async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[Probl
 async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
     """List definitions, each with its newest version."""
     after, limit = read_cursor(call.query.cursor, str), call.query.limit
-    # One more row tells whether there is another page.
-    rows = await call.workspace.newest(after=after or "", limit=limit + 1)
+    # One more than is shown tells whether there are more.
+    rows = await call.workspace.definitions.newest(after=after or "", limit=limit + 1)
     return page_of(rows[:limit], _item, lambda row: row.id, has_more=len(rows) > limit)
 
 
@@ -148,7 +148,7 @@ async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
 )
 async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
     """Get a definition: its newest version, or another."""
-    row = await call.workspace.definition(call.path["id"], call.query.version)
+    row = await call.workspace.definitions.row(call.path["id"], call.query.version)
     call.response_headers["etag"] = f'"{row.version}"'
     return shaped(WorkflowView, _item(row), definition=decoded(row.content))
 
@@ -157,10 +157,10 @@ async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
 async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
     """List the versions of a definition, newest first."""
     id = call.path["id"]
-    newest = (await call.workspace.definition(id)).version
+    newest = (await call.workspace.definitions.row(id)).version
     below = min(read_cursor(call.query.cursor, Number) or newest + 1, newest + 1)
     wanted = range(below - 1, 0, -1)[: call.query.limit]
-    rows = await call.workspace.versions(id, wanted)
+    rows = await call.workspace.definitions.versions(id, wanted)
     has_more = bool(wanted) and wanted[-1] > 1
     return page_of(rows, _item, lambda _: wanted[-1], has_more=has_more)
 
@@ -178,7 +178,7 @@ async def remove_workflow(call: Call[RemoveQuery]) -> BulkView | None:
     call.after = {"force": call.query.force}
     if call.query.force:
         return await _by_force(call)
-    call.before = audit_values.definition(await call.workspace.definition(call.path["id"]))
+    call.before = audit_values.definition(await call.workspace.definitions.row(call.path["id"]))
     await call.workspace.remove_definition(call.path["id"])
     call.status = 204
     return None
@@ -187,18 +187,13 @@ async def remove_workflow(call: Call[RemoveQuery]) -> BulkView | None:
 async def _by_force(call: Call[RemoveQuery]) -> BulkView:
     """End starts at once, and cancel running instances in the background."""
     id = call.path["id"]
-    call.before = audit_values.definition(await call.workspace.withdraw_definition(id))
-    asked = BulkAsked(
-        target="instances",
-        action="cancel",
-        which=Which(workflow_id=id),
-        by=call.principal.name,
-        reason=WORKFLOW_REMOVED,
+    call.before = audit_values.definition(await call.workspace.definitions.withdraw(id))
+    started = await call.workspace.bulk.start(
+        "cancel", InstanceFilter(workflow=id), reason=WORKFLOW_REMOVED
     )
-    row = await call.service.bulk.ask(call.principal.tenant, asked, None)
-    call.after = {"force": True, "bulkOperation": row.id}
-    call.response_headers["location"] = f"{API}/instances/bulk/{row.id}"
-    return bulk_view(row)
+    call.after = {"force": True, "bulkOperation": started.id}
+    call.response_headers["location"] = f"{API}/instances/bulk/{started.id}"
+    return bulk_view(started)
 
 
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
@@ -237,7 +232,7 @@ async def _only_after(call: Call[NoQuery]) -> int | None:
         message = f"{if_match[:80]!r} is no version"
         raise Refusal(412, "TEN-3010", message, 'Send the ETag of a version, such as "3".')
     try:
-        return (await call.workspace.definition(call.path["id"])).version
+        return (await call.workspace.definitions.row(call.path["id"])).version
     except NotFound as error:
         raise Refusal(412, "TEN-3010", error.message, "Leave `If-Match` out to make it.") from None
 
