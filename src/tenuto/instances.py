@@ -140,7 +140,12 @@ class InstanceRef:
         engine = self._engine
         await self._refuse_unless_known()
         explainer = Explainer(
-            engine.store, engine.loader, engine.inspector, engine.clock, engine.runner
+            engine.store,
+            engine.loader,
+            engine.inspector,
+            engine.clock,
+            runner=engine.runner,
+            policies=engine.declared_tasks.of,
         )
         return explanation_view(await explainer.explain(await self._held()))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -14,8 +13,8 @@ from tenuto.definition import check
 from tenuto.definition.lone_task import workflow_of
 from tenuto.definition.schemas import given_problems, is_schema
 from tenuto.endpoint_rules import url_problems
+from tenuto.engine.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
-from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import JSON
 from tenuto.model.task_definition import TaskDefinition
@@ -137,12 +136,6 @@ class TaskDefinitions:
         problems = _problems(task, may_be_private=self._may_be_private)
         if problems:
             raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)
-
-
-def tag_of(row: TaskRow) -> str:
-    """What tells a version of a task from every other, also of one declared anew under its id."""
-    content = b"%d %s" % (epoch_ms(row.created_at), row.document)
-    return f"{row.version}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def declared(row: TaskRow) -> Declared:

@@ -285,7 +285,7 @@ class Workspace:
         aware(asked.deadline, "deadline")
         if asked.version is not None or await self.begun(asked) is not None:
             return await self.begin(asked)
-        plan = self.engine.plans.compile(document, self.tenant)
+        plan = self.engine.plans.compile(document)
         refuse_unfit(plan, asked.input, self.engine.settings, self.tasks)
         saved = await self.engine.plans.save(self.tenant, document)
         return await self.begin(asked, version=saved.version)
@@ -391,7 +391,7 @@ class Workspace:
         """
         engine = self.engine
         id = engine.ids.instance_id(engine.clock.now())
-        plan = engine.plans.rehearse(self.tenant, document, rehearsal, id)
+        plan = engine.plans.rehearse(document, rehearsal, id)
         missing = unavailable(plan.definition)
         if missing:
             message = "the definition uses something this version does not run"

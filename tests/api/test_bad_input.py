@@ -16,7 +16,7 @@ from tenuto.api.config import ServiceConfig
 from tenuto.api.cursors import write_cursor
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.registry import OPERATIONS
-from tenuto.engine import intake
+from tenuto.engine.bounds import Bounds
 from tenuto.engine.settings import Settings
 from tenuto.model.policy import Limits
 from tests.api.conftest import DOUBLE, WAIT, Serve, tasks
@@ -383,8 +383,8 @@ async def test_while_the_store_is_away_starts_are_503_and_go_through_again_by_th
 async def test_more_starts_than_can_wait_are_429_and_what_was_taken_is_done(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "MOST_BEGINNING", 3)
-    async with serve() as call:
+    settings = Settings(unknown_tasks="wait", bounds=Bounds(waiting=3))
+    async with serve(app=Tenuto(tasks=tasks(), settings=settings)) as call:
         await call.post("/workflows", DOUBLE)
         store, gate = call.app.engine.store, asyncio.Event()
         commit = store.turns.commit

@@ -50,6 +50,7 @@ from tenuto.model.inputs import (
     TimerKey,
 )
 from tenuto.model.log import LogRow, to_row
+from tenuto.model.policy import NO_POLICIES
 from tests.checker.history import Fields
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import evaluate, truthy
@@ -122,7 +123,7 @@ class CoreDriver:
         heapq.heappush(self._agenda, (moment, next(self._count), happen))
 
     def _feed(self, input: Input) -> Decision:
-        decision = decide(self.plan, self.state, input, from_epoch_ms(self._now))
+        decision = decide(self.plan, self.state, input, from_epoch_ms(self._now), NO_POLICIES)
         for entry in decision.entries:
             self.rows.append(to_row(len(self.rows) + 1, entry))
         self.state = decision.state

@@ -111,7 +111,7 @@ def check_times_and_statuses(before: InstanceState, entries: tuple[Entry, ...]) 
 
 
 def check_outstanding(run: Run) -> None:
-    owed = outstanding(run.plan, run.state)
+    owed = outstanding(run.plan, run.state, run.policies)
     attempts = {
         NodeKey(effect.node, effect.iteration): effect
         for effect in owed

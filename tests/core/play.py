@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from unittest.mock import patch
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
@@ -36,6 +36,7 @@ from tenuto.model.inputs import (
     DecisionAsked,
     EventMatched,
     Input,
+    InputRefused,
     PauseAsked,
     ResumeAsked,
     RetryAsked,
@@ -48,6 +49,7 @@ from tenuto.model.inputs import (
     TriggerMatched,
 )
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import Status
 from tests.core.holding import check_step
 from tests.core.ledger import Ledger
@@ -70,16 +72,33 @@ def spelled(key: NodeKey) -> str:
 Check = Callable[["Run", InstanceState, Decision], None]
 
 
+class Told(NamedTuple):
+    """What happened, when, under which policies, and how many entries followed."""
+
+    input: Input
+    now: datetime
+    policies: Policies
+    entries: int
+
+
 class Run:
     """One instance, its log so far, and the world's side of it."""
 
-    def __init__(self, document: JSON, *, id: str = ID, check: Check | None = check_step) -> None:
+    def __init__(
+        self,
+        document: JSON,
+        *,
+        id: str = ID,
+        check: Check | None = check_step,
+        policies: Policies = NO_POLICIES,
+    ) -> None:
         self.document = document
         self.plan = Plan(compile_definition(document))
         self.state = blank(id)
         self.entries: list[Entry] = []
-        self.told: list[tuple[Input, datetime]] = []
-        """Everything that happened, and when."""
+        self.policies = policies
+        self.told: list[Told] = []
+        """Everything that happened."""
         self.taken: list[Input] = []
         """What of it was not refused."""
         self.news: list[str] = []
@@ -97,10 +116,24 @@ class Run:
 
     def tell(self, input: Input) -> Run:
         """Whatever can happen; a rejection that the test does not expect is an error."""
+        before = self.state
+        decision = self._decided(input)
+        if self._check is not None:
+            self._check(self, before, decision)
+        if not self._refusing:
+            assert decision.rejection is None, decision.rejection
+        return self
+
+    def set_aside(self) -> Run:
+        """As the engine does with an instance that it cannot decide on."""
+        self._decided(InputRefused(code="TEN-4000", message="ZeroDivisionError: by zero"))
+        return self
+
+    def _decided(self, input: Input) -> Decision:
         before, kept = self.state, snapshot.encode(self.state)
-        decision = decide(self.plan, before, input, self.now)
+        decision = decide(self.plan, before, input, self.now, self.policies)
         assert snapshot.encode(before) == kept, "a decision changes no older state"
-        self.told.append((input, self.now))
+        self.told.append(Told(input, self.now, self.policies, len(decision.entries)))
         self.taken += [input] if decision.rejection is None else []
         self.entries += decision.entries
         self.state = decision.state
@@ -108,11 +141,7 @@ class Run:
         self.news = [line(entry) for entry in decision.entries]
         self.rejection = decision.rejection
         self.ledger.take(decision.entries, decision.effects)
-        if self._check is not None:
-            self._check(self, before, decision)
-        if not self._refusing:
-            assert decision.rejection is None, decision.rejection
-        return self
+        return decision
 
     @contextmanager
     def refusing(self, code: str) -> Iterator[None]:
@@ -425,6 +454,8 @@ def decisions_of(most: int) -> Iterator[None]:
         yield
 
 
-def play(document: JSON, *, check: Check | None = check_step) -> Run:
+def play(
+    document: JSON, *, check: Check | None = check_step, policies: Policies = NO_POLICIES
+) -> Run:
     """An instance of `document` that has not started yet."""
-    return Run(document, check=check)
+    return Run(document, check=check, policies=policies)

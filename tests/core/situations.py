@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+from msgspec.structs import replace
+
 from tenuto.core import fold
 from tenuto.model.edited import EditedInput
 from tenuto.model.entries import InputSet
@@ -17,6 +19,7 @@ from tenuto.model.inputs import (
     UndoAsked,
 )
 from tenuto.model.json import JSON
+from tenuto.model.policy import Policies, RetryPolicy, TaskPolicy
 from tests.core.drawing import (
     approval,
     arms,
@@ -413,6 +416,26 @@ def undone_though_it_failed() -> Run:
     return run.succeed("undo_pay", {"refunded": True})
 
 
+def set_aside_and_retried() -> Run:
+    """The decision on a result raised an error; somebody has mended that, and retries."""
+    run = play(draw("s>a a>b", s=start())).start().succeed("a").set_aside()
+    run.ledger.running.clear()
+    return run.later(days=1).retry().succeed("b")
+
+
+def by_declared_policies() -> Run:
+    """The tenant has declared how its task is tried, and changes that between two attempts."""
+    retry = RetryPolicy(max_attempts=2, initial_delay=timedelta(seconds=5))
+    declared = TaskPolicy(retry=retry, timeout=timedelta(seconds=30), version="1-0123456789ab")
+    changed = replace(declared, retry=replace(retry, max_attempts=3), version="2-456789abcdef")
+    document = undoing(draw("s>a a>b", s=start()), a={})
+    run = play(document, policies=Policies(tasks={"work": declared}, version="one"))
+    run.start({"n": 1}).fail("a", retryable=True).later(seconds=10)
+    run.policies = Policies(tasks={"work": changed, "undo": declared}, version="two")
+    run.fire().fail("a", retryable=True).later(seconds=20).fire().succeed("a", 1)
+    return run.fail("b").succeed("undo_a")
+
+
 SHELF: dict[str, Situation] = {
     situation.__name__: situation
     for situation in (
@@ -457,5 +480,7 @@ SHELF: dict[str, Situation] = {
         child_undone,
         undone_with_its_children,
         undone_though_it_failed,
+        set_aside_and_retried,
+        by_declared_policies,
     )
 }

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tenuto.core.deciding import Deciding
-from tenuto.core.ending import quarantine
+from tenuto.core import decide
 from tenuto.model.effects import CloseWait
 from tenuto.model.events import Event
 from tenuto.model.failure import Cancellation
-from tenuto.model.inputs import TriggerMatched
+from tenuto.model.inputs import InputRefused, TriggerMatched
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tests.core.drawing import cancelled_by, draw, start, task, wait
@@ -131,7 +130,7 @@ def test_an_end_of_any_kind_closes_them() -> None:
 
 def test_an_instance_that_is_set_aside_closes_them() -> None:
     run = play(DOCUMENT).start({"id": 7})
-    deciding = Deciding(run.plan, run.state, run.now)
-    quarantine(deciding, "broken")
-    closed = [each for each in deciding.done().effects if isinstance(each, CloseWait)]
+    refused = InputRefused(code="TEN-4000", message="broken")
+    decision = decide(run.plan, run.state, refused, run.now, run.policies)
+    closed = [each for each in decision.effects if isinstance(each, CloseWait)]
     assert CloseWait(node="", iteration="", event_id=None) in closed

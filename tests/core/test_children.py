@@ -79,7 +79,7 @@ def test_a_running_child_needs_no_owner_and_is_no_wait() -> None:
     run.resolve("c")
     assert (run.status, run.step("c")) == (Status.RUNNING, "RUNNING")
     assert (owned, run.state.needs_owner) == (True, False)
-    assert outstanding(run.plan, run.state) == ()
+    assert outstanding(run.plan, run.state, run.policies) == ()
     run.child_ends("c")
     assert run.view["currentSteps"] == ["w"]
     assert run.state.status is Status.WAITING_FOR_EVENT

@@ -76,7 +76,7 @@ def test_what_is_left_over_is_outstanding_and_needs_an_owner() -> None:
         run = play(INSTANT).start([1, 2, 3])
         assert run.status is Status.RUNNING
         assert run.state.needs_owner
-        owed = outstanding(run.plan, run.state)
+        owed = outstanding(run.plan, run.state, run.policies)
         assert [each.key for each in owed if isinstance(each, SetTimer)] == [GO_ON]
         until_settled(run)
         assert run.running == ["z"]

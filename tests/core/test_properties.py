@@ -155,7 +155,7 @@ def again(document: Object, run: Run) -> Run:
     """The same things happen to another instance."""
     other = Run(document, check=None)
     other._refusing = True
-    for input, now in run.told:
+    for input, now, *_ in run.told:
         other.at(now).tell(input)
     return other
 
@@ -239,7 +239,7 @@ def test_what_is_refused_for_good_is_refused_ever_after(seed: int) -> None:
         state = fold(run.plan, state, entry)
         over |= {each for each in reports if refused_for_good(state, each) is not None}
         for report in over:
-            decision = decide(run.plan, state, report, state.updated_at)
+            decision = decide(run.plan, state, report, state.updated_at, run.policies)
             assert decision.rejection is not None
             assert decision.effects == ()
     completed = {e.node for e in run.entries if isinstance(e, NodeCompleted) and not e.iteration}

@@ -312,6 +312,6 @@ def test_a_rerun_that_is_refused_leaves_nothing_to_be_done() -> None:
         reused=reused(earlier, "slow"),
         from_step="slow",
     )
-    refused = decide(plan, blank(EARLIER), asked, earlier.now)
+    refused = decide(plan, blank(EARLIER), asked, earlier.now, earlier.policies)
     assert refused.rejection is not None
     assert refused.effects == ()

@@ -35,7 +35,9 @@ def test_the_wait_grows_to_its_cap_with_a_quarter_of_jitter_at_most() -> None:
         run.fail("a", retryable=True)
         wait = run.timers["a"]
         assert least * SECOND <= wait <= least * 1.25 * SECOND
-        assert wait == backoff(run.plan.retry_of(run.plan["a"].node), f"{ID}:a", failures)
+        assert wait == backoff(
+            run.plan.retry_of(run.plan["a"].node, run.policies), f"{ID}:a", failures
+        )
         run.skip()
     assert run.fail("a", retryable=True).news[0] == "NODE_FAILED a#9 OOPS route"
 

@@ -7,8 +7,6 @@ from datetime import timedelta
 import pytest
 
 from tenuto.core import decide
-from tenuto.core.deciding import Deciding
-from tenuto.core.ending import quarantine
 from tenuto.model.edited import EditedInput
 from tenuto.model.effects import StartAttempt
 from tenuto.model.entries import RetryRequested
@@ -40,13 +38,8 @@ REPEAT: Object = {"while": "true", "maxIterations": 2}
 
 
 def set_aside(run: Run) -> Run:
-    """As the engine does with an instance that it cannot decide on."""
-    d = Deciding(run.plan, run.state, run.now)
-    quarantine(d, "ZeroDivisionError: by zero")
-    run.entries += d.entries
-    run.ledger.take(tuple(d.entries), tuple(d.effects))
-    run.ledger.running.clear()
-    run.state = d.state
+    """It cannot be decided on, and nothing of it runs any more."""
+    run.set_aside().ledger.running.clear()
     return run
 
 
@@ -164,7 +157,7 @@ def test_only_what_runs_again_can_be_given_something_else() -> None:
     run = play(draw("a>w w>b", w=wait())).start().succeed("a").event("paid").fail("b")
     for step in ("a", "w", "nobody"):
         asked = RetryAsked(by="ada", edited=EditedInput(step_id=step, input=1))
-        rejection = decide(run.plan, run.state, asked, run.now).rejection
+        rejection = decide(run.plan, run.state, asked, run.now, run.policies).rejection
         assert rejection is not None
         assert (rejection.code, step in rejection.message) == ("TEN-3009", True)
 
@@ -389,7 +382,8 @@ def test_what_was_being_called_off_when_it_was_set_aside_is_called_off() -> None
 
 def test_an_instance_that_was_being_cancelled_when_it_was_set_aside_stays_so() -> None:
     run = set_aside(SHELF["running"]().cancel())
-    rejection = decide(run.plan, run.state, RetryAsked(by="ada"), run.now).rejection
+    asked = RetryAsked(by="ada")
+    rejection = decide(run.plan, run.state, asked, run.now, run.policies).rejection
     assert rejection is not None
     assert rejection.code == "TEN-3009"
 

@@ -5,12 +5,22 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tenuto.core import blank, fold, outstanding
+from tenuto.core import Plan, blank, decide, fold, outstanding
+from tenuto.definition import compile_definition
 from tenuto.model.entries import Entry, EventType
-from tenuto.model.log import KINDS, LogRow, UnknownEntry, from_row, to_row
+from tenuto.model.log import KINDS, LogRow, UnknownEntry, from_row, to_row, to_rows
 from tests.core.holding import check_snapshot
 from tests.core.play import ID, Run
-from tests.golden.shelf import FOLDER, NAMES, shown, stored
+from tests.golden.shelf import (
+    FOLDER,
+    INPUTS,
+    NAMES,
+    STORIES,
+    SUPERSEDED,
+    inputs_of,
+    shown,
+    stored,
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -30,8 +40,23 @@ def test_a_stored_log_folds_to_what_it_did(name: str) -> None:
         run.entries.append(entry)
         check_snapshot(run.state, run.entries)
     assert run.state.status.is_final
-    assert outstanding(run.plan, run.state) == ()
+    assert outstanding(run.plan, run.state, run.policies) == ()
     assert msgspec.to_builtins(shown(run)) == log.folds_to
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - SUPERSEDED.keys()))
+def test_the_inputs_of_a_stored_log_are_decided_on_as_they_were(name: str) -> None:
+    """A decision depends on its arguments alone: plan, state, input, moment and policies."""
+    log = stored(name)
+    plan, state = Plan(compile_definition(log.definition)), blank(ID)
+    policies = {each.policies.version: each.policies for each in STORIES[name]().told}
+    rows: list[LogRow] = []
+    for each in inputs_of(name):
+        decision = decide(plan, state, each.input, each.at, policies[each.policies])
+        assert len(decision.entries) == each.entries
+        rows += to_rows(state.version + 1, decision.entries)
+        state = decision.state
+    assert rows == log.rows
 
 
 def test_every_kind_of_entry_that_is_written_has_a_stored_example() -> None:
@@ -43,6 +68,7 @@ def test_every_kind_of_entry_that_is_written_has_a_stored_example() -> None:
 
 def test_every_stored_log_is_read_by_these_tests() -> None:
     assert sorted(file.stem for file in FOLDER.glob("*.json")) == sorted(NAMES)
+    assert {file.stem for file in INPUTS.glob("*.json")} == {*NAMES} - SUPERSEDED.keys()
 
 
 def rows() -> list[LogRow]:

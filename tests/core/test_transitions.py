@@ -33,6 +33,7 @@ from tenuto.model.inputs import (
     DecisionAsked,
     EventMatched,
     Input,
+    InputRefused,
     PauseAsked,
     ResumeAsked,
     RetryAsked,
@@ -62,6 +63,7 @@ DRIVEN = {
 
 COMPLETED: Final = "COMPLETED"
 KINDS = list(get_args(Input))
+STARTED = Started(definition_id="w", definition_version=1, input=None)
 
 
 def inputs(kind: type[Input], run: Run) -> list[Input]:
@@ -72,7 +74,7 @@ def inputs(kind: type[Input], run: Run) -> list[Input]:
     timers = [*sorted(run.ledger.timers.items())]
     timers += [(key, BEGIN) for key, _ in timers] + [(TimerKey(TimerKind.DELAY, "nobody"), BEGIN)]
     fresh: dict[type, Callable[[], list[Input]]] = {
-        Started: lambda: [Started(definition_id="w", definition_version=1, input=None)],
+        Started: lambda: [STARTED],
         TaskSucceeded: lambda: [TaskSucceeded(node=n, attempt=1, output=1) for n in names],
         TaskFailed: lambda: [TaskFailed(node=n, attempt=1, error=failure) for n in names],
         AttemptLost: lambda: [
@@ -97,6 +99,10 @@ def inputs(kind: type[Input], run: Run) -> list[Input]:
         CompensationRetryAsked: lambda: [
             CompensationRetryAsked(by="ada", step_id=n) for n in names
         ],
+        InputRefused: lambda: [
+            InputRefused(code="TEN-4000", message="x", input=each)
+            for each in (STARTED, UndoAsked(by="p"), None)
+        ],
     }
     return fresh[kind]()
 
@@ -109,6 +115,7 @@ REFUSED = "refused"
 LEADS: dict[Status, dict[type[Struct], set[str]]] = {
     Status.CREATED: {
         CancelAsked: {"CANCELLED"},
+        InputRefused: {REFUSED, "FAILED"},
     },
     Status.RUNNING: {
         TaskSucceeded: {REFUSED, "RUNNING"},
@@ -118,12 +125,14 @@ LEADS: dict[Status, dict[type[Struct], set[str]]] = {
         EventMatched: {REFUSED, "RUNNING"},
         CancelAsked: {"RUNNING"},
         PauseAsked: {"PAUSED"},
+        InputRefused: {REFUSED, "FAILED"},
     },
     Status.WAITING_FOR_EVENT: {
         TimerDue: {REFUSED, "FAILED"},
         EventMatched: {REFUSED, "WAITING_FOR_EVENT"},
         CancelAsked: {"CANCELLED"},
         PauseAsked: {"PAUSED"},
+        InputRefused: {REFUSED, "FAILED"},
     },
     Status.PAUSED: {
         TaskSucceeded: {REFUSED, "PAUSED"},
@@ -133,6 +142,7 @@ LEADS: dict[Status, dict[type[Struct], set[str]]] = {
         EventMatched: {REFUSED, "PAUSED"},
         CancelAsked: {"RUNNING"},
         ResumeAsked: {"RUNNING"},
+        InputRefused: {REFUSED, "FAILED"},
     },
     Status.COMPLETED: {},
     Status.FAILED: {RetryAsked: {"RUNNING"}},
@@ -160,7 +170,7 @@ def test_every_status_against_every_input(status: Status, kind: type[Input]) -> 
 def led_to(run: Run, input: Input) -> str:
     """The status afterwards, or that it was refused and changed nothing."""
     before = run.state
-    decision = decide(run.plan, before, input, run.now)
+    decision = decide(run.plan, before, input, run.now, run.policies)
     if decision.rejection is not None:
         assert decision.rejection.code in CATALOGUE
         assert decision.rejection.message
@@ -174,7 +184,8 @@ def led_to(run: Run, input: Input) -> str:
             assert (entry.from_, entry.to in TRANSITIONS[status]) == (status, True)
             status = entry.to
     assert decision.state.status is status
-    run.tell(input)
+    if not isinstance(input, InputRefused):  # what is open then stays so in the state
+        run.tell(input)
     return status.value
 
 

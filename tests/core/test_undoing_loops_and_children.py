@@ -289,7 +289,8 @@ def test_a_parent_tries_a_childs_undoing_again() -> None:
 
 def repeated(run: Run, attempt: int) -> tuple[Entry, ...]:
     """What would become true if a letter of the parent came twice."""
-    return decide(run.plan, run.state, UndoAsked(by="p", attempt=attempt), run.now).entries
+    asked = UndoAsked(by="p", attempt=attempt)
+    return decide(run.plan, run.state, asked, run.now, run.policies).entries
 
 
 def test_a_child_that_is_asked_once_more_tries_again_whatever_was_given_up() -> None:

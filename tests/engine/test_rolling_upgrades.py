@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import msgspec
 import pytest
 
-from tenuto.engine import left_to_others, mailroom, timekeeper
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.engine import Engine
 from tenuto.engine.left_to_others import FIRST_PAUSE
 from tenuto.engine.settings import Settings
@@ -49,7 +48,8 @@ def nap(id: str) -> Object:
 class Stage:
     """Engines of old and new programs on one disk in virtual time, and who ran what."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds = DEFAULT_BOUNDS) -> None:
+        self.bounds = bounds
         self.loop = VirtualLoop(Random(1))
         self.clock = VirtualClock(self.loop, Wall())
         self.disk = MemoryDisk()
@@ -81,7 +81,7 @@ class Stage:
         registry = Registry()
         if has_task:
             registry.add(TaskFunction(run, name="work"))
-        settings = Settings(unknown_tasks="wait")
+        settings = Settings(unknown_tasks="wait", bounds=self.bounds)
         return Engine(store, registry=registry, clock=self.clock, ids=self.ids, settings=settings)
 
     async def started(self, engine: Engine, workflow: Object) -> str:
@@ -116,8 +116,10 @@ class Stage:
         return Counter(row.event_type for row in rows)
 
 
-def played(story: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
-    stage = Stage()
+def played(
+    story: Callable[[Stage], Coroutine[Any, Any, None]], bounds: Bounds = DEFAULT_BOUNDS
+) -> None:
+    stage = Stage(bounds)
     try:
         stage.loop.run_until_complete(story(stage))
     finally:
@@ -352,11 +354,7 @@ def test_a_job_that_an_old_program_cannot_read_is_no_lost_attempt() -> None:
     played(story)
 
 
-def test_past_what_can_be_kept_in_mind_nothing_more_is_taken_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(left_to_others, "MOST", 4)
-
+def test_past_what_can_be_kept_in_mind_nothing_more_is_taken_over() -> None:
     async def story(stage: Stage) -> None:
         stage.holding = {"gone"}
         gone, heir = stage.new("gone"), stage.new()
@@ -371,35 +369,22 @@ def test_past_what_can_be_kept_in_mind_nothing_more_is_taken_over(
         await heir.open()
         await ended(stage, heir, *ids, within=TAKE_OVER)
 
-    played(story)
+    played(story, Bounds(unreadable_kept=4))
 
 
-@dataclass
-class Crowd:
-    """More of what cannot be read than can be kept in mind."""
-
-    most: int = 4
-    batch: int = 2
-    there: int = 14
+CROWDED = Bounds(unreadable_kept=4, mail_batch=2, timer_batch=2)
+CROWD = 14
+"""More of what cannot be read than can be kept in mind."""
 
 
-@pytest.fixture
-def crowd(monkeypatch: pytest.MonkeyPatch) -> Crowd:
-    made = Crowd()
-    monkeypatch.setattr(left_to_others, "MOST", made.most)
-    for module in (mailroom, timekeeper):
-        monkeypatch.setattr(module, "BATCH", made.batch)
-    return made
-
-
-def test_of_more_letters_than_can_be_kept_in_mind_few_are_looked_at(crowd: Crowd) -> None:
+def test_of_more_letters_than_can_be_kept_in_mind_few_are_looked_at() -> None:
     async def story(stage: Stage) -> None:
         stage.holding = {"old"}
         new, (old, asked) = stage.new(), stage.old(most_looks=500)
         await old.open()
         own = await stage.started(old, work("plain"))
         sleeper = await stage.started(old, nap("plain"))
-        for number in range(crowd.there):
+        for number in range(CROWD):
             await stage.send(f"nobody {number}", CancelAsked(by="test"))
         await stage.clock.sleep(FIRST_PAUSE / 3)
         before = asked["mailbox.claim"]
@@ -416,15 +401,15 @@ def test_of_more_letters_than_can_be_kept_in_mind_few_are_looked_at(crowd: Crowd
         await stage.clock.sleep(TAKE_OVER)
         assert (await new.state_of(sleeper)).state.status == "CANCELLED"
 
-    played(story)
+    played(story, CROWDED)
 
 
-def test_of_more_timers_than_can_be_kept_in_mind_few_are_looked_at(crowd: Crowd) -> None:
+def test_of_more_timers_than_can_be_kept_in_mind_few_are_looked_at() -> None:
     async def story(stage: Stage) -> None:
         gone, heir = stage.new("gone"), stage.new()
         old, asked = stage.old(most_looks=500)
         await gone.open()
-        ids = [await stage.started(gone, nap("newer")) for _ in range(crowd.there)]
+        ids = [await stage.started(gone, nap("newer")) for _ in range(CROWD)]
         await stage.clock.sleep(1)
         await gone.close()
         await stage.clock.sleep(NAP)
@@ -439,15 +424,15 @@ def test_of_more_timers_than_can_be_kept_in_mind_few_are_looked_at(crowd: Crowd)
         await heir.open()
         await ended(stage, heir, *ids, within=TAKE_OVER)
 
-    played(story)
+    played(story, CROWDED)
 
 
-def test_past_what_can_be_kept_in_mind_pauses_grow_all_the_same(crowd: Crowd) -> None:
+def test_past_what_can_be_kept_in_mind_pauses_grow_all_the_same() -> None:
     async def story(stage: Stage) -> None:
         stage.holding = {"gone"}
         gone, (old, asked) = stage.new("gone"), stage.old(most_looks=5_000)
         await gone.open()
-        for _ in range(crowd.there):
+        for _ in range(CROWD):
             await stage.started(gone, work("newer"))
         await stage.clock.sleep(1)
         await stage.kill(gone)
@@ -459,13 +444,10 @@ def test_past_what_can_be_kept_in_mind_pauses_grow_all_the_same(crowd: Crowd) ->
             loads.append(asked["turns.load"] - before)
         assert loads[-1] <= loads[0] / 2
 
-    played(story)
+    played(story, CROWDED)
 
 
-def test_one_look_into_a_mailbox_that_never_ends_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mailroom, "BATCH", 1)
-    monkeypatch.setattr(mailroom, "MOST_ROUNDS", 5)
-
+def test_one_look_into_a_mailbox_that_never_ends_does() -> None:
     async def story(stage: Stage) -> None:
         old, asked = stage.old(most_looks=50)
         await old.open()
@@ -475,7 +457,7 @@ def test_one_look_into_a_mailbox_that_never_ends_does(monkeypatch: pytest.Monkey
         assert await old._mailroom.run_once() == 5
         assert asked["mailbox.claim"] == 5
 
-    played(story)
+    played(story, Bounds(mail_batch=1, mail_rounds=5))
 
 
 def test_a_store_that_is_away_is_given_it_back_later() -> None:

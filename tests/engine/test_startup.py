@@ -153,10 +153,10 @@ async def test_a_saved_definition_is_compiled_once_however_often_it_is_started(
         plans, compiled = again.engine.plans, 0
         compile_document = plans.compile
 
-        def counting(document: JSON, tenant: str, *, is_saved: bool) -> Plan:
+        def counting(document: JSON, *, is_saved: bool) -> Plan:
             nonlocal compiled
             compiled += 1
-            return compile_document(document, tenant, is_saved=is_saved)
+            return compile_document(document, is_saved=is_saved)
 
         monkeypatch.setattr(plans, "compile", counting)
         for _ in range(3):

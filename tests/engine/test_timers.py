@@ -11,7 +11,7 @@ import pytest
 from tenuto import NotFound, Tenuto
 from tenuto.engine.plans import Deployed
 from tenuto.engine.requests import Request
-from tenuto.engine.timekeeper import BATCH, Timekeeper
+from tenuto.engine.timekeeper import Timekeeper
 from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
@@ -20,6 +20,8 @@ from tenuto.testing.wrapped_store import Call
 from tests.kit.scripted_store import ScriptedStore
 
 pytestmark = pytest.mark.asyncio
+
+BATCH = 20
 
 
 async def test_a_flood_of_due_timers_is_read_once_each() -> None:
@@ -38,7 +40,7 @@ async def test_a_flood_of_due_timers_is_read_once_each() -> None:
             return rows, rest[0].due if rest else None
 
     reported: list[Request] = []
-    timekeeper = Timekeeper(Flood(), clock, reported.append)
+    timekeeper = Timekeeper(Flood(), clock, reported.append, batch=BATCH)
     fired: list[str] = []
     while stored:
         await timekeeper.run_once()

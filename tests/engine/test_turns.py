@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 import pytest
 
@@ -16,12 +17,14 @@ from tenuto import (
     Tenuto,
     TenutoError,
     WorkflowFailed,
-    core,
+    compose,
 )
-from tenuto.core import Decision, InstanceState, Plan
-from tenuto.engine import drafting, intake
-from tenuto.model.inputs import Input
+from tenuto.core import Decision, InstanceState, Plan, decide
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.engine import Engine
+from tenuto.model.inputs import Input, InputRefused
 from tenuto.model.json import Object
+from tenuto.model.policy import Policies
 from tenuto.model.status import Status
 from tenuto.store.parts.turns import NOTHING_KNOWN, StoredInstance
 from tests.engine.situations import ONE_WAIT, Moody, at_rest, steps
@@ -29,8 +32,8 @@ from tests.engine.situations import ONE_WAIT, Moody, at_rest, steps
 pytestmark = pytest.mark.asyncio
 
 
-def app_on(store: Moody) -> Tenuto:
-    app = Tenuto(store)
+def app_on(store: Moody, bounds: Bounds = DEFAULT_BOUNDS) -> Tenuto:
+    app = Tenuto(store, settings=Settings(bounds=bounds))
 
     @app.task
     async def work(input: object) -> object:
@@ -156,14 +159,15 @@ async def test_an_instance_that_cannot_be_decided_on_fails_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store = Moody()
-    decide = core.decide
 
-    def broken(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Decision:
-        if state.input == "bad" and state.version:
+    def broken(
+        plan: Plan, state: InstanceState, input: Input, now: datetime, policies: Policies
+    ) -> Decision:
+        if state.input == "bad" and state.version and not isinstance(input, InputRefused):
             raise ZeroDivisionError("a bug of ours")
-        return decide(plan, state, input, now)
+        return decide(plan, state, input, now, policies)
 
-    monkeypatch.setattr(drafting, "decide", broken)
+    monkeypatch.setattr(compose, "Engine", partial(Engine, decide=broken))
     async with app_on(store) as app:
         await app.deploy(steps("a", "b"))
         good, bad = await app.start("flow", "good"), await app.start("flow", "bad")
@@ -174,12 +178,9 @@ async def test_an_instance_that_cannot_be_decided_on_fails_alone(
         assert "ZeroDivisionError" in str((await bad.context())["system"])
 
 
-async def test_too_many_waiting_starts_are_refused_and_none_is_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(intake, "MOST_BEGINNING", 20)
+async def test_too_many_waiting_starts_are_refused_and_none_is_lost() -> None:
     store = Moody()
-    async with app_on(store) as app:
+    async with app_on(store, Bounds(waiting=20)) as app:
         await app.deploy(steps("a"))
         store.gate.clear()
         starts = [asyncio.ensure_future(app.start("flow", n)) for n in range(60)]
@@ -261,14 +262,10 @@ async def test_a_loop_that_dies_is_loud_and_leaves_nobody_waiting(
     assert "the loop lane died" in caplog.text
 
 
-async def test_what_is_refused_while_the_store_is_away_is_not_done_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_what_is_refused_while_the_store_is_away_is_not_done_later() -> None:
     """Also what did not fit into the turn that the store refused."""
-    monkeypatch.setattr(intake, "MOST_TAKEN", 50)
-    monkeypatch.setattr(drafting, "MOST_ROWS", 50)
     store = Moody()
-    async with app_on(store) as app:
+    async with app_on(store, Bounds(turn_requests=50, turn_rows=50)) as app:
         await app.deploy(steps("a"))
         store.gate.clear()
         starts = [asyncio.ensure_future(app.start("flow", n)) for n in range(60)]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
-from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed
+from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed, compose
 from tenuto.core import Decision, InstanceState, Plan, decide
+from tenuto.engine.engine import Engine
 from tenuto.model.inputs import Input, UndoAsked
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import Policies
 from tests.engine.situations import until
 
 pytestmark = pytest.mark.asyncio
@@ -141,17 +143,21 @@ async def test_a_parent_follows_a_child_that_is_undone_by_hand() -> None:
         assert left == ["last"]
 
 
-async def test_a_child_that_cannot_even_be_asked_answers_its_parent() -> None:
+async def test_a_child_that_cannot_even_be_asked_answers_its_parent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A decision that raises leaves a child that has ended as it is, and its parent not waiting."""
 
-    def raising(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Decision:
+    def raising(
+        plan: Plan, state: InstanceState, input: Input, now: datetime, policies: Policies
+    ) -> Decision:
         if isinstance(input, UndoAsked):
             raise ZeroDivisionError("by zero")
-        return decide(plan, state, input, now)
+        return decide(plan, state, input, now, policies)
 
+    monkeypatch.setattr(compose, "Engine", partial(Engine, decide=raising))
     async with Tenuto() as app:
-        with patch("tenuto.engine.drafting.decide", raising):
-            parent = await Undoing(app).failed_parent()
+        parent = await Undoing(app).failed_parent()
         [failed] = (await undoing_of(parent))["failed"]
         assert failed["stepId"] == "call"
         [child] = await app.instances(workflow="inner")

@@ -1,11 +1,14 @@
-"""Stored example logs: reading them, and adding one for a situation that has none yet.
+"""Stored example logs with the inputs that led to them: reading, and adding what is missing.
 
 `python -m tests.golden.shelf` writes what is missing. A log that is here stays as it is, byte for
-byte, for ever: it stands for all those that users have.
+byte, for ever: it stands for all those that users have. What was decided on its inputs is decided
+again by every program; where one decides otherwise on purpose, the old log stays (`SUPERSEDED`) and
+the same story gets another, under a new name.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +16,7 @@ import msgspec
 
 from tenuto.core.ending import output_of
 from tenuto.core.view import compensation_view, context_of, state_of
+from tenuto.model.inputs import Input
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow, to_row
 from tenuto.model.status import Status
@@ -20,12 +24,15 @@ from tests.core.play import ID, Run
 from tests.core.situations import SHELF
 
 FOLDER = Path(__file__).parent
+INPUTS = FOLDER / "inputs"
 NAMES = (
+    "by_declared_policies",
     "called_off_by_name",
     "cancelled_by_event",
     "cancelled_while_paused",
     "child_outlived_by_nobody",
     "child_undone",
+    "child_undone_as_asked",
     "completed",
     "deadline_passed",
     "expense_approved_after_all",
@@ -44,13 +51,33 @@ NAMES = (
     "poison_handled",
     "quorum_with_dead_branches",
     "second_child_succeeds",
+    "second_child_succeeds_as_its_step_says",
+    "set_aside_and_retried",
     "sold",
     "stopped_and_started_again",
     "terminated",
     "two_branches_one_failed",
     "undone_though_it_failed",
     "undone_with_its_children",
+    "undone_with_its_children_at_work",
 )
+SUPERSEDED = {
+    "child_undone": "child_undone_as_asked",
+    "second_child_succeeds": "second_child_succeeds_as_its_step_says",
+    "undone_with_its_children": "undone_with_its_children_at_work",
+}
+"""Logs of programs that decided otherwise, with the log of the same story as it is decided now."""
+STORIES = SHELF | {new: SHELF[old] for old, new in SUPERSEDED.items()}
+
+
+class StoredInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What happened in a story, when, and how many entries followed."""
+
+    at: datetime
+    input: Input
+    policies: str = ""
+    """Their version."""
+    entries: int = 0
 
 
 class Stored(NamedTuple):
@@ -67,6 +94,10 @@ def stored(name: str) -> Stored:
     rows = [LogRow._make(row) for row in document["rows"]]
     rows = [row._replace(payload=_bytes(row.payload)) for row in rows]
     return Stored(name, document["definition"], rows, document["foldsTo"])
+
+
+def inputs_of(name: str) -> list[StoredInput]:
+    return msgspec.json.decode((INPUTS / f"{name}.json").read_bytes(), type=list[StoredInput])
 
 
 def _bytes(payload: str | bytes | None) -> bytes | None:
@@ -91,7 +122,7 @@ def shown(run: Run) -> Object:
 
 
 def write(name: str) -> None:
-    run = SHELF[name]()
+    run = STORIES[name]()
     rows = [to_row(seq, entry) for seq, entry in enumerate(run.entries, 1)]
     lines: list[JSON] = [
         [*row[:7], None if row.payload is None else row.payload.decode(), *row[8:]] for row in rows
@@ -105,6 +136,17 @@ def write(name: str) -> None:
     (FOLDER / f"{name}.json").write_text("{\n" + ",\n".join(text) + "\n}\n")
 
 
+def write_inputs(name: str) -> None:
+    lines = [
+        StoredInput(
+            at=each.now, input=each.input, policies=each.policies.version, entries=each.entries
+        )
+        for each in STORIES[name]().told
+    ]
+    listed = ",\n".join(msgspec.json.encode(each).decode() for each in lines)
+    (INPUTS / f"{name}.json").write_text(f"[\n{listed}\n]\n")
+
+
 def _indented(value: Object) -> str:
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     return text.replace("\n", "\n  ")
@@ -115,3 +157,6 @@ if __name__ == "__main__":
         if not (FOLDER / f"{each}.json").exists():
             write(each)
             print(f"{each}.json")
+        if each not in SUPERSEDED and not (INPUTS / f"{each}.json").exists():
+            write_inputs(each)
+            print(f"inputs/{each}.json")

@@ -33,7 +33,7 @@ from tenuto.model.graph import Loop, Node
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerDue, TimerKind
 from tenuto.model.log import LogRow
-from tenuto.model.policy import RetryPolicy
+from tenuto.model.policy import Policies, RetryPolicy
 from tenuto.model.status import NodeStatus
 from tenuto.store.memory import turns
 from tenuto.store.memory.disk import MemoryDisk, pack
@@ -87,8 +87,8 @@ def one_attempt_too_many() -> AbstractContextManager[Any]:
     """The budget is off by one."""
     retry_of = Plan.retry_of
 
-    def generous(self: Plan, node: Node) -> RetryPolicy:
-        policy = retry_of(self, node)
+    def generous(self: Plan, node: Node, policies: Policies) -> RetryPolicy:
+        policy = retry_of(self, node, policies)
         return replace(policy, max_attempts=policy.max_attempts + 1)
 
     return patch.object(Plan, "retry_of", generous)
@@ -144,10 +144,11 @@ def snapshots_drop_variables() -> AbstractContextManager[Any]:
 def recovery_forgets_attempts() -> Iterator[None]:
     """What ran in the process that is gone is left alone."""
 
-    def without_attempts(plan: Plan, state: InstanceState) -> tuple[Effect, ...]:
-        return tuple(
-            effect for effect in outstanding(plan, state) if not isinstance(effect, StartAttempt)
-        )
+    def without_attempts(
+        plan: Plan, state: InstanceState, policies: Policies
+    ) -> tuple[Effect, ...]:
+        owed = outstanding(plan, state, policies)
+        return tuple(effect for effect in owed if not isinstance(effect, StartAttempt))
 
     with (
         patch("tenuto.engine.drafting.outstanding", without_attempts),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
-from unittest.mock import patch
 
 import pytest
 
 from tenuto.core import Decision, InstanceState, Plan, decide
+from tenuto.engine.drafting import Decide
 from tenuto.model.inputs import ChildReported, Input, TaskSucceeded
+from tenuto.model.policy import Policies
 from tenuto.testing.weather import AtWrite, Fault
 from tests.kit.simulator.scenario import Job, Scenario
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario
@@ -20,20 +19,20 @@ from tests.kit.workload.families import families
 SHAPES = ("linear", "fan-in", "quorum", "delay", "nested-loops", "parallel-loop", "one-child")
 
 
-@contextmanager
-def a_bug_of_ours(kind: type[Input], number: int) -> Iterator[None]:
+def a_bug_of_ours(kind: type[Input], number: int) -> Decide:
     """The decision on the n-th input of a kind raises, once."""
     seen = 0
 
-    def raising(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Decision:
+    def raising(
+        plan: Plan, state: InstanceState, input: Input, now: datetime, policies: Policies
+    ) -> Decision:
         nonlocal seen
         seen += isinstance(input, kind)
         if seen == number and isinstance(input, kind):
             raise ZeroDivisionError("by zero")
-        return decide(plan, state, input, now)
+        return decide(plan, state, input, now, policies)
 
-    with patch("tenuto.engine.drafting.decide", raising):
-        yield
+    return raising
 
 
 def runs_with(shape: str, kind: type[Input], number: int, faults: dict[int, Fault]) -> int:
@@ -43,8 +42,8 @@ def runs_with(shape: str, kind: type[Input], number: int, faults: dict[int, Faul
     job = Job(document, {"k": 5, "flag": True}, steady, [Retry(90_000)], "the key")
     job.children = list(family.children) if family else []
     weather = AtWrite(faults)
-    with a_bug_of_ours(kind, number):
-        finished = run_scenario(Scenario(f"retried: {shape}", [job], weather))
+    bug = a_bug_of_ours(kind, number)
+    finished = run_scenario(Scenario(f"retried: {shape}", [job], weather, decide=bug))
     assert_kept(finished, f"runs_with({shape!r}, {kind.__name__}, {number}, {faults!r})")
     # A crash before that is written takes the bug along: it happens once.
     was_forgotten = Fault.CRASH_BEFORE in faults.values()

@@ -126,7 +126,7 @@ def test_its_options_are_those_of_a_task() -> None:
     @charge.undo(retry=Retry(attempts=9), timeout="PT5S", heartbeat_timeout="PT1S")
     async def refund(paid: Any) -> None: ...
 
-    policy = registry.policy("charge.undo")
+    policy = registry.policies()["charge.undo"]
     assert policy.retry is not None
     assert policy.retry.max_attempts == 9
     assert policy.timeout == timedelta(seconds=5)
@@ -149,7 +149,7 @@ def test_one_function_may_undo_several_tasks_and_be_one() -> None:
     assert list(registry) == ["charge", "charge.undo", "hold", "hold.undo", "release"]
     found = [registry.get(name) for name in ("charge.undo", "hold.undo", "release")]
     assert [task.fn("x") for task in found if task is not None] == ["x", "x", "x"]
-    policies = [registry.policy(name) for name in ("charge.undo", "hold.undo", "release")]
+    policies = [registry.policies()[name] for name in ("charge.undo", "hold.undo", "release")]
     assert [each.retry and each.retry.max_attempts for each in policies] == [2, 2, 2]
     assert [each.timeout for each in policies] == [timedelta(seconds=5)] * 2 + [None]
 

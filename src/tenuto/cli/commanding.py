@@ -27,6 +27,7 @@ from tenuto.core.decide import decide
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, StoreUnavailable
 from tenuto.model.inputs import CancelAsked, CompensationRetryAsked, Input, PauseAsked
+from tenuto.model.policy import NO_POLICIES
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
 from tenuto.store.parts.mailbox import Mail
@@ -46,7 +47,7 @@ async def command(url: str, text: str, asked: Input, *, is_json: bool) -> int:
     async with reading(url) as reader:
         row = await find_instance(reader, text)
         held = await held_instance(reader, row.id)
-        foreseen = decide(held.plan, held.state, asked, reader.clock.now())
+        foreseen = decide(held.plan, held.state, asked, reader.clock.now(), NO_POLICIES)
         if foreseen.rejection is not None:
             raise _conflict(foreseen.rejection)
     # Asking again is no mistake, and nothing to wait for.

@@ -31,7 +31,7 @@ from tenuto.engine.approving import (
 from tenuto.engine.held import Held
 from tenuto.model.durations import iso
 from tenuto.model.inputs import DecisionAsked
-from tenuto.model.policy import Limits
+from tenuto.model.policy import NO_POLICIES, Limits
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
 from tenuto.store.parts.mailbox import Mail, MailKey
@@ -59,7 +59,7 @@ async def decide_on(url: str, text: str, asked: DecisionAsked, *, is_json: bool)
         held = await held_instance(reader, row.id)
         now = reader.clock.now()
         refuse_bad_form(held, asked, now, Limits())
-        foreseen = decide(held.plan, held.state, asked, now)
+        foreseen = decide(held.plan, held.state, asked, now, NO_POLICIES)
         if foreseen.rejection is not None:
             await refuse_unless_said_before(reader.store, held, asked, foreseen.rejection)
     # Deciding the same again is no mistake, and nothing to wait for.

@@ -14,6 +14,7 @@ from tenuto.model.graph import EventWait
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
+from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import NodeStatus, Status
 
 
@@ -54,18 +55,22 @@ _ENDED: Final = frozenset(
 )
 
 
-def lines_of(plan: Plan, state: InstanceState, now: datetime) -> list[Line]:
+def lines_of(
+    plan: Plan, state: InstanceState, now: datetime, policies: Policies = NO_POLICIES
+) -> list[Line]:
     """Every step in the order of the graph; times are what they are at `now`.
 
     The steps of a loop's body are many, or none yet: the loop speaks for them.
     """
     names = sorted(_outside_loops(plan), key=plan.order_of)
-    return [_line(plan, state, NodeKey(name), now) for name in names]
+    return [_line(plan, state, NodeKey(name), now, policies) for name in names]
 
 
-def line_of(plan: Plan, state: InstanceState, step: str, now: datetime) -> Line:
+def line_of(
+    plan: Plan, state: InstanceState, step: str, now: datetime, policies: Policies = NO_POLICIES
+) -> Line:
     """One step."""
-    return _line(plan, state, NodeKey(step), now)
+    return _line(plan, state, NodeKey(step), now, policies)
 
 
 def counts(plan: Plan, state: InstanceState) -> tuple[int, int]:
@@ -83,17 +88,27 @@ def elapsed(state: InstanceState, now: datetime) -> timedelta:
     return (state.completed_at or now) - (state.started_at or state.created_at)
 
 
-def _line(plan: Plan, state: InstanceState, key: NodeKey, now: datetime) -> Line:
+def _line(
+    plan: Plan, state: InstanceState, key: NodeKey, now: datetime, policies: Policies
+) -> Line:
     node = state.nodes.get(key)
     status = node.status if node is not None else NodeStatus.PENDING
     mark, style = MARKS[status]
     if node is None:
         return Line(mark, key.node, "", style)
-    note = _note(plan, state, key, node, now)
+    note = _note(plan, state, key, node, now, policies=policies)
     return Line(mark, key.node, note, style, _detail(node))
 
 
-def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: datetime) -> str:
+def _note(
+    plan: Plan,
+    state: InstanceState,
+    key: NodeKey,
+    node: NodeState,
+    now: datetime,
+    *,
+    policies: Policies,
+) -> str:
     match node.status:
         case NodeStatus.COMPLETED:
             tries = f"  on attempt {node.attempt}" if node.attempt > 1 else ""
@@ -111,12 +126,12 @@ def _note(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: 
         case NodeStatus.RUNNING:
             if node.attempt == 1:
                 return _span(node, now)
-            return f"attempt {node.attempt} of {_most(plan, key, node, node.attempt)}"
+            return f"attempt {node.attempt} of {_most(plan, key, node, node.attempt, policies)}"
         case NodeStatus.RETRYING:
             upcoming = node.attempt + 1
             timer = state.timers.get(TimerKey(TimerKind.RETRY, key.node, key.iteration))
             due = f", next try in {countdown(timer.due - now)}" if timer else ""
-            return f"attempt {upcoming} of {_most(plan, key, node, upcoming)}{due}"
+            return f"attempt {upcoming} of {_most(plan, key, node, upcoming, policies)}{due}"
         case NodeStatus.WAITING:
             return _waiting(plan, state, key, node, now)
         case NodeStatus.SKIPPED:
@@ -166,9 +181,10 @@ def _waiting(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, no
     return f"sleeping, wakes in {countdown(timer.due - now)}" if timer else "sleeping"
 
 
-def _most(plan: Plan, key: NodeKey, node: NodeState, attempt: int) -> int:
+def _most(plan: Plan, key: NodeKey, node: NodeState, attempt: int, policies: Policies) -> int:
     """The number of the last attempt there can be: lost ones use up nothing."""
-    return plan.retry_of(plan[key.node].node).max_attempts + max(attempt - 1 - node.failures, 0)
+    retry = plan.retry_of(plan[key.node].node, policies)
+    return retry.max_attempts + max(attempt - 1 - node.failures, 0)
 
 
 def _detail(node: NodeState) -> str:

@@ -26,7 +26,7 @@ from tenuto.engine.rerunning import Rerun, plan_rerun
 from tenuto.engine.starting import raise_rejection, refuse_bad_input
 from tenuto.model.ids import start_letter
 from tenuto.model.json import JSON
-from tenuto.model.policy import DEFAULT_LIMITS
+from tenuto.model.policy import DEFAULT_LIMITS, NO_POLICIES
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
 from tenuto.store.parts.instances import InstanceQuery
@@ -67,7 +67,7 @@ async def rerun(
         refuse_bad_input(plan, planned.started.input, DEFAULT_LIMITS)
         now = reader.clock.now()
         id = SystemIds().instance_id(now)
-        foreseen = decide(plan, blank(id), planned.started, now)
+        foreseen = decide(plan, blank(id), planned.started, now, NO_POLICIES)
         raise_rejection(
             Answer(
                 instance_id=id,

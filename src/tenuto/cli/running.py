@@ -211,7 +211,9 @@ async def _watch(app: Tenuto, reference: InstanceRef, wish: Wish) -> Held | Ende
     held = await ours.state_of(reference.id)
     where = f"{held.state.definition_id}@{held.state.definition_version}"
     say(f"{where}  {reference.id}  in {described(wish.store)}", style="bold")
-    with interruptible() as stopped, watcher_for(held.plan, held.state, ours.clock.now) as watcher:
+    policies = ours.declared_tasks.of(held.tenant)
+    shown = watcher_for(held.plan, held.state, ours.clock.now, policies)
+    with interruptible() as stopped, shown as watcher:
         newest, is_over = held.state, asyncio.Event()
 
         def tell(state: InstanceState, steps: Iterable[str]) -> None:

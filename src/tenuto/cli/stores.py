@@ -35,7 +35,6 @@ from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock, SystemIds
 from tenuto.store.parts.instances import InstancePage, InstanceQuery
 from tenuto.store.protocol import Store
-from tenuto.tasks.registry import Registry
 
 _LOOK_EVERY = 0.3
 """Seconds between looks at what other processes do: one row each."""
@@ -48,7 +47,7 @@ class Reader:
         self.url = url
         self.store = store
         self.clock = clock
-        self.plans = Plans(store, clock, Registry())
+        self.plans = Plans(store, clock)
         self.loader = Loader(store, self.plans)
         self.inspector = inspector_of(store, self.plans, self.loader, clock)
 

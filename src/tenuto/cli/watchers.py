@@ -13,6 +13,7 @@ from tenuto.cli.terminal import is_redrawn, say, talk
 from tenuto.cli.undoing import under_way, undone_since
 from tenuto.core import InstanceState, Plan
 from tenuto.model.ids import NodeKey
+from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import NodeStatus
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ class Watcher(Protocol):
 class LineWatcher:
     """One line on stderr for each step that changes; nothing moves, so logs stay readable."""
 
-    def __init__(self, plan: Plan, state: InstanceState, now: Now) -> None:
+    def __init__(self, plan: Plan, state: InstanceState, now: Now, policies: Policies) -> None:
         self._plan = plan
         self._state = state
         self._now = now
+        self._policies = policies
 
     def __enter__(self) -> Self:
         for step in self._plan.nodes:
@@ -75,7 +77,7 @@ class LineWatcher:
             say(line)
 
     def _tell(self, state: InstanceState, step: str) -> None:
-        line = line_of(self._plan, state, step, self._now())
+        line = line_of(self._plan, state, step, self._now(), self._policies)
         word = "running" if line.mark == "●" and not line.note.startswith("att") else ""
         parts = [f"{line.mark} {line.step}", word or line.note, line.detail]
         say("  ".join(part for part in parts if part))
@@ -84,12 +86,13 @@ class LineWatcher:
 class LiveWatcher:
     """Redraws every step several times a second, so that countdowns count."""
 
-    def __init__(self, plan: Plan, state: InstanceState, now: Now) -> None:
+    def __init__(self, plan: Plan, state: InstanceState, now: Now, policies: Policies) -> None:
         from rich.live import Live
 
         self._plan = plan
         self._state = state
         self._now = now
+        self._policies = policies
         self._live = Live(
             console=talk(),
             get_renderable=self._picture,
@@ -116,7 +119,7 @@ class LiveWatcher:
         from rich.console import Group
 
         state, now = self._state, self._now()
-        lines = lines_of(self._plan, state, now)
+        lines = lines_of(self._plan, state, now, self._policies)
         room = max(talk().height - _FURNITURE, 5)
         shown, hidden = fitted(lines, room)
         width = max((len(line.step) for line in shown), default=0)
@@ -128,9 +131,11 @@ class LiveWatcher:
         return Group("", *rows, bar(self._plan, state, now))
 
 
-def watcher_for(plan: Plan, state: InstanceState, now: Now) -> Watcher:
+def watcher_for(
+    plan: Plan, state: InstanceState, now: Now, policies: Policies = NO_POLICIES
+) -> Watcher:
     """Live where somebody looks at a terminal that can be redrawn."""
-    return (LiveWatcher if is_redrawn() else LineWatcher)(plan, state, now)
+    return (LiveWatcher if is_redrawn() else LineWatcher)(plan, state, now, policies)
 
 
 def fitted(lines: Sequence[Line], room: int) -> tuple[list[Line], int]:

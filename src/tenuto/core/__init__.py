@@ -1,8 +1,8 @@
 """The pure core: `decide`, `fold` and `outstanding`.
 
-    input ─► decide(plan, state, input, now) ─► Decision(entries, effects, state)
+    input ─► decide(plan, state, input, now, policies) ─► Decision(entries, effects, state)
     entry ─► fold(plan, state, entry) ─► state
-    state ─► outstanding(plan, state) ─► effects
+    state ─► outstanding(plan, state, policies) ─► effects
 
 Nothing in this package waits, reads a clock, makes up an id, rolls dice or logs. The same arguments
 give the same answer, on every machine, for ever: recovery, simulation, time travel and `tenuto

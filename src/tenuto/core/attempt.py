@@ -30,7 +30,7 @@ from tenuto.model.graph import DEFAULT, ERROR, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, idempotency_key
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
-from tenuto.model.policy import LOSSES_UNTIL_POISON, RetryPolicy
+from tenuto.model.policy import LOSSES_UNTIL_POISON, NO_POLICY, RetryPolicy, TaskPolicy
 from tenuto.model.status import NodeStatus
 
 
@@ -47,15 +47,20 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
     except ExpressionError as error:
         fail(d, key, attempt, expression_failure(error))
         return
-    if isinstance(config, Task):
-        misfit = d.plan.input_misfit(config.task_id, value)
-        if misfit is not None:
-            fail(d, key, attempt, misfit)
-            return
+    policy = _policy(d, config)
+    misfit = policy.input_misfit(value)
+    if misfit is not None:
+        fail(d, key, attempt, misfit)
+        return
     kept = UNSET if key.node in d.plan.fixed_inputs else value
     d.emit(
         NodeDispatched(
-            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, input=kept
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt,
+            input=kept,
+            policy=policy.version,
         )
     )
     if isinstance(config, Task):
@@ -66,8 +71,18 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
 
 def again(d: Deciding, key: NodeKey, attempt: int) -> None:
     """Order a further attempt, with the input that the first one had."""
-    d.emit(NodeDispatched(at=d.now, node=key.node, iteration=key.iteration, attempt=attempt))
-    if isinstance(d.plan[key.node].node.config, SubWorkflow):
+    config = d.plan[key.node].node.config
+    assert isinstance(config, Task | SubWorkflow)
+    d.emit(
+        NodeDispatched(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=attempt,
+            policy=_policy(d, config).version,
+        )
+    )
+    if isinstance(config, SubWorkflow):
         order_child(d, key)
     else:
         d.order(start_attempt(d, key))
@@ -103,7 +118,7 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
         )
         fail(d, key, report.attempt, failure, output=report.output)
         return None
-    misfit = d.plan.output_misfit(config.task_id, report.output)
+    misfit = d.policies.policy(config.task_id).output_misfit(report.output)
     if misfit is not None:
         fail(d, key, report.attempt, misfit, output=report.output)
         return None
@@ -135,7 +150,7 @@ def lost(d: Deciding, report: AttemptLost) -> Rejection | None:
         _go_on(d, key, report.attempt, Failure(code=STOPPED, message=message))
         return None
     failure = Failure(code=LOST, message="its process was lost before it ended")
-    if d.plan.retry_of(d.plan[key.node].node).on_lost == "fail":
+    if d.plan.retry_of(d.plan[key.node].node, d.policies).on_lost == "fail":
         fail(d, key, report.attempt, failure)
     elif node.losses + 1 >= LOSSES_UNTIL_POISON:
         _poison(d, key, report.attempt)
@@ -147,7 +162,7 @@ def lost(d: Deciding, report: AttemptLost) -> Rejection | None:
 def tried_in_vain(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
     """An attempt failed: try again later, as the policy allows, or give up."""
     node = d.state.nodes[key]
-    policy = d.plan.retry_of(d.plan[key.node].node)
+    policy = d.plan.retry_of(d.plan[key.node].node, d.policies)
     # What is yet to be told that the end calls it off may have heard of it otherwise.
     is_called_off = d.state.ending is not None and d.state.pause is None
     if is_called_off or node.grace_until is not None:
@@ -287,8 +302,13 @@ def _note(
     )
 
 
+def _policy(d: Deciding, config: Task | SubWorkflow) -> TaskPolicy:
+    return d.policies.policy(config.task_id) if isinstance(config, Task) else NO_POLICY
+
+
 def _start(d: Deciding, key: NodeKey, config: Task, attempt: int, value: JSON) -> StartAttempt:
-    timeout, heartbeat_timeout = d.plan.patience_with(d.plan.nodes[key.node].node, config)
+    node = d.plan.nodes[key.node].node
+    timeout, heartbeat_timeout = d.plan.patience_with(node, config, d.policies)
     return StartAttempt(
         node=key.node,
         iteration=key.iteration,

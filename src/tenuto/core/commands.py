@@ -25,11 +25,15 @@ from tenuto.model.entries import (
 from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started, TriggerMatched
 from tenuto.model.status import Status
 
+ALREADY_STARTED = Rejection(
+    code=NOT_THIS_STATUS, message="there is an instance with this id already"
+)
+
 
 def start(d: Deciding, asked: Started) -> Rejection | None:
     """Accept a new instance."""
     if d.state.version:
-        return Rejection(code=NOT_THIS_STATUS, message="there is an instance with this id already")
+        return ALREADY_STARTED
     try:
         deadline = _deadline(d, asked)
     except (ExpressionError, ValueError) as error:

@@ -56,7 +56,7 @@ from tenuto.model.inputs import (
     UndoAsked,
 )
 from tenuto.model.json import JSON
-from tenuto.model.policy import LOSSES_UNTIL_POISON
+from tenuto.model.policy import LOSSES_UNTIL_POISON, NO_POLICY, TaskPolicy
 from tenuto.model.status import NodeStatus, Status
 
 Report = TaskSucceeded | TaskFailed | AttemptLost
@@ -283,7 +283,7 @@ def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
         _give_up(d, item, attempt, expression_failure(error))
         return
     step = d.plan.undo_steps[item.step_id]
-    misfit = d.plan.input_misfit(step.task_id, value)
+    misfit = d.policies.policy(step.task_id).input_misfit(value)
     if misfit is not None:
         _give_up(d, item, attempt, misfit)
         return
@@ -300,7 +300,7 @@ def _again(d: Deciding, item: PlannedUndo, attempt: int) -> None:
 
 def _succeeded(d: Deciding, item: PlannedUndo, report: TaskSucceeded) -> None:
     if report.handle == DEFAULT:
-        misfit = d.plan.output_misfit(d.plan.undo_steps[item.step_id].task_id, report.output)
+        misfit = _policy(d, item).output_misfit(report.output)
         if misfit is None:
             _complete(d, item, report.attempt, report.output)
         else:
@@ -315,7 +315,7 @@ def _tried_in_vain(d: Deciding, item: PlannedUndo, attempt: int, failure: Failur
     """Try again later, as the policy allows, or give up."""
     work = _of(d).work
     assert work is not None
-    policy = d.plan.undo_retry(item.step_id)
+    policy = d.plan.undo_retry(item.step_id, d.policies)
     failures = work.failures + 1
     if (
         not failure.retryable
@@ -345,7 +345,7 @@ def _lost(d: Deciding, item: PlannedUndo, report: AttemptLost) -> None:
         failure = Failure(code=STOPPED, message="its process stopped before it ended")
     else:
         failure = Failure(code=LOST, message="its process was lost before it ended")
-        if d.plan.undo_retry(item.step_id).on_lost == "fail":
+        if d.plan.undo_retry(item.step_id, d.policies).on_lost == "fail":
             _give_up(d, item, report.attempt, failure)
             return
         if work.losses + 1 >= LOSSES_UNTIL_POISON:
@@ -416,13 +416,24 @@ def _dispatched(
     d: Deciding, item: PlannedUndo, attempt: int, input: JSON | UnsetType = UNSET
 ) -> CompensationDispatched:
     return CompensationDispatched(
-        at=d.now, node=item.step_id, iteration=item.iteration, attempt=attempt, input=input
+        at=d.now,
+        node=item.step_id,
+        iteration=item.iteration,
+        attempt=attempt,
+        input=input,
+        policy=_policy(d, item).version,
     )
+
+
+def _policy(d: Deciding, item: PlannedUndo) -> TaskPolicy:
+    if item.is_child:
+        return NO_POLICY
+    return d.policies.policy(d.plan.undo_steps[item.step_id].task_id)
 
 
 def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAttempt:
     step = d.plan.undo_steps[item.step_id]
-    timeout, heartbeat_timeout = d.plan.undo_patience(step)
+    timeout, heartbeat_timeout = d.plan.undo_patience(step, d.policies)
     return StartAttempt(
         node=item.step_id,
         iteration=item.iteration,

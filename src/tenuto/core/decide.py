@@ -1,4 +1,4 @@
-"""(plan, state, input, now) → what is now true and what the world owes. The one way in.
+"""(plan, state, input, now, policies) → what is now true and what the world owes. The one way in.
 
 Everything that can happen to an instance arrives here as one value of one union. An input that does
 not fit is answered with a rejection, and then nothing became true of the instance.
@@ -9,7 +9,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import assert_never
 
-from tenuto.core import approval, attempt, child, commands, compensation, retry, timer, wait
+from tenuto.core import (
+    approval,
+    attempt,
+    child,
+    commands,
+    compensation,
+    refused,
+    retry,
+    timer,
+    wait,
+)
 from tenuto.core.deciding import GO_ON, NO_SUCH_INSTANCE, STALE, Deciding, Decision, Rejection
 from tenuto.core.flow import settle
 from tenuto.core.plan import Plan
@@ -24,6 +34,8 @@ from tenuto.model.inputs import (
     DecisionAsked,
     EventMatched,
     Input,
+    InputRefused,
+    Occurrence,
     PauseAsked,
     ResumeAsked,
     RetryAsked,
@@ -35,15 +47,20 @@ from tenuto.model.inputs import (
     TriggerMatched,
     UndoAsked,
 )
+from tenuto.model.policy import Policies
 
 
-def decide(plan: Plan, state: InstanceState, input: Input, now: datetime) -> Decision:
-    """What follows from `input`."""
+def decide(
+    plan: Plan, state: InstanceState, input: Input, now: datetime, policies: Policies
+) -> Decision:
+    """What follows from `input`; it depends on these arguments and on nothing else."""
+    if isinstance(input, InputRefused):
+        return refused.decided(plan, state, input, now, policies)
     if state.version == 0 and not isinstance(input, Started):
         nothing = Rejection(code=NO_SUCH_INSTANCE, message=f"there is no instance {state.id}")
         return Decision(state=state, rejection=nothing)
     goes_on = isinstance(input, TimerDue) and input.key == GO_ON
-    d = Deciding(plan, state, now, goes_on=goes_on)
+    d = Deciding(plan, state, now, policies, goes_on=goes_on)
     was_paused = state.pause is not None
     if state.deadline is not None and timer.has_overrun(d) and not _ends_it(input):
         # A deadline passes by the clock, also when its timer has not been heard of yet.
@@ -72,7 +89,7 @@ def _ends_it(input: Input) -> bool:
     )
 
 
-def _take(d: Deciding, input: Input) -> Rejection | None:  # noqa: C901 - one arm each
+def _take(d: Deciding, input: Occurrence) -> Rejection | None:  # noqa: C901 - one arm each
     if d.state.compensation is not None and compensation.is_report(input, d.plan):
         return compensation.reported(d, input)
     match input:

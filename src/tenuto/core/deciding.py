@@ -22,7 +22,7 @@ from tenuto.model.entries import CompensationEnded, Entry, IterationStarted, Ret
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
-from tenuto.model.policy import MOST_ENTRIES
+from tenuto.model.policy import MOST_ENTRIES, Policies
 
 NO_SUCH_INSTANCE = "TEN-3001"
 NOT_THIS_STATUS = "TEN-3002"
@@ -67,14 +67,22 @@ class Deciding:
         "gathered",
         "now",
         "plan",
+        "policies",
         "state",
     )
 
     def __init__(
-        self, plan: Plan, state: InstanceState, now: datetime, *, goes_on: bool = False
+        self,
+        plan: Plan,
+        state: InstanceState,
+        now: datetime,
+        policies: Policies,
+        *,
+        goes_on: bool = False,
     ) -> None:
         """`goes_on`: it takes on what an earlier decision left over. Any other leaves that be."""
         self.plan = plan
+        self.policies = policies
         self.state = state.copied()
         self._goes_on = goes_on
         self._was_left = state.is_unsettled

@@ -21,6 +21,7 @@ from tenuto.model.durations import iso
 from tenuto.model.failure import LastError
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import Status
 
 Owner: TypeAlias = Literal["here", "elsewhere", "silent", "nobody"]
@@ -44,6 +45,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """By node, iteration and arm, the events that an open wait nearly took."""
     children: Mapping[str, Explanation] = {}
     """Instances that steps are, as far as they were looked at."""
+    policies: Policies = NO_POLICIES
+    """How tasks are tried where a step does not say."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -70,7 +73,9 @@ def spelled(cause: Cause) -> str:
 
 
 def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
-    steps = Steps(plan, state, facts.jobs, facts.heartbeats, facts.near, facts.children)
+    steps = Steps(
+        plan, state, facts.jobs, facts.heartbeats, facts.near, facts.children, facts.policies
+    )
     causes = steps.open()
     if state.compensation is not None:
         causes = [_undoing(state.compensation, steps.undoing(state.compensation))]
@@ -128,7 +133,7 @@ def _undoing(undoing: Compensation, causes: list[Cause]) -> Cause:
 def _ended(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
     match state.status:
         case Status.FAILED:
-            causes = [_failed(plan, state, facts.now)]
+            causes = [_failed(plan, state, facts)]
         case Status.CANCELLED:
             causes = [_cancelled(state)]
         case _:
@@ -143,9 +148,10 @@ def _ended(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
     return causes
 
 
-def _failed(plan: Plan, state: InstanceState, now: datetime) -> Cause:
+def _failed(plan: Plan, state: InstanceState, facts: Facts) -> Cause:
     error = state.last_error
-    can_retry = decide(plan, state, RetryAsked(by="explain"), now).rejection is None
+    asked = RetryAsked(by="explain")
+    can_retry = decide(plan, state, asked, facts.now, facts.policies).rejection is None
     advice = (
         "Mend what it failed for, then retry it."
         if can_retry

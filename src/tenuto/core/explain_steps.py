@@ -18,6 +18,7 @@ from tenuto.model.graph import EventWait, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import Policies
 from tenuto.model.status import NodeStatus
 
 MOST_CAUSES = 20
@@ -33,6 +34,7 @@ class Steps(Struct, frozen=True):
     heartbeats: Mapping[tuple[str, str, int], datetime]
     near: Mapping[tuple[str, str, str], list[JSON]]
     children: Mapping[str, Explanation]
+    policies: Policies
 
     def open(self) -> list[Cause]:
         """What each of them waits for, the oldest first."""
@@ -57,7 +59,7 @@ class Steps(Struct, frozen=True):
         if work.child_id is not None:
             return [self._child(key, work, work.child_id)]
         step = self.plan.undo_steps.get(key.node)
-        patience = None if step is None else self.plan.undo_patience(step)[0]
+        patience = None if step is None else self.plan.undo_patience(step, self.policies)[0]
         return [self._attempt(key, work, "" if step is None else step.task_id, patience)]
 
     def _all(self, keys: Iterable[NodeKey], inside: Mapping[NodeKey, list[NodeKey]]) -> list[Cause]:
@@ -203,7 +205,7 @@ class Steps(Struct, frozen=True):
         planned = self.plan[key.node].node
         config = planned.config
         if isinstance(config, Task):
-            patience, _ = self.plan.patience_with(planned, config)
+            patience, _ = self.plan.patience_with(planned, config, self.policies)
             return self._attempt(key, node, config.task_id, patience)
         if isinstance(config, SubWorkflow):
             return Cause(

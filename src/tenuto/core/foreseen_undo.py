@@ -16,6 +16,7 @@ from tenuto.expr import ExpressionError
 from tenuto.model.entries import PlannedUndo
 from tenuto.model.inputs import CancelAsked, TimerDue, TimerKind
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import NO_POLICIES
 from tenuto.model.status import Status
 
 
@@ -68,13 +69,14 @@ def _as_if(plan: Plan, state: InstanceState, asked: CancelAsked) -> InstanceStat
     if state.status.is_final or state.compensation is not None:
         return state
     now = state.updated_at
-    state = decide(plan, state, asked, now).state
+    # How tasks are tried is no matter of what is planned.
+    state = decide(plan, state, asked, now, NO_POLICIES).state
     while state.compensation is None and not state.status.is_final:
         due = _next(state)
         if due is None:
             break
         now = max(now, due.due)
-        state = decide(plan, state, due, now).state
+        state = decide(plan, state, due, now, NO_POLICIES).state
     return state
 
 

@@ -13,13 +13,14 @@ from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
 from tenuto.model.effects import Effect, SetTimer
 from tenuto.model.graph import SubWorkflow, Task
+from tenuto.model.policy import Policies
 
 
-def outstanding(plan: Plan, state: InstanceState) -> tuple[Effect, ...]:
+def outstanding(plan: Plan, state: InstanceState, policies: Policies) -> tuple[Effect, ...]:
     """The attempts that should be running, the children to start and the timers to be set."""
     if state.has_ended:
         return ()
-    d = Deciding(plan, state, state.updated_at)
+    d = Deciding(plan, state, state.updated_at, policies)
     if state.compensation is not None and state.compensation.is_in_flight:
         d.order(compensation.start_attempt(d))
     for key in sorted(state.open_nodes()):

@@ -18,7 +18,7 @@ _CODES = {
     "TEN-2004": NOT_STORABLE,
     "TEN-2101": INVALID_INPUT,
 }
-"""What refusals of a start are called inside an instance."""
+"""What refusals are called inside an instance."""
 
 
 def tell_parent(d: Deciding, parent: Parent, output: JSON) -> None:
@@ -42,9 +42,7 @@ def tell_parent(d: Deciding, parent: Parent, output: JSON) -> None:
 
 def never_began(id: str, parent: Parent, because: Rejection, now: datetime) -> SendMail:
     """The letter that tells a parent that its child could not be started."""
-    error = LastError(
-        code=_CODES.get(because.code, INTERNAL), message=because.message, step_id=None, at=now
-    )
+    error = LastError(code=code_of(because), message=because.message, step_id=None, at=now)
     report = ChildReported(
         node=parent.node,
         iteration=parent.iteration,
@@ -55,6 +53,11 @@ def never_began(id: str, parent: Parent, because: Rejection, now: datetime) -> S
         retryable=False,
     )
     return _letter(parent, report, now)
+
+
+def code_of(because: Rejection) -> str:
+    """The code of the failure that a refusal is inside an instance."""
+    return _CODES.get(because.code, INTERNAL)
 
 
 def _letter(parent: Parent, report: ChildReported, now: datetime) -> SendMail:

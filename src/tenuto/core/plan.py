@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from datetime import timedelta
 from functools import cached_property
 from heapq import heappop, heappush
-from typing import Protocol
 
 from msgspec import Struct
 
@@ -24,7 +23,6 @@ from tenuto.expr import (
     split_condition,
 )
 from tenuto.expr.paths import parse_path
-from tenuto.model.failure import Failure
 from tenuto.model.graph import (
     BODY,
     CompensationStep,
@@ -42,11 +40,10 @@ from tenuto.model.policy import (
     DEFAULT_LIMITS,
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT,
-    NO_POLICY,
     ONCE,
     Limits,
+    Policies,
     RetryPolicy,
-    TaskPolicy,
 )
 from tenuto.model.rehearsal import Mock, Rehearsal
 
@@ -75,17 +72,6 @@ class PlannedNode(Struct, frozen=True, kw_only=True):
     routes: tuple[tuple[Expression, str], ...]
 
 
-class TaskPolicies(Protocol):
-    """Whoever knows how tasks want to be tried where a step does not say."""
-
-    def policy(self, task_id: str) -> TaskPolicy: ...
-
-
-class _NoPolicies:
-    def policy(self, task_id: str) -> TaskPolicy:  # noqa: ARG002 - nothing is known of any task
-        return NO_POLICY
-
-
 class Plan:
     """The compiled form of one definition version."""
 
@@ -93,7 +79,6 @@ class Plan:
         self,
         definition: Definition,
         *,
-        tasks: TaskPolicies | None = None,
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
         rehearsal: Rehearsal | None = None,
@@ -102,7 +87,6 @@ class Plan:
         self.definition = definition
         self.rehearsal = rehearsal
         self.limits = limits
-        self._policies = tasks or _NoPolicies()
         self._retry = definition.options.retry or retry
         self.starts = definition.graph.starts
         self.cancel_grace = definition.options.cancel_grace
@@ -129,7 +113,7 @@ class Plan:
     def __getitem__(self, node: str) -> PlannedNode:
         return self.nodes[node]
 
-    def retry_of(self, node: Node) -> RetryPolicy:
+    def retry_of(self, node: Node, policies: Policies) -> RetryPolicy:
         """The step's policy, else its task's, else the definition's, else the server's.
 
         A child is started once unless its step says more: what failed in it has been tried again
@@ -140,35 +124,29 @@ class Plan:
         if isinstance(node.config, SubWorkflow):
             return ONCE
         if isinstance(node.config, Task):
-            return self._policies.policy(node.config.task_id).retry or self._retry
+            return policies.policy(node.config.task_id).retry or self._retry
         return self._retry
 
-    def patience_with(self, node: Node, config: Task) -> tuple[timedelta, timedelta | None]:
+    def patience_with(
+        self, node: Node, config: Task, policies: Policies
+    ) -> tuple[timedelta, timedelta | None]:
         """How long one attempt may run, and how long it may be silent."""
-        policy = self._policies.policy(config.task_id)
+        policy = policies.policy(config.task_id)
         return (
             node.timeout or policy.timeout or DEFAULT_TIMEOUT,
             config.heartbeat_timeout or policy.heartbeat_timeout,
         )
 
-    def input_misfit(self, task_id: str, value: JSON) -> Failure | None:
-        """Why a task cannot be given a value, if something is declared that says so."""
-        check = self._policies.policy(task_id).check_input
-        return None if check is None else check(value)
-
-    def output_misfit(self, task_id: str, value: JSON) -> Failure | None:
-        """Why a task cannot have given a value, if something is declared that says so."""
-        check = self._policies.policy(task_id).check_output
-        return None if check is None else check(value)
-
-    def undo_retry(self, step_id: str) -> RetryPolicy:
+    def undo_retry(self, step_id: str, policies: Policies) -> RetryPolicy:
         """How a compensation step is tried again: its own policy, else as for a step."""
         step = self.undo_steps[step_id]
-        return step.retry or self._policies.policy(step.task_id).retry or self._retry
+        return step.retry or policies.policy(step.task_id).retry or self._retry
 
-    def undo_patience(self, step: CompensationStep) -> tuple[timedelta, timedelta | None]:
+    def undo_patience(
+        self, step: CompensationStep, policies: Policies
+    ) -> tuple[timedelta, timedelta | None]:
         """How long one attempt of a compensation may run, and how long it may be silent."""
-        policy = self._policies.policy(step.task_id)
+        policy = policies.policy(step.task_id)
         return step.timeout or policy.timeout or DEFAULT_TIMEOUT, policy.heartbeat_timeout
 
     def undo_input(self, step: CompensationStep) -> Expression | Template:

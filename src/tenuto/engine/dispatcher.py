@@ -95,10 +95,12 @@ class Dispatcher:
         What it owed in the state that this process last acted upon is under way, or reported.
         """
         held = draft.held
-        before = () if held.performed is None else outstanding(held.plan, held.performed)
+        policies = draft.policies
+        before = () if held.performed is None else outstanding(held.plan, held.performed, policies)
         held.performed = None
         under_way = {_place(effect): effect for effect in before}
-        owed = {_place(effect): effect for effect in outstanding(held.plan, draft.state)}
+        outstanding_now = outstanding(held.plan, draft.state, policies)
+        owed = {_place(effect): effect for effect in outstanding_now}
         for place, effect in under_way.items():
             if place not in owed or _is_called_off(draft, effect):
                 self._call_off(draft, effect)

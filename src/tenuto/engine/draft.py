@@ -15,6 +15,7 @@ from tenuto.core.ending import output_of
 from tenuto.core.searchable import FoundBy, found_by
 from tenuto.core.snapshot import encode as encode_snapshot
 from tenuto.core.view import current_steps
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.held import Held, Place
 from tenuto.engine.obligations import Obligations
 from tenuto.engine.requests import Answer, IndexAgain, LookAgain, OfferJob, Request
@@ -36,7 +37,7 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import EventMatched, Started, TimerDue, TriggerMatched
 from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
-from tenuto.model.policy import NEAR
+from tenuto.model.policy import NEAR, NO_POLICIES, Policies
 from tenuto.model.status import Status
 from tenuto.store.parts.jobs import JobRow
 from tenuto.store.parts.mailbox import Mail
@@ -52,9 +53,6 @@ from tenuto.store.parts.turns import (
 )
 from tenuto.store.parts.waits import WaitRow
 
-SNAPSHOT_EVERY = 100
-"""A tail longer than this, and than the snapshot itself in bytes and in parts, is folded into a
-new snapshot: all snapshots together cost about what the log does."""
 ROW_BYTES = 100
 """What a row of the log takes beside its payload, about."""
 
@@ -99,10 +97,13 @@ class Draft(Struct, eq=False):
     """What became of those that somebody wants to hear of; decisions would keep states alive."""
     follow_ups: list[Effect] = []
     """What is to be done once the turn is durable."""
+    policies: Policies = NO_POLICIES
+    """How its tasks are tried, for every decision of this turn."""
     is_offered: Callable[[str], bool] | None = None
     """Of which tasks the attempts are offered to other processes; None: of none."""
     is_shared: bool = False
     """Whether other processes may have advanced it since it was read."""
+    snapshot_every: int = DEFAULT_BOUNDS.snapshot_every
     is_shown: bool = False
     """Whether its row follows it now: it was not brought up to date for a while."""
     stored: Mapping[str, EventResult] = {}
@@ -466,7 +467,7 @@ class Draft(Struct, eq=False):
 
     def _new_snapshot(self, ownership: Ownership) -> Snapshot | None:
         held = self.held
-        if not self.rows or held.tail_entries + len(self.rows) < SNAPSHOT_EVERY:
+        if not self.rows or held.tail_entries + len(self.rows) < self.snapshot_every:
             return None
         if held.tail_entries + len(self.rows) < self.state.weight:
             return None

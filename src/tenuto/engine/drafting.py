@@ -5,13 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import NamedTuple, TypeAlias
 
-from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, outstanding
+from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, outstanding
 from tenuto.core.attempt import refused_for_good
-from tenuto.core.compensation import never_undone
-from tenuto.core.deciding import Deciding
-from tenuto.core.ending import quarantine
-from tenuto.core.parent import never_began
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.draft import Draft, is_owed
 from tenuto.engine.held import Cache, Held, Place
 from tenuto.engine.loading import Loader
@@ -19,25 +17,25 @@ from tenuto.engine.requests import (
     Answer,
     IndexAgain,
     LookAgain,
-    Matter,
     OfferJob,
     Request,
     TakenOver,
 )
-from tenuto.model.effects import Effect, StartAttempt
+from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import NotFound, TenutoError
-from tenuto.model.failure import NOT_STORABLE
 from tenuto.model.graph import Definition, Graph
-from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded, UndoAsked
+from tenuto.model.inputs import (
+    AttemptLost,
+    Input,
+    InputRefused,
+    TaskFailed,
+    TaskSucceeded,
+)
+from tenuto.model.policy import Policies
 from tenuto.ports import Clock
 from tenuto.store.parts.members import Orphan
 
 log = logging.getLogger("tenuto.lane")
-
-MOST_ROWS = 2_000
-MOST_BYTES = 4_000_000
-"""Past so many rows, or bytes, of the log a turn takes on no further instance."""
-
 
 MOST_PUT_OFF = 3
 """For so many turns, those that have to be read may have to wait for those at hand."""
@@ -49,7 +47,29 @@ NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was done is over")
 
 
+Decide: TypeAlias = Callable[[Plan, InstanceState, Input, datetime, Policies], Decision]
+"""The core's `decide`, or what stands around it."""
+
 _NOTES = (LookAgain, IndexAgain, TakenOver, OfferJob)
+
+
+class Core(NamedTuple):
+    """How instances are decided on."""
+
+    decide: Decide
+    policies: Callable[[str], Policies]
+    """Those of a tenant's tasks, as they are now."""
+
+
+class Undecided(NamedTuple):
+    """What becomes of requests on which nothing is decided here."""
+
+    left_alone: Callable[[Request], None]
+    """It stays where it came from, since there is no such instance."""
+    leave_to_owner: Callable[[Request], None]
+    """A letter is for the other process that owns its instance."""
+    unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None]
+    """What this program cannot read is for others, with all that was asked of it."""
 
 
 class Drafter:
@@ -61,23 +81,18 @@ class Drafter:
         loader: Loader,
         cache: Cache,
         clock: Clock,
-        left_alone: Callable[[Request], None],
-        leave_to_owner: Callable[[Request], None],
-        unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None],
+        undecided: Undecided,
+        core: Core,
+        bounds: Bounds = DEFAULT_BOUNDS,
         is_offered: Callable[[str], bool] | None = None,
         is_shared: bool = False,
     ) -> None:
-        """`left_alone`: a request stays where it came from, as nobody is there.
-
-        `leave_to_owner`: a letter is for the other process that owns its instance.
-        `unreadable`: what this program cannot read is for others, with all that was asked of it.
-        """
         self._loader = loader
         self._cache = cache
         self._clock = clock
-        self._left_alone = left_alone
-        self._leave_to_owner = leave_to_owner
-        self._unreadable = unreadable
+        self._undecided = undecided
+        self._core = core
+        self._bounds = bounds
         self._is_offered = is_offered
         self._is_shared = is_shared
         self._unprojected: dict[str, int] = {}
@@ -134,6 +149,7 @@ class Drafter:
         now = self._clock.now()
         drafts: list[Draft] = []
         rows = size = 0
+        bounds = self._bounds
         for instance_id in sorted(grouped):
             found = held.get(instance_id)
             waiting = grouped[instance_id]
@@ -145,21 +161,71 @@ class Drafter:
                 if not waiting:
                     self._unprojected.pop(instance_id, None)
                     continue
-            if rows > MOST_ROWS or size > MOST_BYTES:
+            if rows > bounds.turn_rows or size > bounds.turn_bytes:
                 left += waiting
                 continue
             draft = Draft.of(instance_id, found, self._is_offered)
+            draft.policies = self._core.policies(found.tenant)
             draft.is_shared = self._is_shared
+            draft.snapshot_every = bounds.snapshot_every
             draft.is_shown = found.shown_in != self._stretch and found.owner_elsewhere is None
             is_new_here = found.is_fresh and found.is_owned and found.performed is None
             if is_new_here and not any(each.refusal for each in waiting):
-                _take_over(draft, now)
+                self._take_over(draft, now)
             for request in waiting:
-                _decide(draft, request, now)
+                self._decide(draft, request, now)
             drafts.append(draft)
             rows += len(draft.rows)
             size += draft.size
         return drafts, left
+
+    def _decide(self, draft: Draft, request: Request, now: datetime) -> None:
+        if isinstance(request.input, _NOTES):
+            self._take_note(draft, request, now)
+            return
+        if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
+            draft.note(request, LEASE_LOST)
+            log.warning("instance %s: the lease of %r is lost", draft.instance_id, request.input)
+            return
+        input, refusal = request.input, request.refusal
+        try:
+            self._take(draft, request, input if refusal is None else _refused(input, refusal), now)
+        except Exception as error:  # one bad instance must not stop the others
+            log.exception("instance %s cannot be decided on", draft.instance_id)
+            because = Rejection(code="TEN-4000", message=f"{type(error).__name__}: {error}")
+            self._take(draft, request, _refused(input, because), now)
+
+    def _take(self, draft: Draft, request: Request, input: Input, now: datetime) -> None:
+        decision = self._core.decide(draft.held.plan, draft.state, input, now, draft.policies)
+        draft.take(request, decision)
+
+    def _take_note(self, draft: Draft, request: Request, now: datetime) -> None:
+        """What happened is no matter of the instance, but of the process that works for it."""
+        if request.refusal is not None:
+            self._take(draft, request, _refused(None, request.refusal), now)
+        elif isinstance(request.input, OfferJob):
+            draft.offer(request, request.input)
+        elif isinstance(request.input, IndexAgain):
+            draft.index_again(request, now)
+        else:
+            draft.note(request)
+
+    def _take_over(self, draft: Draft, now: datetime) -> None:
+        """Attempts that should be running were lost with the process that ran them.
+
+        This process is the owner and has done nothing for the instance yet. Word of the take-over
+        may still be on its way.
+        """
+        held = draft.held
+        for effect in outstanding(held.plan, draft.state, draft.policies):
+            if isinstance(effect, StartAttempt) and _place(effect) not in held.jobs:
+                lost = AttemptLost(
+                    node=effect.node,
+                    iteration=effect.iteration,
+                    attempt=effect.attempt,
+                    clean=held.was_left_clean,
+                )
+                self._decide(draft, Request(draft.instance_id, lost), now)
 
     def _at_hand(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
         """Of those that requests are about, the ones that need not be read."""
@@ -253,14 +319,14 @@ class Drafter:
         """
         left = [each for each in requests if each.mail_id is not None]
         for request in left:
-            self._leave_to_owner(request)
+            self._undecided.leave_to_owner(request)
             self._owners_to_hint.add(owner)
         return [each for each in requests if each.mail_id is None]
 
     def _refuse_all(self, requests: list[Request], instance_id: str) -> None:
         for request in requests:
             request.refuse(NotFound(f"there is no instance {instance_id}"))
-            self._left_alone(request)
+            self._undecided.left_alone(request)
 
     def _leave_unread(self, instance_id: str, requests: list[Request], error: TenutoError) -> None:
         """Nothing can be decided here on an instance that a newer program has written to.
@@ -272,7 +338,7 @@ class Drafter:
             request.refuse(error)
         clean = self._cache.is_at_work_for(instance_id)
         self._cache.forget(instance_id)
-        self._unreadable(Orphan(instance_id, clean), requests, error)
+        self._undecided.unreadable(Orphan(instance_id, clean), requests, error)
 
     # -- after it
 
@@ -332,34 +398,9 @@ def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], lis
     return grouped, left
 
 
-def _decide(draft: Draft, request: Request, now: datetime) -> None:
-    if isinstance(request.input, _NOTES):
-        _take_note(draft, request, now)
-        return
-    if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
-        draft.note(request, LEASE_LOST)
-        log.warning("instance %s: the lease of %r is lost", draft.instance_id, request.input)
-        return
-    try:
-        if request.refusal is None:
-            draft.take(request, decide(draft.held.plan, draft.state, request.input, now))
-        else:
-            draft.take(request, _given_up(draft, request.input, request.refusal, now))
-    except Exception as error:  # one bad instance must not stop the others
-        log.exception("instance %s cannot be decided on", draft.instance_id)
-        draft.take(request, _quarantined(draft, request.input, now, error))
-
-
-def _take_note(draft: Draft, request: Request, now: datetime) -> None:
-    """What happened is no matter of the instance, but of the process that works for it."""
-    if request.refusal is not None:
-        draft.take(request, _given_up(draft, request.input, request.refusal, now))
-    elif isinstance(request.input, OfferJob):
-        draft.offer(request, request.input)
-    elif isinstance(request.input, IndexAgain):
-        draft.index_again(request, now)
-    else:
-        draft.note(request)
+def _refused(input: Input | None, because: Rejection) -> InputRefused:
+    occurrence = input.input if isinstance(input, InputRefused) else input
+    return InputRefused(code=because.code, message=because.message, input=occurrence)
 
 
 def _refused_for_good(state: InstanceState, request: Request) -> Rejection | None:
@@ -406,61 +447,3 @@ def _is_behind(held: Held, requests: list[Request]) -> bool:
             case _:
                 pass
     return False
-
-
-def _take_over(draft: Draft, now: datetime) -> None:
-    """Attempts that should be running were lost with the process that ran them.
-
-    This process is the owner and has done nothing for the instance yet. Word of the take-over may
-    still be on its way.
-    """
-    for effect in outstanding(draft.held.plan, draft.state):
-        if isinstance(effect, StartAttempt) and _place(effect) not in draft.held.jobs:
-            lost = AttemptLost(
-                node=effect.node,
-                iteration=effect.iteration,
-                attempt=effect.attempt,
-                clean=draft.held.was_left_clean,
-            )
-            _decide(draft, Request(draft.instance_id, lost), now)
-
-
-def _given_up(draft: Draft, input: Matter, because: Rejection, now: datetime) -> Decision:
-    """What becomes of an instance to which something happened that cannot be taken."""
-    if draft.state.version == 0:
-        return _refused(draft, input, because, now)
-    if isinstance(input, Started):
-        # It has begun after all, and what begins it a second time is refused for that.
-        return decide(draft.held.plan, draft.state, input, now)
-    if draft.state.has_ended:
-        return _left_alone(draft, input, because, now)
-    deciding = Deciding(draft.held.plan, draft.state, now)
-    quarantine(deciding, because.message, NOT_STORABLE)
-    return deciding.done()
-
-
-def _refused(draft: Draft, input: Matter, because: Rejection, now: datetime) -> Decision:
-    """There is no instance, and there will be none; whoever waits for its end is told."""
-    effects: tuple[Effect, ...] = ()
-    if isinstance(input, Started) and input.parent is not None:
-        effects = (never_began(draft.instance_id, input.parent, because, now),)
-    return Decision(state=draft.state, effects=effects, rejection=because)
-
-
-def _left_alone(draft: Draft, input: Matter, because: Rejection, now: datetime) -> Decision:
-    """It has ended, and nothing more becomes of it; a parent that wants it undone is told."""
-    told = never_undone(draft.state, now) if isinstance(input, UndoAsked) else None
-    effects = () if told is None else (told,)
-    return Decision(state=draft.state, effects=effects, rejection=because)
-
-
-def _quarantined(draft: Draft, input: Input, now: datetime, error: Exception) -> Decision:
-    plan = draft.held.plan
-    message = f"{type(error).__name__}: {error}"
-    if draft.state.version == 0:
-        return _refused(draft, input, Rejection(code="TEN-4000", message=message), now)
-    if draft.state.has_ended:
-        return _left_alone(draft, input, Rejection(code="TEN-4000", message=message), now)
-    deciding = Deciding(plan, draft.state, now)
-    quarantine(deciding, message)
-    return deciding.done()

@@ -10,12 +10,12 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from tenuto.core import Plan
+from tenuto.core import Plan, decide, outstanding
 from tenuto.engine.declared_tasks import DeclaredTasks
 from tenuto.engine.deliverer import Deliverer
 from tenuto.engine.dispatcher import Dispatcher, Others
 from tenuto.engine.draft import Draft
-from tenuto.engine.drafting import Drafter
+from tenuto.engine.drafting import Core, Decide, Drafter, Undecided
 from tenuto.engine.facts import facts_for, facts_of
 from tenuto.engine.forgetting import Forgetter
 from tenuto.engine.heart import Heart
@@ -106,28 +106,31 @@ class Engine:
         ids: Ids,
         settings: Settings | None = None,
         sender: Sender | None = None,
+        decide: Decide = decide,
     ) -> None:
-        """Without a `sender` nothing is sent to addresses outside: it waits for who has one."""
+        """Without a `sender` nothing is sent to addresses outside: it waits for who has one.
+
+        `decide` is the core, or what stands around it.
+        """
         self.settings = settings or Settings()
         self.store = store
         self.registry = registry
         self.clock = clock
         self.ids = ids
         self.declared_tasks = DeclaredTasks(store, registry)
+        self._core = Core(decide, self.declared_tasks.of)
         self.plans = Plans(
             store,
             clock,
-            registry,
             self.settings.retry,
             self.settings.limits,
-            declared=self.declared_tasks,
             listens=self._may_have_to_tell,
         )
         self.loader = Loader(store, self.plans)
         self._outage = Outage(clock)
         self.meter = TurnMeter()
         self._caches = [Cache() for _ in range(store.lanes)]
-        self.intakes = [Intake() for _ in range(store.lanes)]
+        self.intakes = [Intake(self.settings.bounds) for _ in range(store.lanes)]
         self.lanes = [self._lane(number) for number in range(store.lanes)]
         self.runner = Runner(registry, clock, self._reported, limits=self.settings.limits)
         self.timekeeper = Timekeeper(
@@ -135,6 +138,7 @@ class Engine:
             clock,
             self._report,
             longest_nap=self.settings.longest_nap,
+            batch=self.settings.bounds.timer_batch,
             outage=self._outage,
         )
         self._resolver = Resolver(
@@ -146,13 +150,16 @@ class Engine:
         )
         triggers = Triggers(plans=self.plans, loader=self.loader, refusal=self._resolver.refusal)
         self.inspector = Inspector(store, self.loader, triggers, clock)
-        self.looking_back = LookingBack(store, self._intake_of)
+        self.looking_back = LookingBack(
+            store, self._intake_of, page=self.settings.bounds.look_back_page
+        )
         self._left_to_others = LeftToOthers(
             store=store,
             clock=clock,
             outage=self._outage,
             errand=self._errand,
             given_back=self._given_back,
+            most=self.settings.bounds.unreadable_kept,
         )
         self._mailroom = Mailroom(
             store=store,
@@ -162,6 +169,7 @@ class Engine:
             errand=self._errand,
             unreadable=self._unreadable_letter,
             may_start=lambda: self._left_to_others.instances_of_letters,
+            bounds=self.settings.bounds,
         )
         self.postmaster = Postmaster(
             store,
@@ -203,6 +211,7 @@ class Engine:
                 looking_back=self.looking_back,
                 report=self._report,
                 has_room=lambda: not self._left_to_others.is_full,
+                batch=self.settings.bounds.recovery_batch,
             ),
             outage=self._outage,
             inherited=self._inherited,
@@ -559,9 +568,9 @@ class Engine:
                 loader=self.loader,
                 cache=self._caches[number],
                 clock=self.clock,
-                left_alone=self._left_alone,
-                leave_to_owner=self._leave_to_owner,
-                unreadable=self._unreadable,
+                undecided=Undecided(self._left_alone, self._leave_to_owner, self._unreadable),
+                core=self._core,
+                bounds=self.settings.bounds,
                 is_shared=self.store.is_shared,
                 is_offered=(self._is_offered if self.settings.unknown_tasks == "wait" else None),
             ),
@@ -645,9 +654,16 @@ class Engine:
         if self._jobs.withdraw(key):
             _ = self._errand(self._jobs.withdraw_all())
 
-    def _start_job(self, instance_id: str, order: StartAttempt, held: Held) -> None:
-        facts = facts_for(held.plan, held.state, order, facts_of(held.state))
-        self.runner.start(instance_id, order, facts)
+    def _start_job(self, held: Held, key: JobKey) -> bool:
+        policies = self.declared_tasks.of(held.tenant)
+        for order in outstanding(held.plan, held.state, policies):
+            if isinstance(order, StartAttempt) and (
+                key == JobKey(held.state.id, order.node, order.iteration, order.attempt)
+            ):
+                facts = facts_for(held.plan, held.state, order, facts_of(held.state))
+                self.runner.start(held.state.id, order, facts)
+                return True
+        return False
 
     def _stop_job(self, key: JobKey) -> None:
         self.runner.stop(*key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from tenuto.core.explain import Facts, Owner, explain
@@ -13,6 +14,7 @@ from tenuto.engine.loading import Loader
 from tenuto.model.causes import Cause, Explanation
 from tenuto.model.durations import iso, to_milliseconds
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
 from tenuto.tasks.runner import Runner
@@ -47,14 +49,20 @@ class Explainer:
         loader: Loader,
         inspector: Inspector,
         clock: Clock,
+        *,
         runner: Runner | None = None,
+        policies: Callable[[str], Policies] = lambda _: NO_POLICIES,
     ) -> None:
-        """`runner`: what runs here, for those in whose process something does."""
+        """`runner`: what runs here, for those in whose process something does.
+
+        `policies`: those of a tenant's tasks.
+        """
         self._store = store
         self._loader = loader
         self._inspector = inspector
         self._clock = clock
         self._runner = runner
+        self._policies = policies
 
     async def explain(self, held: Held) -> Explanation:
         """Where an instance stands and why."""
@@ -77,6 +85,7 @@ class Explainer:
                 for key, events in near.items()
             },
             children=await self._children(held.state, depth, budget),
+            policies=self._policies(held.tenant),
         )
         return explain(held.plan, held.state, facts)
 

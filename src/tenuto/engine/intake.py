@@ -8,16 +8,13 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from tenuto.engine.batch import Batch, PendingLookBack, PendingMatch
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.requests import EventRequest, Request
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.waits import LookedBack
 
-MOST_TAKEN = 2_000
-"""So many of a kind are taken for one turn; but results, timers and mail all together."""
 MOST_LETTERS, MOST_BYTES = 1_000, 4_000_000
 """So many letters, and so many bytes of them, matchings may leave in one turn."""
-MOST_BEGINNING = 10_000
-"""So many starts and commands may wait, and so many events."""
 
 _T = TypeVar("_T")
 
@@ -25,7 +22,9 @@ _T = TypeVar("_T")
 class Intake:
     """The queues before one lane; what was promised goes before what is new."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds = DEFAULT_BOUNDS) -> None:
+        self._most_taken = bounds.turn_requests
+        self._most_waiting = bounds.waiting
         self._finish: deque[Request] = deque()
         self._begin: deque[Request] = deque()
         self._events: deque[EventRequest] = deque()
@@ -53,7 +52,7 @@ class Intake:
     def ask(self, request: Request) -> None:
         """Take something new; Overloaded when too much is waiting."""
         self._refuse_when_ended()
-        if len(self._begin) >= MOST_BEGINNING:
+        if len(self._begin) >= self._most_waiting:
             raise Overloaded(f"{len(self._begin)} starts and commands are waiting")
         self._begin.append(request)
         self.wake_up()
@@ -61,7 +60,7 @@ class Intake:
     def store_event(self, request: EventRequest) -> None:
         """Take an event for the inbox; Overloaded when too much is waiting."""
         self._refuse_when_ended()
-        if len(self._events) >= MOST_BEGINNING:
+        if len(self._events) >= self._most_waiting:
             raise Overloaded(f"{len(self._events)} events are waiting")
         self._events.append(request)
         self.wake_up()
@@ -152,18 +151,20 @@ class Intake:
             return self._suspects.popleft()
         requests = list(self._finish)
         self._finish.clear()
-        room = max(MOST_TAKEN - len(requests), MOST_TAKEN // 10)
+        room = max(self._most_taken - len(requests), self._most_taken // 10)
         return Batch(
             requests + _drained(self._begin, room),
             self._taken_events(),
             self._taken_matches(),
-            _drained(self._looked_back, MOST_TAKEN),
+            _drained(self._looked_back, self._most_taken),
         )
 
     def _taken_events(self) -> list[EventRequest]:
         """Events up to the first whose id is among them: a turn has each id once."""
         taken: dict[str, EventRequest] = {}
-        while self._events and len(taken) < MOST_TAKEN and self._events[0].event.id not in taken:
+        while (
+            self._events and len(taken) < self._most_taken and self._events[0].event.id not in taken
+        ):
             request = self._events.popleft()
             taken[request.event.id] = request
         return list(taken.values())
@@ -172,7 +173,7 @@ class Intake:
         """As many as a turn can hold of what each of them leaves to others, and at least one."""
         taken: list[PendingMatch] = []
         letters = size = 0
-        while self._matches and len(taken) < MOST_TAKEN // 10:
+        while self._matches and len(taken) < self._most_taken // 10:
             mail = self._matches[0].match.mail
             letters += len(mail)
             size += sum(len(letter.input) for letter in mail)

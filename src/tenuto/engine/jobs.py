@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from math import inf
 
 import msgspec
 
-from tenuto.core import outstanding
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
 from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Request
-from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
@@ -54,11 +52,14 @@ class JobOffice:
         registry: Registry,
         clock: Clock,
         report: Callable[[Request], None],
-        start: Callable[[str, StartAttempt, Held], None],
+        start: Callable[[Held, JobKey], bool],
         stop: Callable[[JobKey], None],
         unreadable: Callable[[Lease, TenutoError], None],
     ) -> None:
-        """`unreadable`: a job is for a process whose program can read what is to be done."""
+        """`start` begins a job, if it is still owed.
+
+        `unreadable`: a job is for a process whose program can read what is to be done.
+        """
         self._store = store
         self._loader = loader
         self._registry = registry
@@ -259,28 +260,12 @@ class JobOffice:
             if self._leases.get(key) != token:
                 continue  # lost meanwhile
             held = loaded.get(key.instance_id)
-            order = _order(held, key) if isinstance(held, Held) else None
-            if order is not None and isinstance(held, Held):
-                self._start(key.instance_id, order, held)
+            if isinstance(held, Held) and self._start(held, key):
                 continue
             # One that is not owed any more is left to lapse.
             self._drop(key, token)
             if isinstance(held, TenutoError):
                 self._unreadable(Lease(key, token), held)
-
-
-def _order(held: Held, key: JobKey) -> StartAttempt | None:
-    return next((order for order in _orders(held) if _key(held, order) == key), None)
-
-
-def _orders(held: Held) -> Iterator[StartAttempt]:
-    return (
-        effect for effect in outstanding(held.plan, held.state) if isinstance(effect, StartAttempt)
-    )
-
-
-def _key(held: Held, order: StartAttempt) -> JobKey:
-    return JobKey(held.state.id, order.node, order.iteration, order.attempt)
 
 
 def _called_off(lease: Lease) -> Request:

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Request
 from tenuto.model.errors import StoreUnavailable
@@ -26,8 +27,6 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.engine")
 
 FIRST_PAUSE, LONGEST_PAUSE = 60.0, 3600.0
-MOST = 10_000
-"""So many instances, and letters, are kept in mind; past that nothing more is taken on."""
 
 K = TypeVar("K")
 
@@ -42,8 +41,9 @@ class _Left(NamedTuple):
 class _LeftAlone(Generic[K]):
     """Things by their keys, each left alone for a while that grows."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
+        self._most = most
         self._left: dict[K, _Left] = {}
 
     def add(self, key: K) -> bool:
@@ -60,10 +60,10 @@ class _LeftAlone(Generic[K]):
     @property
     def _has_room(self) -> bool:
         """Room is made by what may come again, and never by what would then come at once."""
-        if len(self._left) >= MOST:
+        if len(self._left) >= self._most:
             now = self._clock.ticks()
             self._left = {key: left for key, left in self._left.items() if now < left.until}
-        return len(self._left) < MOST
+        return len(self._left) < self._most
 
     def forget(self) -> None:
         """Of what has not come again for as long as it was left alone nothing is kept."""
@@ -98,15 +98,20 @@ class LeftToOthers:
         outage: Outage,
         errand: Callable[[Coroutine[None, None, None]], object],
         given_back: Callable[[Request], None],
+        most: int = DEFAULT_BOUNDS.unreadable_kept,
     ) -> None:
-        """`given_back` hears of what had been asked of such an instance, once it is others'."""
+        """`given_back` hears of what had been asked of such an instance, once it is others'.
+
+        `most` are kept in mind.
+        """
+        self._most = most
         self._store = store
         self._outage = outage
         self._clock = clock
         self._errand = errand
         self._given_back = given_back
-        self._instances: _LeftAlone[str] = _LeftAlone(clock)
-        self._letters: _LeftAlone[MailKey] = _LeftAlone(clock)
+        self._instances: _LeftAlone[str] = _LeftAlone(clock, most)
+        self._letters: _LeftAlone[MailKey] = _LeftAlone(clock, most)
         self.is_full = False
         """Whether there is so much that more of it could not be told from what is new."""
         self._orphans: list[Orphan] = []
@@ -190,7 +195,8 @@ class LeftToOthers:
 
     def _count(self, left: int) -> None:
         """Once full it stays so until there is room for many: looking for one would bring many."""
-        was_full, self.is_full = self.is_full, left >= (MOST // 2 if self.is_full else MOST)
+        most = self._most // 2 if self.is_full else self._most
+        was_full, self.is_full = self.is_full, left >= most
         if self.is_full and not was_full:
             log.warning(
                 "%d instances or letters are left to a newer program: until some of them may come "

@@ -15,6 +15,7 @@ from operator import attrgetter
 
 import msgspec
 
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.first_fits import first_fits
 from tenuto.engine.intake import Intake
 from tenuto.engine.past_terms import past_terms
@@ -29,8 +30,8 @@ from tenuto.store.parts.inbox import PastEvents
 from tenuto.store.parts.waits import LookedBack, WaitRow
 from tenuto.store.protocol import Store
 
-FIRST_PAGE, PAGE = 32, 500
-"""So many events are looked at with one question: few first, since most take what comes first."""
+FIRST_PAGE = 32
+"""So many events are read first: most waits take what comes first."""
 MOST_MARKS = 4_096
 
 _position = attrgetter("position")
@@ -39,8 +40,16 @@ _position = attrgetter("position")
 class LookingBack:
     """Finds past events for new waits."""
 
-    def __init__(self, store: Store, intake_of: Callable[[str], Intake]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        intake_of: Callable[[str], Intake],
+        *,
+        page: int = DEFAULT_BOUNDS.look_back_page,
+    ) -> None:
+        """`page`: so many events are read at once."""
         self._store = store
+        self._page = page
         self._intake_of = intake_of
         self._leeway = CLOSE_ENOUGH if store.is_shared else timedelta()
         self._first_fits = Together(partial(first_fits, store))
@@ -84,7 +93,7 @@ class LookingBack:
         firsts = [0 if each.pattern is None else await self._first_fits.ask(each) for each in asked]
         # Most find none, since they open a moment after their instance began.
         streams = [
-            _Stream(self._store, self._marks, each, first)
+            _Stream(self._store, self._marks, each, first, most=self._page)
             for each, first in zip(asked, firsts, strict=True)
             if first is not None
         ]
@@ -138,14 +147,17 @@ class _Marks:
 class _Stream:
     """Past events for one arm, page after page."""
 
-    def __init__(self, store: Store, marks: _Marks, asked: PastEvents, first: int) -> None:
-        """No event before the `first` fits."""
+    def __init__(
+        self, store: Store, marks: _Marks, asked: PastEvents, first: int, *, most: int
+    ) -> None:
+        """No event before the `first` fits; `most` are read at once."""
         self._store = store
         self._marks = marks
         self._asked = asked
         self._page: deque[tuple[int, Event]] = deque()
         self._after = max(marks.of(asked), first - 1)
-        self._size = min(FIRST_PAGE, PAGE)
+        self._most = most
+        self._size = min(FIRST_PAGE, most)
         self._is_marking = True
         self._is_last = False
 
@@ -154,7 +166,7 @@ class _Stream:
         while not self._page and not self._is_last:
             page = await self._store.inbox.past(self._asked, after=self._after, limit=self._size)
             self._page.extend(page.items)
-            self._after, self._is_last, self._size = page.after, page.is_last, PAGE
+            self._after, self._is_last, self._size = page.after, page.is_last, self._most
             if self._is_marking:
                 # What a wait does not take now another may: nothing behind it is passed over.
                 self._is_marking = not page.items

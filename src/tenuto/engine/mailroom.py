@@ -13,13 +13,14 @@ from collections.abc import Callable, Collection, Coroutine, Iterable
 import msgspec
 
 from tenuto.core import Rejection
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.letters import InboxReader, InInbox
 from tenuto.engine.plans import Plans
 from tenuto.engine.requests import IndexAgain, LookAgain, Request, StartFacts
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.ids import start_letter
-from tenuto.model.inputs import Input, Started
+from tenuto.model.inputs import Occurrence, Started
 from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
 from tenuto.store.parts.mailbox import Mail, MailKey
@@ -27,11 +28,8 @@ from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.mail")
 
-BATCH = 500
-MOST_ROUNDS = 100
-"""So many times BATCH letters one look takes; the others are for the next."""
 _GONE = "TEN-3001"
-_decode = msgspec.json.Decoder(Input | LookAgain | IndexAgain | InInbox).decode
+_decode = msgspec.json.Decoder(Occurrence | LookAgain | IndexAgain | InInbox).decode
 
 
 class Mailroom:
@@ -47,6 +45,7 @@ class Mailroom:
         errand: Callable[[Coroutine[None, None, None]], object],
         unreadable: Callable[[MailKey], None],
         may_start: Callable[[], Collection[str]],
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         """`unreadable`: a letter is for a process whose program can read it.
 
@@ -59,6 +58,7 @@ class Mailroom:
         self._errand = errand
         self._unreadable = unreadable
         self._may_start = may_start
+        self._bounds = bounds
         self._in_hand: dict[MailKey, bool] = {}
         """Letters that were handed over and are not taken yet; whether each is a start."""
         self._taken: set[MailKey] | None = None
@@ -93,17 +93,18 @@ class Mailroom:
         await self.put_back()
         count = 0
         again, self._is_in_doubt = self._is_in_doubt, True
-        for _ in range(MOST_ROUNDS):
+        batch = self._bounds.mail_batch
+        for _ in range(self._bounds.mail_rounds):
             taken = self._taken = set()
             try:
-                letters = await self._store.mailbox.claim(BATCH + len(self._in_hand), again=again)
+                letters = await self._store.mailbox.claim(batch + len(self._in_hand), again=again)
             finally:
                 self._taken = None
             known = self._in_hand.keys() | taken
             fresh = [letter for letter in letters if _key(letter) not in known]
             await self._hand_over(fresh)
             count += len(fresh)
-            if len(fresh) < BATCH:
+            if len(fresh) < batch:
                 break
         else:
             # Not all was seen: whoever is not there may be once the others were handed over.

@@ -13,10 +13,8 @@ from typing import NamedTuple, TypeGuard
 import msgspec
 
 from tenuto.core import Plan
-from tenuto.core.plan import TaskPolicies
 from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean, nearest
-from tenuto.engine.declared_tasks import DeclaredTasks
 from tenuto.engine.listening import STILL_WANTED, listener_of
 from tenuto.engine.rehearsed import Stored, read_stored, refuse_bad_mocks, rehearsed, with_stand_ins
 from tenuto.engine.trigger_rows import trigger_rows
@@ -91,22 +89,15 @@ class Plans:
         self,
         store: Store,
         clock: Clock,
-        tasks: TaskPolicies,
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
         *,
-        declared: DeclaredTasks | None = None,
         listens: Callable[[], None] = lambda: None,
     ) -> None:
-        """What is `declared` of tasks goes before what they say of themselves.
-
-        `listens` is called when a definition is saved that hears what Tenuto tells.
-        """
+        """`listens` is called when a definition is saved that hears what Tenuto tells."""
         self._listens = listens
         self._store = store
         self._clock = clock
-        self._tasks = tasks
-        self._declared = declared
         self._limits = limits
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
@@ -179,7 +170,7 @@ class Plans:
 
         With `only_after` it is saved only while that is the newest version; Conflict.
         """
-        plan = self.compile(document, tenant)
+        plan = self.compile(document)
         if only_after is not None:
             # Before anybody listens for it: what is refused changes nothing. One that is overtaken
             # after this leaves a listener that nobody wants for long.
@@ -221,14 +212,14 @@ class Plans:
         if number != version:
             raise _not_the_newest(id, number)
 
-    def rehearse(self, tenant: str, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
+    def rehearse(self, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
         """The plan of a document that is tried out, in one instance.
 
         InvalidDefinition and InvalidInput name all that is wrong with it and with its mocks.
         """
         definition = self.compile(document).definition
         refuse_bad_mocks(definition, rehearsal)
-        return self._rehearsed(tenant, definition, rehearsal, instance_id)
+        return self._rehearsed(definition, rehearsal, instance_id)
 
     async def keep_rehearsal(self, tenant: str, document: JSON, plan: Plan) -> int:
         """Keep a document that is tried out, for as long as its instance is there; its version.
@@ -250,19 +241,16 @@ class Plans:
 
     def _compiled(self, row: DefinitionRow) -> Plan:
         if not is_rehearsed(row.id):
-            return self.compile(msgspec.json.decode(row.content), row.tenant, is_saved=True)
+            return self.compile(msgspec.json.decode(row.content), is_saved=True)
         stored = read_stored(row.content)
         definition = compile_definition(stored.definition, is_saved=True)
         instance_id = row.id.removeprefix(PREFIX)
-        return self._rehearsed(row.tenant, definition, stored.rehearsal, instance_id)
+        return self._rehearsed(definition, stored.rehearsal, instance_id)
 
-    def _rehearsed(
-        self, tenant: str, definition: Definition, rehearsal: Rehearsal, instance_id: str
-    ) -> Plan:
+    def _rehearsed(self, definition: Definition, rehearsal: Rehearsal, instance_id: str) -> Plan:
         rehearsal = with_stand_ins(definition, rehearsal)
         return Plan(
             rehearsed(definition, rehearsal, instance_id),
-            tasks=self._policies(tenant),
             retry=self._retry,
             limits=self._limits,
             rehearsal=rehearsal,
@@ -322,17 +310,13 @@ class Plans:
             document = msgspec.json.decode(removed.content)
             await self.save(tenant, document, only_after=removed.version + 1)
 
-    def compile(self, document: JSON, tenant: str = "default", *, is_saved: bool = False) -> Plan:
+    def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all that is wrong."""
         return Plan(
             compile_definition(document, is_saved=is_saved),
-            tasks=self._policies(tenant),
             retry=self._retry,
             limits=self._limits,
         )
-
-    def _policies(self, tenant: str) -> TaskPolicies:
-        return self._tasks if self._declared is None else self._declared.of(tenant)
 
     async def _newest_row(self, tenant: str, id: str) -> DefinitionRow | None:
         """Read once for all who ask before the reading begins."""

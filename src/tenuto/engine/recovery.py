@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.looking_back import LookingBack
 from tenuto.engine.postmaster import Postmaster, StoredEvent
 from tenuto.engine.recipients import key_of, place_of
@@ -20,8 +21,6 @@ from tenuto.store.parts.waits import WaitKey, WaitRow
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.recovery")
-
-BATCH = 500
 
 
 class Recovery:
@@ -35,19 +34,23 @@ class Recovery:
         looking_back: LookingBack,
         report: Callable[[Request], None],
         has_room: Callable[[], bool] = lambda: True,
+        batch: int = DEFAULT_BOUNDS.recovery_batch,
     ) -> None:
-        """`has_room`: whether more can be taken over now."""
+        """`has_room`: whether more can be taken over now; `batch`: how many are claimed at once."""
         self._store = store
         self._postmaster = postmaster
         self._looking_back = looking_back
         self._report = report
         self._has_room = has_room
+        self._batch = batch
 
     async def take_over(self) -> int:
         """Take over what has no living owner; returns how many instances that were."""
         count = 0
         # Also who has no room sees who is gone, or would hear of it at every beat.
-        while orphans := await self._store.members.claim_orphans(BATCH if self._has_room() else 0):
+        while orphans := await self._store.members.claim_orphans(
+            self._batch if self._has_room() else 0
+        ):
             for orphan in orphans:
                 self._report(Request(orphan.instance_id, TakenOver()))
             count += len(orphans)
@@ -65,7 +68,7 @@ class Recovery:
         left_alone: set[int] = set()
         while True:
             in_hand = set(self._postmaster.unmatched)
-            found = await self._store.inbox.unmatched(BATCH + len(left_alone) + len(in_hand))
+            found = await self._store.inbox.unmatched(self._batch + len(left_alone) + len(in_hand))
             in_hand |= self._postmaster.unmatched
             loop = asyncio.get_running_loop()
             stored = [
@@ -85,7 +88,7 @@ class Recovery:
         left_alone: set[WaitKey] = set()
         while True:
             in_hand = set(self._looking_back.under_way)
-            found = await self._store.waits.unlooked(BATCH + len(left_alone) + len(in_hand))
+            found = await self._store.waits.unlooked(self._batch + len(left_alone) + len(in_hand))
             in_hand |= self._looking_back.under_way
             new = [
                 wait

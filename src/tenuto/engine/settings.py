@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.model.policy import DEFAULT_RETRY, EVENTS_KEPT, Limits, RetryPolicy
 
 
@@ -14,6 +15,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     retry: RetryPolicy = DEFAULT_RETRY
     limits: Limits = Limits()
+    bounds: Bounds = DEFAULT_BOUNDS
+    """How much is taken on at once."""
     mail_every: float = 2.0
     """Seconds between looks into the mailbox, for what other processes left there."""
     timers_every: float = 5.0

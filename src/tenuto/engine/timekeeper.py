@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from tenuto.core import Rejection
 from tenuto.core.timer import NOT_DUE
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.outage import Outage
 from tenuto.engine.requests import Request
 from tenuto.model.effects import SetTimer
@@ -20,8 +21,6 @@ from tenuto.ports import Clock
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.timers")
-
-BATCH = 500
 
 
 class Timekeeper:
@@ -35,8 +34,12 @@ class Timekeeper:
         *,
         longest_nap: float = 30.0,
         outage: Outage | None = None,
+        batch: int = DEFAULT_BOUNDS.timer_batch,
     ) -> None:
-        """The clock may be set; a nap is never longer than `longest_nap` seconds."""
+        """The clock may be set; a nap is never longer than `longest_nap` seconds.
+
+        `batch`: so many due timers of the store are in hand at once.
+        """
         self._store = store
         self._clock = clock
         self._report = report
@@ -50,6 +53,7 @@ class Timekeeper:
         self._must_look = True
         self._wake = asyncio.Event()
         self._longest_nap = longest_nap
+        self._batch = batch
         self._outage = outage or Outage(clock)
 
     def let_all_go(self) -> None:
@@ -146,7 +150,7 @@ class Timekeeper:
     @property
     def _has_room(self) -> bool:
         """Whether few enough rows are in hand to fetch more: a flood is taken a batch at a time."""
-        return len(self._in_hand) < BATCH
+        return len(self._in_hand) < self._batch
 
     def _report_near(self, now: datetime) -> int:
         reported = 0
@@ -162,7 +166,7 @@ class Timekeeper:
         # What is set while the store is asked may be missing from its answer, so first forget.
         self._must_look, self._next_row = False, None
         try:
-            limit = BATCH + len(self._in_hand) + len(self._set_aside)
+            limit = self._batch + len(self._in_hand) + len(self._set_aside)
             rows, following = await self._store.timers.due(now, limit)
         except StoreUnavailable:
             self._must_look = True

@@ -190,7 +190,10 @@ class ExecutionDesk:
             found = states.get(instance_id)
             if isinstance(found, Held):
                 sign = partial(tokens.of, wanted.claim.tenant)
-                tasks += tasks_of(found, of_instance, sign, with_outputs=wanted.with_outputs)
+                policies = self._engine.declared_tasks.of(found.tenant)
+                tasks += tasks_of(
+                    found, policies, of_instance, sign, with_outputs=wanted.with_outputs
+                )
             elif found is not None:
                 unread += [each.lease for each in of_instance]
                 self._engine.unreadable_jobs(unread[-len(of_instance) :], found)

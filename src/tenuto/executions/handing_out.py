@@ -13,11 +13,13 @@ from tenuto.engine.held import Held, Place
 from tenuto.executions.tokens import execution_id
 from tenuto.model.effects import StartAttempt
 from tenuto.model.executions import MOST_OUTPUT_BYTES, ClaimedTask, TaskContext, UndoneStep
+from tenuto.model.policy import Policies
 from tenuto.store.parts.jobs import Grant, Lease
 
 
 def tasks_of(
     held: Held,
+    policies: Policies,
     grants: Iterable[Grant],
     token_of: Callable[[Lease], str],
     *,
@@ -27,7 +29,7 @@ def tasks_of(
 
     `with_outputs`: each with the outputs of earlier steps, or with their size if that is too much.
     """
-    orders = _orders(held)
+    orders = _orders(held, policies)
     tasks = [
         _task(held, orders[grant.lease.key[1:]], grant, token_of(grant.lease))
         for grant in grants
@@ -42,10 +44,10 @@ def tasks_of(
     return [replace(each, previous_outputs=outputs) for each in tasks]
 
 
-def _orders(held: Held) -> dict[Place, StartAttempt]:
+def _orders(held: Held, policies: Policies) -> dict[Place, StartAttempt]:
     return {
         (effect.node, effect.iteration, effect.attempt): effect
-        for effect in outstanding(held.plan, held.state)
+        for effect in outstanding(held.plan, held.state, policies)
         if isinstance(effect, StartAttempt)
     }
 

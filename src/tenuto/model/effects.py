@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
-from tenuto.model.inputs import Input, TimerKey
+from tenuto.model.inputs import Occurrence, TimerKey
 from tenuto.model.json import JSON
 
 
@@ -121,7 +121,7 @@ class SendMail(Struct, frozen=True, gc=False, kw_only=True):
     id: str
     """The same when it is sent again."""
     at: datetime
-    input: Input
+    input: Occurrence
 
 
 class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):

@@ -110,6 +110,8 @@ class NodeDispatched(
     event_type = EventType.NODE_DISPATCHED
     input: JSON | UnsetType = UNSET
     """Kept where a later attempt could not work it out again from the instance's own input."""
+    policy: str | None = None
+    """The declaration of its task that it was ordered under; None: no tenant has declared it."""
 
 
 class NodeCompleted(
@@ -407,6 +409,8 @@ class CompensationDispatched(
     event_type = EventType.COMPENSATION_DISPATCHED
     input: JSON | UnsetType = UNSET
     """The input that the compensation step spells out."""
+    policy: str | None = None
+    """The declaration of its task that it was ordered under; None: no tenant has declared it."""
 
 
 class CompensationCompleted(

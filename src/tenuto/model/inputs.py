@@ -246,7 +246,7 @@ class CompensationRetryAsked(
     """What it is given instead of what it failed with."""
 
 
-Input: TypeAlias = (
+Occurrence: TypeAlias = (
     Started
     | TaskSucceeded
     | TaskFailed
@@ -265,3 +265,20 @@ Input: TypeAlias = (
     | RetryAsked
     | CompensationRetryAsked
 )
+"""What can happen to an instance."""
+
+
+class InputRefused(Struct, frozen=True, gc=False, kw_only=True, tag="input-refused"):
+    """Nothing can follow from an occurrence.
+
+    A start is not possible, the store does not take the data, or a decision raised an error.
+    """
+
+    code: str
+    message: str
+    input: Occurrence | None = None
+    """The occurrence; None: it was about the process that works for the instance."""
+
+
+Input: TypeAlias = Occurrence | InputRefused
+"""Everything that is decided on."""

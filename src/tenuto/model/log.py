@@ -131,7 +131,12 @@ _DEFAULT_HANDLES = ("default",)
 
 def _dispatched(seq: int, entry: NodeDispatched, at_ms: int) -> LogRow:
     """One of the two rows of every step: written out, because it is written most."""
-    body = None if entry.input is UNSET else _encode({"input": entry.input})
+    body = None
+    if entry.policy is not None:
+        given = {} if entry.input is UNSET else {"input": entry.input}
+        body = _encode({**given, "policy": entry.policy})
+    elif entry.input is not UNSET:
+        body = _encode({"input": entry.input})
     place = entry.node, entry.iteration, entry.attempt
     return _log_row((seq, "NODE_DISPATCHED", *place, None, None, body, None, at_ms))
 

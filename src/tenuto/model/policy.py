@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
@@ -35,9 +35,35 @@ class TaskPolicy(Struct, frozen=True, kw_only=True):
     heartbeat_timeout: timedelta | None = None
     check_input: Check | None = None
     check_output: Check | None = None
+    version: str | None = None
+    """Which declaration of a tenant it comes from; None: no tenant has declared the task."""
+
+    def input_misfit(self, value: JSON) -> Failure | None:
+        """Why the task cannot be given a value, if it cannot."""
+        return None if self.check_input is None else self.check_input(value)
+
+    def output_misfit(self, value: JSON) -> Failure | None:
+        """Why the task cannot have given a value, if it cannot."""
+        return None if self.check_output is None else self.check_output(value)
 
 
 NO_POLICY = TaskPolicy()
+
+
+class Policies(Struct, frozen=True, kw_only=True):
+    """The policies of all tasks that a decision may ask for: a value, swapped as a whole."""
+
+    tasks: Mapping[str, TaskPolicy] = {}
+    """By the id of the task; it never changes."""
+    version: str = ""
+    """A digest of what a tenant has declared; empty where nothing is."""
+
+    def policy(self, task_id: str) -> TaskPolicy:
+        """How a task wants to be tried."""
+        return self.tasks.get(task_id, NO_POLICY)
+
+
+NO_POLICIES = Policies()
 DEFAULT_RETRY = RetryPolicy()
 ONCE = RetryPolicy(max_attempts=1)
 DEFAULT_TIMEOUT = timedelta(minutes=10)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, ParamSpec, TypeVar, overload
 
 from tenuto.model.errors import TenutoError
-from tenuto.model.policy import NO_POLICY, RetryPolicy, TaskPolicy
+from tenuto.model.policy import RetryPolicy, TaskPolicy
 from tenuto.tasks.function import Declare, Isolation, TaskFunction, names_around
 from tenuto.tasks.retry import Length, Retry
 
@@ -24,6 +24,7 @@ class Registry:
     def __init__(self, behind: Registry | None = None) -> None:
         self._tasks: dict[str, TaskFunction[..., Any]] = {}
         self._behind = behind
+        self._added = 0
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.get(name) is not None
@@ -41,10 +42,15 @@ class Registry:
             return self._behind.get(name)
         return found
 
-    def policy(self, name: str) -> TaskPolicy:
-        """How a task wants to be tried, where a step does not say."""
-        found = self.get(name)
-        return NO_POLICY if found is None else found.policy
+    @property
+    def revision(self) -> int:
+        """Another number whenever a task was added."""
+        return self._added if self._behind is None else self._added + self._behind.revision
+
+    def policies(self) -> dict[str, TaskPolicy]:
+        """How each task wants to be tried, where a step does not say."""
+        behind = {} if self._behind is None else self._behind.policies()
+        return behind | {name: task.policy for name, task in self._tasks.items()}
 
     def add(self, task: TaskFunction[..., Any]) -> None:
         """Register a task; a second function under one name is refused.
@@ -61,6 +67,7 @@ class Registry:
                 advice='Give one of them another name: @task(name="…").',
             )
         self._tasks[task.name] = task
+        self._added += 1
         task.homes.add(self)
         if task.undone_by is not None:
             self.add(task.undone_by)

@@ -75,6 +75,10 @@ class Runner:
         self._is_draining = False
         self._all_ended: asyncio.Future[None] | None = None
 
+    def report_through(self, way: Callable[[Report], Report]) -> None:
+        """Let outcomes take another way, made from the one that they have taken so far."""
+        self._report = way(self._report)
+
     @property
     def in_flight(self) -> int:
         """Attempts that were started and not yet reported."""

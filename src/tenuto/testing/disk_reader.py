@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tenuto.core.plan import TaskPolicies
 from tenuto.engine.draft import Draft
 from tenuto.engine.held import Held
 from tenuto.engine.loading import Loader
@@ -27,11 +26,11 @@ _TENANT = "default"
 class DiskReader:
     """Reads a memory disk; nothing of it waits for anything, so no event loop is needed."""
 
-    def __init__(self, disk: MemoryDisk, tasks: TaskPolicies) -> None:
+    def __init__(self, disk: MemoryDisk) -> None:
         self._disk = disk
         self._store = MemoryStore(disk)
         self._known: dict[str, Held] = {}
-        self._loader = Loader(self._store, Plans(self._store, SystemClock(), tasks))
+        self._loader = Loader(self._store, Plans(self._store, SystemClock()))
 
     def exists(self, instance_id: str) -> bool:
         return bool(_now(self._store.turns.load([instance_id])))

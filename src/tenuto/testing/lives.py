@@ -30,7 +30,7 @@ class Lives:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.reader = DiskReader(world.disk, world.tasks)
+        self.reader = DiskReader(world.disk)
         self.crashed: str | None = None
         """Where the last process died, if nothing has taken over since."""
         self._process: Process | None = None

@@ -17,6 +17,7 @@ from tenuto.engine.settings import Settings
 from tenuto.model.errors import TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.tasks.runner import Report
 from tenuto.testing.faulty_store import FaultyStore
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.stand_ins import StandIns
@@ -91,8 +92,7 @@ class Process:
         self._is_holding = False
         self._held: list[tuple[str, TaskSucceeded | TaskFailed]] = []
         """Results that are on their way while something else goes first."""
-        runner = self.app.engine.runner
-        self._deliver, runner._report = runner._report, self._reported  # noqa: SLF001 - the wire
+        self.app.engine.runner.report_through(self._way)
         self.app.engine.listen(self._changed)
 
     def open(self) -> None:
@@ -150,6 +150,10 @@ class Process:
         held, self._held = self._held, []
         for instance_id, report in held:
             self._arrived(instance_id, report)
+
+    def _way(self, deliver: Report) -> Report:
+        self._deliver = deliver
+        return self._reported
 
     def _reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
         if self._is_holding:

@@ -52,7 +52,8 @@ class StandIns(Registry):
     def twin(self) -> StandIns:
         """The same tasks and stubs, with nothing called yet."""
         twin = StandIns(behind=self._behind)
-        twin._tasks.update(self._tasks)
+        for task in self._tasks.values():
+            twin.add(task)
         twin._stubs.update({name: stub.again() for name, stub in self._stubs.items()})
         return twin
 

@@ -10,6 +10,7 @@ import msgspec
 
 from tenuto.definition import compiler, flow, soundness
 from tenuto.definition.time_kinds import iso_duration
+from tenuto.engine.bounds import Bounds
 from tenuto.engine.settings import Settings
 from tenuto.expr import bounds
 from tenuto.model import entries, ids, policy
@@ -41,6 +42,8 @@ def limits_page() -> str:
         "## Engine\n",
         f"`Settings`: {one_line(Settings.__doc__)}\n",
         _struct(Settings),
+        f"`Bounds`: {one_line(Bounds.__doc__)}\n",
+        _struct(Bounds),
         "## Times and counts\n",
         _constants(policy),
         "## Definitions\n",

@@ -22,7 +22,6 @@ from tenuto.store.parts.inbox import PastEvents
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.store.parts.timers import TimerRow
 from tenuto.store.protocol import Store
-from tenuto.tasks.registry import Registry
 from tenuto.testing.virtual_clock import BEGIN
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import Json
@@ -97,7 +96,7 @@ class _Reader:
     async def prepare(self) -> None:
         store = self._store
         self._letters = await store.dead_letters.page(self._tenant, _ALL)
-        self._loader = Loader(store, Plans(store, SystemClock(), Registry()))
+        self._loader = Loader(store, Plans(store, SystemClock()))
 
     async def rows(self) -> list[InstanceRow]:
         return await self._rows(self._tenant)

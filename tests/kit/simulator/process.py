@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from random import Random
 
+from tenuto.engine.bounds import Bounds
 from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.tenants import DEFAULT_TENANT
+from tenuto.task_definitions import TaskDefinitions
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import BEGIN, VirtualClock, Wall
 from tenuto.testing.virtual_loop import Crashed, VirtualLoop
@@ -120,6 +125,12 @@ class Process:
         ]
         jumping = asyncio.create_task(self._jump(), name="clock")
         burying = asyncio.create_task(self._bury(engines), name="bury")
+        declaring = (
+            # A task that does nothing would take turns all the same, and shift those of a seed.
+            [asyncio.create_task(self._declare(engines[0]), name="declare")]
+            if self._scenario.declarations
+            else []
+        )
         stopping = asyncio.create_task(self._until_stopped(), name="stop")
         watching = asyncio.create_task(self._watch(engines), name="watch")
         everything = asyncio.create_task(_all(playing), name="clients")
@@ -130,7 +141,7 @@ class Process:
         if everything.done():
             everything.result()
         is_over = everything.done()
-        others = (*playing, *ends, jumping, burying)
+        others = (*playing, *ends, jumping, burying, *declaring)
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
@@ -168,13 +179,21 @@ class Process:
                 outbox_every=20.0,
                 watch_every=20.0,
                 disable_webhooks_after=_PATIENCE_OUTSIDE,
+                bounds=Bounds(
+                    snapshot_every=knobs.snapshot_every,
+                    turn_rows=knobs.most_rows,
+                    turn_requests=knobs.most_rows,
+                    look_back_page=knobs.page,
+                    recovery_batch=knobs.page,
+                    timer_batch=knobs.page,
+                ),
             ),
             # Where nobody listens there is nobody to send to, and nothing is looked for.
             sender=self._outside if self._scenario.ears else None,
+            decide=self._scenario.decide,
         )
         engine.listen(_in_order())
-        wire.lead_to(engine._reported)
-        engine.runner._report = wire
+        engine.runner.report_through(wire.to)
         return engine
 
     async def _deploy(self, engine: Engine) -> None:
@@ -226,6 +245,15 @@ class Process:
             self._scenario.burials.pop(0)
             self._place.bury(self._random.choice(engines).process_id)
             self._ledgers.fault(Fault.BURIED, self.loop.time())
+
+    async def _declare(self, engine: Engine) -> None:
+        while self._scenario.declarations:
+            due = self._scenario.declarations[0]
+            await self.clock.sleep(max(0.0, due.at - self.clock.ticks()))
+            task = TaskDefinition(id=due.task, kind="pull", retry={"maxAttempts": due.attempts})
+            with suppress(StoreUnavailable):
+                await TaskDefinitions(engine, DEFAULT_TENANT).put(task)
+                self._scenario.declarations.pop(0)
 
     async def _until_stopped(self) -> None:
         stops = self._scenario.stops

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from tenuto.core import decide
+from tenuto.engine.drafting import Decide
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.testing.weather import Weather
 from tests.kit.checker.graph import read
@@ -60,6 +62,15 @@ class Jump:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A tenant declares how often a task is tried."""
+
+    at: float
+    task: str
+    attempts: int
+
+
 @dataclass(slots=True)
 class Knobs:
     """Bounds that are so wide in production that few runs would reach them."""
@@ -91,6 +102,10 @@ class Scenario:
     """How many of the engines clients ask, the first ones; None: all of them."""
     ears: list[Ear] = field(default_factory=list)
     """Who listens outside."""
+    declarations: list[Declaration] = field(default_factory=list)
+    """What the tenant `default` declares, in order."""
+    decide: Decide = decide
+    """The core, or what stands around it."""
 
     @property
     def tenants(self) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 from typing import TypeAlias
 
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
+from tenuto.tasks.runner import Report as Deliver
 from tenuto.testing.virtual_loop import VirtualLoop
 from tenuto.testing.weather import Fault, Weather
 from tests.kit.simulator.ledgers import Ledgers
@@ -30,10 +30,12 @@ class Wire:
         self._ledgers = ledgers
         self._random = random
         self._stray = stray
-        self._ends: list[Callable[[str, TaskSucceeded | TaskFailed], None]] = []
+        self._ends: list[Deliver] = []
 
-    def lead_to(self, end: Callable[[str, TaskSucceeded | TaskFailed], None]) -> None:
+    def to(self, end: Deliver) -> Deliver:
+        """The way to an engine, whose own end of it is `end`."""
         self._ends.append(end)
+        return self
 
     def __call__(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
         fault = self._weather.on_report()

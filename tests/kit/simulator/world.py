@@ -11,7 +11,6 @@ from tenuto.testing.virtual_clock import Wall
 from tests.kit.checker import Run
 from tests.kit.simulator.client import Client
 from tests.kit.simulator.collect import collect
-from tests.kit.simulator.knobs import turned
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.simulator.outside import Outside
 from tests.kit.simulator.places import InMemory, Place
@@ -60,10 +59,6 @@ class World:
 
     def run(self) -> Finished:
         """Let it happen."""
-        with turned(self._scenario.knobs):
-            return self._run()
-
-    def _run(self) -> Finished:
         passed, steps, processes = 0.0, 0, 0
         while True:
             processes += 1

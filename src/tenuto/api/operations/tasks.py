@@ -17,11 +17,12 @@ from tenuto.api.operations.workflows import PageQuery, matched
 from tenuto.api.problems import Refusal
 from tenuto.api.shapes import Answer, Page
 from tenuto.definition.lone_task import RUNS, workflow_of
+from tenuto.engine.declared_tasks import tag_of
 from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.task_definition import TaskDefinition, TaskLimits
-from tenuto.task_definitions import Declared, tag_of
+from tenuto.task_definitions import Declared
 
 TAG = "tasks"
 
