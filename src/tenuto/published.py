@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tenuto.engine.event_views import near_view, targets_view
-from tenuto.engine.inspector import DryRun
+from tenuto.engine.events.event_views import near_view, targets_view
+from tenuto.engine.events.inspector import DryRun
 from tenuto.model.events import Event
 from tenuto.model.json import Object
 from tenuto.store.parts.turns import EventResult

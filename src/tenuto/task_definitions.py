@@ -13,7 +13,7 @@ from tenuto.definition import check
 from tenuto.definition.lone_task import workflow_of
 from tenuto.definition.schemas import given_problems, is_schema
 from tenuto.endpoint_rules import url_problems
-from tenuto.engine.declared_tasks import tag_of
+from tenuto.engine.definitions.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import JSON

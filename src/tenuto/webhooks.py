@@ -19,10 +19,10 @@ from tenuto.endpoint_rules import (
     text_problems,
     url_problems,
 )
-from tenuto.engine.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
-from tenuto.engine.listening import hears_inbox, level_heard
-from tenuto.engine.signing import new_secret
-from tenuto.engine.until_known import until_known
+from tenuto.engine.confirmed_write import until_known
+from tenuto.engine.definitions.listener_rows import hears_inbox, level_heard
+from tenuto.engine.outbox.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
+from tenuto.engine.outbox.signatures import new_secret
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids

@@ -14,21 +14,21 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.definition import parse_document, unavailable
-from tenuto.engine.engine import Engine
-from tenuto.engine.event_views import event_view
-from tenuto.engine.held import Held
-from tenuto.engine.plans import Deployed, is_hidden, is_there
-from tenuto.engine.rehearsed import not_run
-from tenuto.engine.requests import Answer
-from tenuto.engine.searching import terms_for
-from tenuto.engine.starting import (
+from tenuto.engine.definitions.plans import Deployed, is_hidden, is_there
+from tenuto.engine.definitions.search_terms import terms_for
+from tenuto.engine.definitions.start_checks import (
     has_found_another,
     key_conflict,
     raise_rejection,
     refuse_unfit,
 )
-from tenuto.engine.taking import Taking
-from tenuto.engine.whose import held_by
+from tenuto.engine.engine import Engine
+from tenuto.engine.events.event_intake import Taking
+from tenuto.engine.events.event_views import event_view
+from tenuto.engine.tenancy import held_by
+from tenuto.engine.test_runs.mocks import not_run
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.requests import Answer
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
 from tenuto.instances import EMBEDDED, InstanceRef, Summary, crossed_by_removal
 from tenuto.model.checks import aware, refuse_bad_ids

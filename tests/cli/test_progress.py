@@ -14,7 +14,7 @@ from tenuto import Context, TaskError, Tenuto
 from tenuto.cli.progress import Line, counts, lines_of
 from tenuto.cli.running import moved
 from tenuto.core import InstanceState
-from tenuto.engine.draft import Draft
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.json import Object
 from tenuto.model.status import NodeStatus
 from tests.cli.conftest import DOUBLE, Terminal

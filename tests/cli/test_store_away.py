@@ -16,7 +16,7 @@ from tenuto.cli.commanding import command
 from tenuto.cli.publishing import send_event
 from tenuto.cli.stores import Reader
 from tenuto.engine import engine
-from tenuto.engine.postmaster import Postmaster, StoredEvent
+from tenuto.engine.events.event_router import Postmaster, StoredEvent
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import CancelAsked
 from tenuto.model.status import Status

@@ -15,9 +15,9 @@ import pytest
 from tenuto import Tenuto
 from tenuto.cli import verifying
 from tenuto.cli.stores import reading
-from tenuto.engine.differences import Verdict
-from tenuto.engine.draft import size_of_rows
-from tenuto.engine.verify import MOST_BYTES, MOST_INSTANCES, verify
+from tenuto.engine.turns.draft import size_of_rows
+from tenuto.engine.upkeep.differences import Verdict
+from tenuto.engine.upkeep.verification import MOST_BYTES, MOST_INSTANCES, verify
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tenuto import InvalidDefinition, InvalidInput, NotFound, Tenuto, TenutoError
-from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.events.event_router import Postmaster
 from tenuto.instances import InstanceRef
 from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked

@@ -21,7 +21,7 @@ from tenuto import (
     child,
     workflow,
 )
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.effects import SendMail
 from tenuto.model.failure import Failure
 from tenuto.model.family import Parent, child_id

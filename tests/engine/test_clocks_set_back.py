@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tenuto import InstanceRef, Tenuto
-from tenuto.engine.postmaster import StoredEvent
+from tenuto.engine.events.event_router import StoredEvent
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore

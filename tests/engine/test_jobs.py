@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tenuto.engine.effects.job_runner import LEASE, MOST_AT_ONCE
 from tenuto.engine.engine import Engine
-from tenuto.engine.jobs import LEASE, MOST_AT_ONCE
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import CancelAsked, Started

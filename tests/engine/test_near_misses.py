@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from tenuto import Conflict, InvalidInput, NotFound, Tenuto
 from tenuto.app import Published
-from tenuto.engine.near_misses import MOST_EVENTS, MOST_NEAR, MOST_READ
+from tenuto.engine.events.near_misses import MOST_EVENTS, MOST_NEAR, MOST_READ
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status

@@ -10,9 +10,9 @@ from itertools import pairwise
 import pytest
 
 from tenuto import InstanceRef, Settings, Tenuto, TenutoError, WorkflowFailed
-from tenuto.engine import later
-from tenuto.engine.later import Later
-from tenuto.engine.requests import Request
+from tenuto.engine.turns import deferred_inputs
+from tenuto.engine.turns.deferred_inputs import Later
+from tenuto.engine.turns.requests import Request
 from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.json import Object
 from tenuto.model.status import Status
@@ -181,7 +181,7 @@ async def test_what_another_process_left_is_set_aside_too(step: Object) -> None:
 async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(later, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(deferred_inputs, "FIRST_PAUSE", 0.001)
     store = Picky()
 
     def refuses(write: InstanceWrite) -> bool:
@@ -230,4 +230,4 @@ async def test_pauses_grow_until_they_are_long() -> None:
     pauses = [after - before for before, after in pairwise(moments)]
     assert pauses[:4] == [2.0, 4.0, 8.0, 16.0]
     assert pauses == sorted(pauses)
-    assert pauses[-1] == later.LONGEST_PAUSE
+    assert pauses[-1] == deferred_inputs.LONGEST_PAUSE

@@ -13,7 +13,7 @@ import pytest
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.engine import Engine
-from tenuto.engine.left_to_others import FIRST_PAUSE
+from tenuto.engine.membership.unreadable import FIRST_PAUSE
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import CancelAsked, EventCause, Input, PauseAsked, ResumeAsked, Started

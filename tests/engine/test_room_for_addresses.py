@@ -7,17 +7,17 @@ import asyncio
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.outbox import PAGE
+from tenuto.engine.outbox.drainer import PAGE
+from tests.engine.notification_world import World, quiet
 from tests.engine.situations import steps
-from tests.engine.telling_world import World, quiet
 from tests.kit.hooks import Received
 
 
 def test_silent_addresses_leave_room_for_those_that_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tenuto.engine.deliverer.MOST_ADDRESSES", 6)
-    monkeypatch.setattr("tenuto.engine.deliverer.MOST_DOUBTFUL", 2)
+    monkeypatch.setattr("tenuto.engine.outbox.deliverer.MOST_ADDRESSES", 6)
+    monkeypatch.setattr("tenuto.engine.outbox.deliverer.MOST_DOUBTFUL", 2)
     world = World()
 
     async def work(app: Tenuto) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tenuto import Settings, StoreUnavailable, Tenuto, TenutoError
-from tenuto.engine import engine, lane, outage
+from tenuto.engine import engine, outage
+from tenuto.engine.turns import lane
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
 from tenuto.store.parts.instances import InstanceQuery

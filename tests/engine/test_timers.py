@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tenuto import NotFound, Tenuto
-from tenuto.engine.plans import Deployed
-from tenuto.engine.requests import Request
-from tenuto.engine.timekeeper import Timekeeper
+from tenuto.engine.definitions.plans import Deployed
+from tenuto.engine.effects.timekeeper import Timekeeper
+from tenuto.engine.turns.requests import Request
 from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock

@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.intake import Intake
-from tenuto.engine.looking_back import LookingBack
-from tenuto.engine.postmaster import Postmaster, StoredEvent
-from tenuto.engine.recovery import Recovery
+from tenuto.engine.events.event_router import Postmaster, StoredEvent
+from tenuto.engine.events.look_back import LookingBack
+from tenuto.engine.membership.takeover import Recovery
+from tenuto.engine.turns.intake import Intake
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.parts.turns import MatchWrite

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tenuto.engine.engine import Engine
-from tenuto.engine.requests import Request
+from tenuto.engine.turns.requests import Request
 from tenuto.model.inputs import PauseAsked, ResumeAsked, Started, TimerDue, TimerKey, TimerKind
 from tenuto.tasks.registry import Registry
 from tenuto.testing.seeded_ids import SeededIds

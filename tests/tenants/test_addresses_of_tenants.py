@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tenuto import Tenuto
+from tests.engine.notification_world import World
 from tests.engine.situations import steps
-from tests.engine.telling_world import World
 from tests.tenants.town import LEFT, RIGHT
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenuto.engine.retention import Pruner
+from tenuto.engine.upkeep.retention import Pruner
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, WorkflowCancelled
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryDisk, MemoryStore

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import pytest
 
 from tenuto import Context, TenutoError
-from tenuto.engine.intake import Intake
-from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.events.event_router import Postmaster
+from tenuto.engine.turns.intake import Intake
 from tenuto.model.inputs import TaskSucceeded
 from tenuto.store.memory import MemoryStore
 from tenuto.testing import Engine, Instance, InvariantBroken, crash_test

@@ -16,7 +16,7 @@ from tenuto.access.neighbours import counted_as
 from tenuto.access.principal import Principal
 from tenuto.access.redaction import recorded, storable
 from tenuto.access.strangers import Strangers
-from tenuto.engine.together import Together
+from tenuto.engine.batcher import Together
 from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
 from tenuto.ports import Clock, Ids
 from tenuto.store.parts.audit import Audit, AuditEntry, AuditOutcome, AuditRow

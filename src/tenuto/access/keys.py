@@ -14,7 +14,7 @@ from msgspec import Struct
 from tenuto.access.permissions import SCOPES, Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
-from tenuto.engine.until_known import until_known
+from tenuto.engine.confirmed_write import until_known
 from tenuto.model.checks import moment_problem
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem
 from tenuto.model.tenants import tenant_problem

@@ -23,7 +23,7 @@ from tenuto.app import Tenuto
 from tenuto.bulk import BulkOffice
 from tenuto.compose import build_caller
 from tenuto.definition.soundness import MOST_BYTES
-from tenuto.engine.held import Held
+from tenuto.engine.turns.held import Held
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.pushing import PushOffice
 from tenuto.live import LiveHub

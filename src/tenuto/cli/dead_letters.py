@@ -21,7 +21,7 @@ from tenuto.cli.servers import connected
 from tenuto.cli.stores import Reader, described, reading, require_there
 from tenuto.cli.tables import table_of
 from tenuto.cli.terminal import one_line, say, show, show_json
-from tenuto.engine.letter_history import entries_behind
+from tenuto.engine.upkeep.dead_letter_history import entries_behind
 from tenuto.instances import history_view
 from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound

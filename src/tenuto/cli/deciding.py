@@ -22,13 +22,13 @@ from tenuto.cli.terminal import show, show_json
 from tenuto.core.approval import NOT_OPEN, is_the_same, refusal
 from tenuto.core.decide import decide
 from tenuto.core.deciding import Rejection
-from tenuto.engine.approving import (
+from tenuto.engine.turns.approvals import (
     decision_in_log,
     refuse_bad_form,
     refuse_unless_said_before,
     refused_decision,
 )
-from tenuto.engine.held import Held
+from tenuto.engine.turns.held import Held
 from tenuto.model.durations import iso
 from tenuto.model.inputs import DecisionAsked
 from tenuto.model.policy import NO_POLICIES, Limits

@@ -9,9 +9,9 @@ from tenuto.cli.publishing import done, show_results, view
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import Reader, reading
 from tenuto.cli.terminal import one_line, show, show_json
-from tenuto.engine.inspector import DryRun
-from tenuto.engine.recipients import key_of
-from tenuto.engine.taking import Taking
+from tenuto.engine.events.event_intake import Taking
+from tenuto.engine.events.inspector import DryRun
+from tenuto.engine.events.recipients import key_of
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON

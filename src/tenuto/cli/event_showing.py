@@ -12,8 +12,8 @@ from tenuto.cli.publishing import done
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import reading
 from tenuto.cli.terminal import one_line, show, show_json
-from tenuto.engine.event_views import event_view
-from tenuto.engine.inspector import EventReport
+from tenuto.engine.events.event_views import event_view
+from tenuto.engine.events.inspector import EventReport
 from tenuto.ports import SystemClock
 from tenuto.store.parts.inbox import Delivery
 from tenuto.store.parts.waits import WaitKey

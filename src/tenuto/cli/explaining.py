@@ -14,7 +14,7 @@ from tenuto.cli.moments import ago, countdown, length
 from tenuto.cli.progress import STATUS_MARKS
 from tenuto.cli.terminal import show, show_json, styled
 from tenuto.core.explain import spelled
-from tenuto.engine.explainer import explanation_view
+from tenuto.engine.events.explainer import explanation_view
 from tenuto.model.causes import Cause, CauseKind
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import NotFound

@@ -9,7 +9,7 @@ from tenuto.cli.running import Ended, interruptible
 from tenuto.cli.stores import described
 from tenuto.cli.terminal import say
 from tenuto.cli.watchers import watcher_for
-from tenuto.engine.held import Held
+from tenuto.engine.turns.held import Held
 
 _LAST_LOOK = 5.0
 """Seconds for a look that began before the time was up."""

@@ -128,7 +128,7 @@ def decide(  # noqa: PLR0913 - one for each option
     """
     from tenuto.cli.deciding import decide_on, place_of
     from tenuto.cli.sources import read_json
-    from tenuto.engine.approving import decision_asked
+    from tenuto.engine.turns.approvals import decision_asked
 
     async def work() -> int:
         name, inside = place_of(step, iteration)

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from tenuto.cli.places import ServerUrl
 from tenuto.cli.stores import reading
-from tenuto.engine.held import Held
-from tenuto.engine.inspector import NearEvents
+from tenuto.engine.events.inspector import NearEvents
+from tenuto.engine.turns.held import Held
 from tenuto.model.causes import Explanation
 from tenuto.model.json import Object
 from tenuto.ports import Clock

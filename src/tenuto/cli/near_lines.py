@@ -9,7 +9,7 @@ import msgspec
 
 from tenuto.cli.moments import ago
 from tenuto.cli.terminal import one_line
-from tenuto.engine.near_misses import NearEvent, NearWait
+from tenuto.engine.events.near_misses import NearEvent, NearWait
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.waits import WaitKey
 

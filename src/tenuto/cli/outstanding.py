@@ -21,7 +21,7 @@ from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.store.protocol import Store
 
 if TYPE_CHECKING:
-    from tenuto.engine.draft import Draft
+    from tenuto.engine.turns.draft import Draft
 
 OPEN: Final = tuple(status for status in Status if status not in FINAL)
 _PAGE: Final = 1_000

@@ -6,7 +6,7 @@ from tenuto.cli import exits
 from tenuto.cli.running import engine
 from tenuto.cli.stores import described, refuse_memory, require_there
 from tenuto.cli.terminal import show, show_json, talk
-from tenuto.engine.reindexing import Reindexer
+from tenuto.engine.upkeep.reindexer import Reindexer
 
 
 async def reindex(url: str, workflow: str | None, *, is_json: bool) -> int:

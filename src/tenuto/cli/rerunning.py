@@ -21,9 +21,9 @@ from tenuto.cli.showing import held_instance
 from tenuto.cli.stores import reading
 from tenuto.cli.terminal import say, show, show_json
 from tenuto.core import blank, decide
-from tenuto.engine.requests import Answer
-from tenuto.engine.rerunning import Rerun, plan_rerun
-from tenuto.engine.starting import raise_rejection, refuse_bad_input
+from tenuto.engine.definitions.reruns import Rerun, plan_rerun
+from tenuto.engine.definitions.start_checks import raise_rejection, refuse_bad_input
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.ids import start_letter
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS, NO_POLICIES

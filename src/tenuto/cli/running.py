@@ -33,9 +33,9 @@ from tenuto.model.status import Status
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.core import InstanceState, Plan
-    from tenuto.engine.draft import Draft
     from tenuto.engine.engine import Engine
-    from tenuto.engine.held import Held
+    from tenuto.engine.turns.draft import Draft
+    from tenuto.engine.turns.held import Held
     from tenuto.instances import InstanceRef
     from tenuto.workspace import Workspace
 

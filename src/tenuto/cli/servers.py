@@ -14,9 +14,9 @@ from tenuto.cli.hearing import hearing
 from tenuto.cli.places import ServerUrl, tenant_of
 from tenuto.core import Plan, blank, fold_all
 from tenuto.definition import compile_definition
-from tenuto.engine.held import Held
-from tenuto.engine.inspector import NearEvents
-from tenuto.engine.near_misses import NearEvent
+from tenuto.engine.events.inspector import NearEvents
+from tenuto.engine.events.near_misses import NearEvent
+from tenuto.engine.turns.held import Held
 from tenuto.expr import Miss
 from tenuto.model.causes import Explanation
 from tenuto.model.durations import epoch_ms

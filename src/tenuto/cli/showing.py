@@ -22,9 +22,9 @@ from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
 from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import waits_of
-from tenuto.engine.event_views import waits_view
-from tenuto.engine.held import Held
-from tenuto.engine.inspector import NearEvents
+from tenuto.engine.events.event_views import waits_view
+from tenuto.engine.events.inspector import NearEvents
+from tenuto.engine.turns.held import Held
 from tenuto.instances import instance_view
 from tenuto.model.durations import iso
 from tenuto.model.graph import Approval

@@ -21,12 +21,12 @@ from tenuto.compose import (
     sqlite_path,
     without_password,
 )
-from tenuto.engine.explainer import Explainer
-from tenuto.engine.held import Held
-from tenuto.engine.inspector import NearEvents, inspector_of
-from tenuto.engine.loading import Loader
-from tenuto.engine.plans import Plans
-from tenuto.engine.searching import terms_for
+from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.definitions.search_terms import terms_for
+from tenuto.engine.events.explainer import Explainer
+from tenuto.engine.events.inspector import NearEvents, inspector_of
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.loader import Loader
 from tenuto.instances import history_view
 from tenuto.model.causes import Explanation
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError

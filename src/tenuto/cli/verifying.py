@@ -5,8 +5,8 @@ from __future__ import annotations
 from tenuto.cli import exits
 from tenuto.cli.stores import described, reading
 from tenuto.cli.terminal import say, show, show_json, talk
-from tenuto.engine.differences import Difference
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.differences import Difference
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.json import JSON, Object
 

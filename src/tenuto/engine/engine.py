@@ -11,33 +11,38 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from tenuto.core import Plan, decide, outstanding
-from tenuto.engine.declared_tasks import DeclaredTasks
-from tenuto.engine.deliverer import Deliverer
-from tenuto.engine.dispatcher import Dispatcher, Others
-from tenuto.engine.draft import Draft
-from tenuto.engine.drafting import Core, Decide, Drafter, Undecided
-from tenuto.engine.facts import facts_for, facts_of
-from tenuto.engine.forgetting import Forgetter
-from tenuto.engine.heart import Heart
-from tenuto.engine.held import Cache, Held
-from tenuto.engine.inspector import Inspector
-from tenuto.engine.intake import Intake
-from tenuto.engine.jobs import JobOffice
-from tenuto.engine.lane import Lane
-from tenuto.engine.later import Later
-from tenuto.engine.left_to_others import LeftToOthers
-from tenuto.engine.loading import Loader
-from tenuto.engine.looking_back import LookingBack
+from tenuto.engine.definitions.declared_tasks import DeclaredTasks
+from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.definitions.resolver import Resolver
+from tenuto.engine.definitions.start_checks import key_conflict
+from tenuto.engine.effects.dispatcher import Dispatcher, Others
+from tenuto.engine.effects.job_runner import JobOffice
+from tenuto.engine.effects.mailbox_delivery import Mailroom
+from tenuto.engine.effects.task_context import facts_for, facts_of
+from tenuto.engine.effects.timekeeper import Timekeeper
+from tenuto.engine.events.event_router import Postmaster
+from tenuto.engine.events.inspector import Inspector
+from tenuto.engine.events.look_back import LookingBack
+from tenuto.engine.events.triggers import Triggers
 from tenuto.engine.loops import Loops
-from tenuto.engine.mailroom import Mailroom
+from tenuto.engine.membership.membership import Heart
+from tenuto.engine.membership.takeover import Recovery
+from tenuto.engine.membership.unreadable import LeftToOthers
 from tenuto.engine.outage import Outage
-from tenuto.engine.outbox import Drainer
-from tenuto.engine.plans import Plans
-from tenuto.engine.postmaster import Postmaster
-from tenuto.engine.recovery import Recovery
-from tenuto.engine.rehearsals import Rehearsals
-from tenuto.engine.rehearsed import mocked
-from tenuto.engine.requests import (
+from tenuto.engine.outbox.deliverer import Deliverer
+from tenuto.engine.outbox.drainer import Drainer
+from tenuto.engine.outbox.outbox import Telling
+from tenuto.engine.settings import Settings
+from tenuto.engine.test_runs.mocks import mocked
+from tenuto.engine.test_runs.test_runs import Rehearsals
+from tenuto.engine.turns.deferred_inputs import Later
+from tenuto.engine.turns.draft import Draft
+from tenuto.engine.turns.drafter import Core, Decide, Drafter, Undecided
+from tenuto.engine.turns.held import Cache, Held
+from tenuto.engine.turns.intake import Intake
+from tenuto.engine.turns.lane import Lane
+from tenuto.engine.turns.loader import Loader
+from tenuto.engine.turns.requests import (
     Answer,
     EventRequest,
     IndexAgain,
@@ -46,15 +51,10 @@ from tenuto.engine.requests import (
     Request,
     StartFacts,
 )
-from tenuto.engine.resolver import Resolver
-from tenuto.engine.retention import Pruner
-from tenuto.engine.settings import Settings
-from tenuto.engine.starting import key_conflict
-from tenuto.engine.telling import Telling
-from tenuto.engine.timekeeper import Timekeeper
-from tenuto.engine.triggers import Triggers
-from tenuto.engine.turn_meter import TurnMeter
-from tenuto.engine.watching import Watchers
+from tenuto.engine.turns.turn_meter import TurnMeter
+from tenuto.engine.turns.watchers import Watchers
+from tenuto.engine.upkeep.instance_retention import Forgetter
+from tenuto.engine.upkeep.retention import Pruner
 from tenuto.model.effects import ResolveChild, StartAttempt
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.events import Event

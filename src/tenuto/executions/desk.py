@@ -16,11 +16,11 @@ from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
-from tenuto.engine.draft import Draft
+from tenuto.engine.batcher import Together
 from tenuto.engine.engine import Engine
-from tenuto.engine.held import Held
-from tenuto.engine.requests import Answer
-from tenuto.engine.together import Together
+from tenuto.engine.turns.draft import Draft
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.requests import Answer
 from tenuto.executions.claims_made import ClaimKey, ClaimsMade
 from tenuto.executions.handing_out import tasks_of
 from tenuto.executions.line import Line, Waiting

@@ -8,8 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.core import outstanding
-from tenuto.engine.facts import facts_for, facts_of
-from tenuto.engine.held import Held, Place
+from tenuto.engine.effects.task_context import facts_for, facts_of
+from tenuto.engine.turns.held import Held, Place
 from tenuto.executions.tokens import execution_id
 from tenuto.model.effects import StartAttempt
 from tenuto.model.executions import MOST_OUTPUT_BYTES, ClaimedTask, TaskContext, UndoneStep

@@ -19,8 +19,8 @@ from typing import get_args
 
 import msgspec
 
-from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
+from tenuto.engine.turns.draft import Draft
 from tenuto.executions.desk import ExecutionDesk
 from tenuto.executions.push_call import BEAT_EVERY, Call, hold
 from tenuto.executions.push_target import (

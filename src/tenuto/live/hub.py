@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
-from tenuto.engine.whose import held_by, refuse_foreign
+from tenuto.engine.tenancy import held_by, refuse_foreign
+from tenuto.engine.turns.draft import Draft
 from tenuto.live.feed import Feed
 from tenuto.live.room import Room
 from tenuto.model.errors import StoreUnavailable, not_there

@@ -12,7 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from tenuto.engine.engine import Engine
-from tenuto.engine.histogram import Histogram
+from tenuto.engine.meters import Histogram
 from tenuto.metrics.families import counter, counters, gauge, gauges, histogram, histograms
 from tenuto.metrics.loop_lag import LoopLag
 from tenuto.metrics.names import Names

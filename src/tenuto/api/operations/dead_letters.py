@@ -16,7 +16,7 @@ from tenuto.api.operations.commanding import NothingMore
 from tenuto.api.operations.instances import HistoryItem
 from tenuto.api.operations.workflows import PageQuery
 from tenuto.api.shapes import Answer, Body, Page, StatusAnswer, decoded
-from tenuto.engine.letter_history import entries_behind
+from tenuto.engine.upkeep.dead_letter_history import entries_behind
 from tenuto.instances import history_view
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.json import JSON, Object

@@ -20,7 +20,7 @@ from tenuto.api.shapes import (
     Version,
 )
 from tenuto.api.waiting import ended_within
-from tenuto.engine.requests import Answer as Asked
+from tenuto.engine.turns.requests import Answer as Asked
 from tenuto.instances import outcome_view
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON

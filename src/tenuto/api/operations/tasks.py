@@ -17,7 +17,7 @@ from tenuto.api.operations.workflows import PageQuery, matched
 from tenuto.api.problems import Refusal
 from tenuto.api.shapes import Answer, Page
 from tenuto.definition.lone_task import RUNS, workflow_of
-from tenuto.engine.declared_tasks import tag_of
+from tenuto.engine.definitions.declared_tasks import tag_of
 from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound

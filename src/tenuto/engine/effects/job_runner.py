@@ -1,0 +1,290 @@
+"""Attempts that another process left to whoever has their task: leased, run here, and reported.
+
+A lease is extended for as long as its attempt runs. When it lapses, whoever notices has the attempt
+recorded as lost: at once when its process is gone, and as stopped when that was in good order. A
+report counts only while its lease does; one that comes too late is refused. The answer to a claim
+may get lost: then the process asks what is leased to it, and begins with what it did not know of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from math import inf
+
+import msgspec
+
+from tenuto.engine.outage import Outage
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.loader import Loader
+from tenuto.engine.turns.requests import Request
+from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
+from tenuto.ports import Clock
+from tenuto.store.errors import CommitUnknown
+from tenuto.store.parts.jobs import JobClaims, JobKey, Lapsed, Lease
+from tenuto.store.protocol import Store
+from tenuto.tasks.failures import cancelled, too_late, too_silent
+from tenuto.tasks.registry import Registry
+
+log = logging.getLogger("tenuto.jobs")
+
+LEASE = timedelta(seconds=30)
+_EXTEND_EVERY = LEASE.total_seconds() / 3
+_FORGET_AFTER = 2 * LEASE.total_seconds()
+"""Seconds after which what is not extended has lapsed, whatever the clocks say."""
+_A_MOMENT = 0.002
+MOST_AT_ONCE = 100
+"""So many jobs of others a process works on at a time."""
+BATCH = 100
+
+
+class JobOffice:
+    """The jobs that this process works on, and the leases under which it does."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        loader: Loader,
+        registry: Registry,
+        clock: Clock,
+        report: Callable[[Request], None],
+        start: Callable[[Held, JobKey], bool],
+        stop: Callable[[JobKey], None],
+        unreadable: Callable[[Lease, TenutoError], None],
+    ) -> None:
+        """`start` begins a job, if it is still owed.
+
+        `unreadable`: a job is for a process whose program can read what is to be done.
+        """
+        self._store = store
+        self._loader = loader
+        self._registry = registry
+        self._clock = clock
+        self._report = report
+        self._start = start
+        self._stop = stop
+        self._unreadable = unreadable
+        self._leases: dict[JobKey, int] = {}
+        self._granted: list[Lease] = []
+        """Those that nothing was begun under yet; what is not begun is never lost."""
+        self._let_go: dict[Lease, float] = {}
+        """Those that this process is done with, and when it was: they may be there for a while."""
+        self._is_in_doubt = False
+        """Whether jobs may have been leased to this process of which it has not heard."""
+        self._reported_lapsed: set[Lapsed] = set()
+        self._is_stopping = False
+        self._called_off: list[JobKey] = []
+        self._is_withdrawing = False
+        self._lapse_at = inf
+        """By `ticks`: when a lease of a worker lapses, as far as this process knows."""
+        self._is_sooner = asyncio.Event()
+        """Set when that has come nearer."""
+
+    def request_of(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> Request:
+        """A result as it goes to the instance: under its lease, if it has one."""
+        if not self._leases:
+            return Request(instance_id, report)
+        key = JobKey(instance_id, report.node, report.iteration, report.attempt)
+        token = self._leases.get(key)
+        if token is not None:
+            self._drop(key, token)
+        return Request(instance_id, report, lease=token)
+
+    def stop(self) -> None:
+        """Take on nothing more: what would be taken on now nobody would begin."""
+        self._is_stopping = True
+
+    def forget(self, instance_id: str) -> None:
+        """Hold on no more to jobs of an instance: what was begun of them is lost."""
+        for key, token in list(self._leases.items()):
+            if key.instance_id == instance_id:
+                self._drop(key, token)
+
+    def let_all_go(self) -> None:
+        """What this process had leased is lost."""
+        self._leases.clear()
+        self._granted.clear()
+        self._let_go.clear()
+        self._is_in_doubt = False
+        self._reported_lapsed.clear()
+
+    async def run(self, every: float, outage: Outage) -> None:
+        """Take on jobs and hold on to them until cancelled."""
+        due = self._clock.ticks()
+        if self._store.is_shared:
+            due += every
+        while True:
+            await self._sleep(due)
+            due = self._clock.ticks() + (min(every, _EXTEND_EVERY) if self._leases else every)
+            try:
+                await self.extend()
+                await self.run_once()
+                await self._look_ahead()
+            except StoreUnavailable as error:
+                outage.noticed("jobs", error)
+            else:
+                outage.worked("jobs")
+
+    def foresee(self, seconds: float) -> None:
+        """A lease lapses after so many seconds unless it is extended: look then."""
+        at = self._clock.ticks() + seconds + _A_MOMENT
+        if at < self._lapse_at:
+            self._lapse_at = at
+            self._is_sooner.set()
+
+    def withdraw(self, key: JobKey) -> bool:
+        """A job was called off; whether somebody has to `withdraw_all`."""
+        self._called_off.append(key)
+        return not self._is_withdrawing
+
+    async def withdraw_all(self) -> None:
+        """End what was called off before anybody had begun with it; the others have their grace."""
+        self._is_withdrawing = True
+        try:
+            while self._called_off:
+                keys, self._called_off = self._called_off, []
+                taken = await self._store.jobs.take_cancelled(keys, LEASE, self._clock.now())
+                for lease in taken:
+                    self._let_go[lease] = self._clock.ticks()
+                    self._report(_called_off(lease))
+        except StoreUnavailable as error:
+            # It ends with its grace, as what has begun does.
+            log.warning("what was called off was not withdrawn at once: %s", error)
+        finally:
+            self._is_withdrawing = False
+
+    async def _sleep(self, due: float) -> None:
+        while (left := min(due, self._lapse_at) - self._clock.ticks()) > 0:
+            if await self._clock.wait(self._is_sooner, left):
+                self._is_sooner.clear()
+
+    async def _look_ahead(self) -> None:
+        """Where nobody else looks, and often enough, ask when the next lease lapses."""
+        if self._store.is_shared and self._clock.ticks() < self._lapse_at:
+            return
+        self._lapse_at = inf
+        ahead = await self._store.jobs.next_lapse(self._clock.now())
+        if ahead is not None:
+            self.foresee(ahead.total_seconds())
+
+    async def run_once(self) -> int:
+        """Take on jobs, and tell of those that others have dropped; how many were taken on."""
+        self._forget_lapsed()
+        known = len(self._granted)
+        if self._is_in_doubt:
+            await self._take_up()
+        self._is_in_doubt = True
+        try:
+            claims = await self._claim()
+        except CommitUnknown:
+            # The claim may still be under way: the next round asks once more.
+            await self._take_up()
+        else:
+            self._is_in_doubt = False
+            self._tell_of(claims.lapsed)
+            self._take_on(claims.granted)
+        taken_on = len(self._granted) - known
+        await self._begin()
+        return taken_on
+
+    async def _claim(self) -> JobClaims:
+        room = 0 if self._is_stopping else min(BATCH, MOST_AT_ONCE - len(self._leases))
+        return await self._store.jobs.claim(
+            tuple(self._registry) if room > 0 else (),
+            max(room, 0),
+            LEASE,
+            self._clock.now(),
+            # Those of instances that nobody can read stay, and hide no others.
+            lapsed=BATCH + len(self._reported_lapsed),
+        )
+
+    async def _take_up(self) -> None:
+        """Go on with what was leased to this process by a claim that it heard nothing of."""
+        if self._is_stopping:
+            return  # left like all else that a clean stop leaves
+        found = await self._store.jobs.leases(self._clock.now())
+        unheard_of = [
+            lease
+            for lease in found
+            if self._leases.get(lease.key) != lease.token and lease not in self._let_go
+        ]
+        if unheard_of:
+            # It may have been a while: they begin with a whole lease, or not at all.
+            held = await self._store.jobs.extend(unheard_of, LEASE, self._clock.now())
+            self._take_on([lease for lease in unheard_of if lease in held])
+
+    def _take_on(self, leases: list[Lease]) -> None:
+        self._leases.update(leases)
+        self._granted += leases
+
+    def _drop(self, key: JobKey, token: int) -> None:
+        del self._leases[key]
+        self._let_go[Lease(key, token)] = self._clock.ticks()
+
+    def _forget_lapsed(self) -> None:
+        before = self._clock.ticks() - _FORGET_AFTER
+        while self._let_go and next(iter(self._let_go.values())) < before:
+            del self._let_go[next(iter(self._let_go))]
+
+    async def extend(self) -> int:
+        """Hold on to what is being worked on; how many leases that are."""
+        if not self._leases:
+            return 0
+        leases = [Lease(key, token) for key, token in self._leases.items()]
+        held = await self._store.jobs.extend(leases, LEASE, self._clock.now())
+        for lost in set(leases) - held:
+            # A result may have been reported, and its job withdrawn, meanwhile.
+            if self._leases.get(lost.key) == lost.token:
+                log.warning("the lease on %s of %s is lost", lost.key.node, lost.key.instance_id)
+                del self._leases[lost.key]
+                self._stop(lost.key)
+        return len(held)
+
+    def _tell_of(self, lapsed: Iterable[Lapsed]) -> None:
+        fresh = set(lapsed) - self._reported_lapsed
+        self._reported_lapsed = set(lapsed)
+        for each in sorted(fresh):
+            self._report(Request(each.lease.key.instance_id, _end(each), lease=each.lease.token))
+
+    async def _begin(self) -> None:
+        if not self._granted:
+            return
+        ids = {lease.key.instance_id for lease in self._granted}
+        loaded = await self._loader.load(sorted(ids))
+        granted, self._granted = self._granted, []
+        for key, token in granted:
+            if self._leases.get(key) != token:
+                continue  # lost meanwhile
+            held = loaded.get(key.instance_id)
+            if isinstance(held, Held) and self._start(held, key):
+                continue
+            # One that is not owed any more is left to lapse.
+            self._drop(key, token)
+            if isinstance(held, TenutoError):
+                self._unreadable(Lease(key, token), held)
+
+
+def _called_off(lease: Lease) -> Request:
+    key = lease.key
+    ended = TaskFailed(
+        node=key.node, iteration=key.iteration, attempt=key.attempt, error=cancelled()
+    )
+    return Request(key.instance_id, ended, lease=lease.token)
+
+
+def _end(lapsed: Lapsed) -> AttemptLost | TaskFailed:
+    """What became of an attempt whose lease is over: a worker may have been too slow, or silent."""
+    key, overrun = lapsed.lease.key, lapsed.overrun
+    if overrun is None:
+        return AttemptLost(
+            node=key.node, iteration=key.iteration, attempt=key.attempt, clean=lapsed.clean
+        )
+    if overrun.cause == "timeout":
+        failure = too_late(overrun.seconds)
+    else:
+        failure = too_silent(overrun.seconds, msgspec.json.decode(overrun.details or "null"))
+    return TaskFailed(node=key.node, iteration=key.iteration, attempt=key.attempt, error=failure)

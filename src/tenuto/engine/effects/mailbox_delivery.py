@@ -1,0 +1,286 @@
+"""Letters to instances: handed over at once where this process can, and found again where not.
+
+A letter is a row that was written with its cause, and stays until the log of the instance it is for
+has taken it: what happens here is a hint, and may happen twice. A letter that starts an instance
+comes before every other one for it; until it has been taken, the others stay where they are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Coroutine, Iterable
+
+import msgspec
+
+from tenuto.core import Rejection
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.events.mailbox_messages import InboxReader, InInbox
+from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request, StartFacts
+from tenuto.model.effects import SendMail
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.ids import start_letter
+from tenuto.model.inputs import Occurrence, Started
+from tenuto.model.policy import BAD_WEATHER
+from tenuto.ports import Clock
+from tenuto.store.parts.mailbox import Mail, MailKey
+from tenuto.store.protocol import Store
+
+log = logging.getLogger("tenuto.mail")
+
+_GONE = "TEN-3001"
+_decode = msgspec.json.Decoder(Occurrence | LookAgain | IndexAgain | InInbox).decode
+
+
+class Mailroom:
+    """Hands instances what others left for them."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        plans: Plans,
+        clock: Clock,
+        report: Callable[[Request], None],
+        errand: Callable[[Coroutine[None, None, None]], object],
+        unreadable: Callable[[MailKey], None],
+        may_start: Callable[[], Collection[str]],
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> None:
+        """`unreadable`: a letter is for a process whose program can read it.
+
+        `may_start`: instances for whom such a letter, perhaps their start, has come before.
+        """
+        self._store = store
+        self._plans = plans
+        self._clock = clock
+        self._report = report
+        self._errand = errand
+        self._unreadable = unreadable
+        self._may_start = may_start
+        self._bounds = bounds
+        self._in_hand: dict[MailKey, bool] = {}
+        """Letters that were handed over and are not taken yet; whether each is a start."""
+        self._taken: set[MailKey] | None = None
+        """During a look: letters that were taken since, and that its answer may have still."""
+        self._left: list[Request] = []
+        """Letters in hand that nobody could take."""
+        self._others: list[MailKey] = []
+        """Letters that this process had and that are another's."""
+        self._is_in_doubt = False
+        """Whether letters may have come to this process and not have been handed over."""
+
+    def send(self, letter: SendMail, tenant: str) -> None:
+        """Hand over a letter that has just become durable."""
+        key = MailKey(letter.id, letter.to)
+        if key in self._in_hand:
+            return  # a look was faster
+        self._in_hand[key] = isinstance(letter.input, Started)
+        if not isinstance(letter.input, Started):
+            self._report(Request(letter.to, letter.input, mail_id=letter.id))
+            return
+        request = Request(letter.to, letter.input, mail_id=letter.id)
+        started = letter.input
+        known = self._plans.known(tenant, started.definition_id, started.definition_version)
+        if known is None or self._plans.was_hidden(tenant, started.definition_id):
+            self._errand(self._start_later(request, started, tenant))
+        else:
+            request.start = StartFacts(plan=known.plan, tenant=tenant)
+            self._report(request)
+
+    async def run_once(self) -> int:
+        """Fetch what is new; returns how many letters were handed over."""
+        await self.put_back()
+        count = 0
+        again, self._is_in_doubt = self._is_in_doubt, True
+        batch = self._bounds.mail_batch
+        for _ in range(self._bounds.mail_rounds):
+            taken = self._taken = set()
+            try:
+                letters = await self._store.mailbox.claim(batch + len(self._in_hand), again=again)
+            finally:
+                self._taken = None
+            known = self._in_hand.keys() | taken
+            fresh = [letter for letter in letters if _key(letter) not in known]
+            await self._hand_over(fresh)
+            count += len(fresh)
+            if len(fresh) < batch:
+                break
+        else:
+            # Not all was seen: whoever is not there may be once the others were handed over.
+            self._is_in_doubt = False
+            return count
+        self._is_in_doubt = False
+        return count + await self._hand_over_again()
+
+    def taken(self, instance_id: str, mail_ids: Iterable[str]) -> None:
+        """The log of an instance has taken letters: they are gone."""
+        for mail_id in mail_ids:
+            key = MailKey(mail_id, instance_id)
+            self._in_hand.pop(key, None)
+            if self._taken is not None:
+                self._taken.add(key)
+
+    def let_go(self, request: Request) -> None:
+        """Nobody was there to take a letter: it is handed over again another time."""
+        if request.mail_id is not None:
+            key = MailKey(request.mail_id, request.instance_id)
+            self._in_hand.setdefault(key, isinstance(request.input, Started))
+            self._left.append(request)
+
+    def leave_to_owner(self, request: Request) -> None:
+        """A letter is for an instance that another process owns: that one takes it."""
+        if request.mail_id is not None:
+            key = MailKey(request.mail_id, request.instance_id)
+            self._in_hand.pop(key, None)
+            self._others.append(key)
+
+    def given_back(self, key: MailKey) -> None:
+        """A letter is for a newer program; should it come here again, it is handed over anew."""
+        self._in_hand.pop(key, None)
+
+    async def put_back(self) -> None:
+        """Put back what is others', for them to find."""
+        others, self._others = self._others, []
+        if others:
+            try:
+                await self._store.mailbox.put_back(others)
+            except StoreUnavailable:
+                self._others += others
+                raise
+
+    def let_all_go(self) -> None:
+        """What this process had in hand may be another's now."""
+        self._in_hand.clear()
+        self._left.clear()
+        self._others.clear()
+
+    async def _hand_over_again(self) -> int:
+        """Once all that is there was fetched: what nobody could take before, perhaps now."""
+        left, self._left = self._left, []
+        try:
+            starting = self._starting() | await self._started_elsewhere(left)
+        except StoreUnavailable:
+            self._left = left + self._left
+            raise
+        for request in left:
+            if not isinstance(request.input, Started):
+                request.drops_if_gone = request.instance_id not in starting
+            self._report(request)
+        return len(left)
+
+    async def _started_elsewhere(self, requests: list[Request]) -> set[str]:
+        """For whom another process has the start in hand.
+
+        Asked before the instance is looked for once more: whichever was first is found.
+        """
+        if not (requests and self._store.is_shared):
+            return set()
+        ids = {request.instance_id for request in requests}
+        starts = [MailKey(start_letter(id), id) for id in sorted(ids)]
+        return {key.instance_id for key in await self._store.mailbox.waiting(starts)}
+
+    def _starting(self) -> set[str]:
+        """Who is not there, and may be once a letter that is known of was taken."""
+        starting = {key.instance_id for key, is_start in self._in_hand.items() if is_start}
+        return starting.union(self._may_start())
+
+    async def _hand_over(self, letters: list[Mail]) -> None:
+        tenants, inbox = _Tenants(self._store), InboxReader(self._store)
+        starting = self._starting()
+        for letter in letters:
+            key = _key(letter)
+            self._in_hand[key] = False
+            try:
+                input = _decode(letter.input)
+            except msgspec.MsgspecError as error:
+                log.warning("the letter %s to %s is left: %s", letter.id, letter.instance_id, error)
+                self._in_hand[key] = True  # for all that is known, its start
+                starting.add(letter.instance_id)
+                self._unreadable(key)
+                continue
+            if isinstance(input, InInbox):
+                try:
+                    input = await inbox.complete(input)
+                except StoreUnavailable:
+                    self._in_hand.pop(key, None)
+                    raise
+            request = Request(letter.instance_id, input, mail_id=letter.id)
+            if isinstance(input, Started):
+                self._in_hand[key] = True
+                starting.add(letter.instance_id)
+                try:
+                    await self._start_of_known(request, input, await tenants.of(input))
+                except StoreUnavailable:
+                    # The next look brings it again, and what comes after it.
+                    self._in_hand.pop(key, None)
+                    raise
+            else:
+                # Letters come oldest first: without its start before it, whoever is not there now
+                # will never be; unless another process has that in hand.
+                is_known = letter.instance_id in starting or self._store.is_shared
+                request.drops_if_gone = not is_known
+                self._report(request)
+
+    async def _start_of_known(self, request: Request, started: Started, tenant: str | None) -> None:
+        if tenant is None:
+            self._refuse(request, "the instance that it comes from is gone", _GONE)
+        else:
+            await self._start(request, started, tenant)
+
+    async def _start_later(self, request: Request, started: Started, tenant: str) -> None:
+        while True:
+            try:
+                await self._start(request, started, tenant)
+            except StoreUnavailable:
+                await self._clock.sleep(BAD_WEATHER)
+            else:
+                return
+
+    async def _start(self, request: Request, started: Started, tenant: str) -> None:
+        """Start an instance by letter, or have it refused where its workflow is gone."""
+        # A child was promised to its parent; whatever else comes after a removal comes too late.
+        found = self._plans.for_start if started.parent is not None else self._plans.for_new
+        try:
+            deployed = await found(tenant, started.definition_id, started.definition_version)
+        except StoreUnavailable:
+            raise
+        except NotFound as error:
+            self._refuse(request, str(error), error.code)
+        except TenutoError as error:
+            log.warning("the instance %s is not started here: %s", request.instance_id, error)
+            if request.mail_id is not None:
+                self._unreadable(MailKey(request.mail_id, request.instance_id))
+        else:
+            request.start = StartFacts(plan=deployed.plan, tenant=tenant)
+            self._report(request)
+
+    def _refuse(self, request: Request, message: str, code: str) -> None:
+        """Whoever asked for the start is told; the letter is taken off."""
+        request.drops_if_gone = True
+        request.refusal = Rejection(code=code, message=message)
+        self._report(request)
+
+
+def _key(letter: Mail) -> MailKey:
+    return MailKey(letter.id, letter.instance_id)
+
+
+class _Tenants:
+    """Whose instances those are that letters start: whoever has what they come from."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, str | None] = {}
+
+    async def of(self, started: Started) -> str | None:
+        """None: the instance that it comes from is gone, and nobody may have the new one."""
+        if started.cause is not None:
+            return started.cause.tenant
+        source = started.parent.id if started.parent is not None else started.rerun_of
+        if source is None:
+            return None
+        if source not in self._known:
+            found = (await self._store.turns.load([source])).get(source)
+            self._known[source] = None if found is None else found.row.tenant
+        return self._known[source]

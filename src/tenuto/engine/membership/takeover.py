@@ -1,0 +1,123 @@
+"""Goes on where a process that is gone left off, by the same door through which everything enters.
+
+What its instances owe the world follows from their logs: whoever takes one over has its attempts
+recorded as lost, and does what is outstanding. Everything else is a row that its own loop finds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+
+from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.events.event_router import Postmaster, StoredEvent
+from tenuto.engine.events.look_back import LookingBack
+from tenuto.engine.events.recipients import key_of, place_of
+from tenuto.engine.turns.requests import Request, TakenOver
+from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.store.parts.turns import EventResult
+from tenuto.store.parts.waits import WaitKey, WaitRow
+from tenuto.store.protocol import Store
+
+log = logging.getLogger("tenuto.recovery")
+
+
+class Recovery:
+    """Takes over what is owned and what is due, never what is merely stored."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        postmaster: Postmaster,
+        looking_back: LookingBack,
+        report: Callable[[Request], None],
+        has_room: Callable[[], bool] = lambda: True,
+        batch: int = DEFAULT_BOUNDS.recovery_batch,
+    ) -> None:
+        """`has_room`: whether more can be taken over now; `batch`: how many are claimed at once."""
+        self._store = store
+        self._postmaster = postmaster
+        self._looking_back = looking_back
+        self._report = report
+        self._has_room = has_room
+        self._batch = batch
+
+    async def take_over(self) -> int:
+        """Take over what has no living owner; returns how many instances that were."""
+        count = 0
+        # Also who has no room sees who is gone, or would hear of it at every beat.
+        while orphans := await self._store.members.claim_orphans(
+            self._batch if self._has_room() else 0
+        ):
+            for orphan in orphans:
+                self._report(Request(orphan.instance_id, TakenOver()))
+            count += len(orphans)
+        return count
+
+    async def finish(self) -> None:
+        """Match events, and have waits look back, for which nobody did; however many they are.
+
+        What this process has in hand anyway is passed over.
+        """
+        await self._finish_matching()
+        await self._finish_looking_back()
+
+    async def _finish_matching(self) -> None:
+        left_alone: set[int] = set()
+        while True:
+            in_hand = set(self._postmaster.unmatched)
+            found = await self._store.inbox.unmatched(self._batch + len(left_alone) + len(in_hand))
+            in_hand |= self._postmaster.unmatched
+            loop = asyncio.get_running_loop()
+            stored = [
+                StoredEvent(EventResult("stored", number=number), event, loop.create_future())
+                for number, event in found
+                if number not in left_alone and (event.tenant, event.id) not in in_hand
+            ]
+            if not stored:
+                return
+            try:
+                # A crash in a burst leaves thousands: together they are a question and some turns.
+                await self._postmaster.match_together(stored)
+            finally:
+                left_alone |= set(_refused(stored))
+
+    async def _finish_looking_back(self) -> None:
+        left_alone: set[WaitKey] = set()
+        while True:
+            in_hand = set(self._looking_back.under_way)
+            found = await self._store.waits.unlooked(self._batch + len(left_alone) + len(in_hand))
+            in_hand |= self._looking_back.under_way
+            new = [
+                wait
+                for wait in found
+                if key_of(wait) not in left_alone and place_of(wait) not in in_hand
+            ]
+            waits = {place_of(wait): wait for wait in new}
+            if not waits:
+                return
+            outcomes = await asyncio.gather(
+                *(self._look_back(wait) for wait in waits.values()),
+                return_exceptions=True,
+            )
+            for place, outcome in zip(waits, outcomes, strict=True):
+                if isinstance(outcome, TenutoError) and not isinstance(outcome, StoreUnavailable):
+                    log.error("the wait %s is left alone: %s", place, outcome)
+                    left_alone |= {key_of(wait) for wait in new if place_of(wait) == place}
+                elif isinstance(outcome, BaseException):
+                    raise outcome
+
+    async def _look_back(self, wait: WaitRow) -> bool:
+        return await self._looking_back.of(await self._looking_back.arms_of(wait))
+
+
+def _refused(stored: Iterable[StoredEvent]) -> Iterator[int]:
+    """The numbers of events that no store takes: they must not keep every process from going on."""
+    for each in stored:
+        if not each.future.done():
+            each.future.cancel()
+        elif not each.future.cancelled() and (error := each.future.exception()) is not None:
+            log.error("the event %s is left alone: %s", each.event.id, error)
+            yield each.result.number

@@ -1,0 +1,116 @@
+"""Test runs: unsaved workflows that run as any other does, and are gone when they are stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+
+from tenuto.core import Plan
+from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.requests import Answer
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.inputs import CancelAsked, Input, Started
+from tenuto.model.json import JSON
+from tenuto.model.rehearsal import PREFIX, inbox_of, is_rehearsed
+from tenuto.ports import Clock
+from tenuto.store.parts.instances import Erasure
+from tenuto.store.protocol import Store
+
+log = logging.getLogger("tenuto.engine")
+
+_BATCH = 100
+_END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
+_PATIENCE = 10.0
+"""Seconds that what is under way has to end when a test run is stopped."""
+
+
+_ENDED = Erasure(with_dead_letters=True, with_debts=True)
+"""Nobody waits for anything that a test run owes."""
+
+
+class Rehearsals:
+    """Keeps what is tried out for as long as it is, and then erases every trace of it."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        plans: Plans,
+        clock: Clock,
+        ask: Callable[[str, Input], Awaitable[Answer]],
+        end_of: Callable[[str], Awaitable[Held]],
+        forget: Callable[[str], None],
+        keep_for: timedelta,
+    ) -> None:
+        self._store = store
+        self._plans = plans
+        self._clock = clock
+        self._ask = ask
+        self._end_of = end_of
+        self._forget = forget
+        """Has this process hold nothing of an instance any more."""
+        self._keep_for = keep_for
+
+    async def started(self, tenant: str, document: JSON, plan: Plan, input: JSON) -> Started:
+        """Keep the document; what starts its one instance."""
+        version = await self._plans.keep_rehearsal(tenant, document, plan)
+        return Started(
+            definition_id=plan.definition.id,
+            definition_version=version,
+            input=input,
+            correlation_id=None,
+            priority=0,
+            deadline=None,
+        )
+
+    async def stop(self, tenant: str, instance_id: str) -> bool:
+        """End a test run and erase it; whether all of it has ended. Safe to repeat."""
+        # One that has ended needs nobody: whoever keeps a store in order can erase it too.
+        if await self._erased(tenant, instance_id):
+            return True
+        asked = CancelAsked(by="system", reason="the test run was stopped", should_compensate=False)
+        # One that never began is not there.
+        with suppress(NotFound):
+            await self._ask(instance_id, asked)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PATIENCE):
+                    await self._end_of(instance_id)
+        if await self._erased(tenant, instance_id):
+            return True
+        # Its definition stays: by its age it is found again once all of it has ended.
+        log.warning("test run %s is erased later: it has not ended yet", instance_id)
+        return False
+
+    async def _erased(self, tenant: str, instance_id: str) -> bool:
+        """Erase every row of a test run that has ended; whether it had."""
+        gone = await self._store.instances.erase(tenant, [instance_id], _ENDED)
+        if not gone and await self._store.turns.load([instance_id]):
+            return False
+        self._forget(instance_id)
+        while await self._store.inbox.prune(inbox_of(instance_id), _END_OF_TIME, _BATCH):
+            pass
+        await self._store.definitions.erase(tenant, f"{PREFIX}{instance_id}")
+        self._plans.forget(tenant, f"{PREFIX}{instance_id}")
+        return True
+
+    async def run_once(self) -> int:
+        """Erase test runs that nobody has stopped; how many."""
+        before = self._clock.now() - self._keep_for
+        old = await self._store.definitions.old_test_runs(before, _BATCH)
+        gone = 0
+        for tenant, id in old:
+            try:
+                gone += await self.stop(tenant, id.removeprefix(PREFIX))
+            except StoreUnavailable:
+                raise
+            except TenutoError as error:
+                log.warning("test run %s is erased later: %s", id, error)
+        for name in await self._store.upkeep.tenants():
+            if is_rehearsed(name):
+                # What was not matched yet when its run was stopped, or was the newest of all.
+                await self._store.inbox.prune(name, before, _BATCH)
+        return gone
