@@ -359,8 +359,10 @@ async def test_while_the_store_is_away_starts_are_503_and_go_through_again_by_th
     async with serve() as call:
         await call.post("/workflows", DOUBLE)
         store = call.app.engine.store
-        for name in ("commit", "instances", "definition"):
-            monkeypatch.setattr(store, name, _raising(StoreUnavailable("the store is away")))
+        away = _raising(StoreUnavailable("the store is away"))
+        monkeypatch.setattr(store.turns, "commit", away)
+        monkeypatch.setattr(store.instances, "page", away)
+        monkeypatch.setattr(store.definitions, "get", away)
         body = {"input": {"number": 1}}
         key = {"idempotency-key": "once"}
         for method, path, sent in (

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from weakref import ref
 
 import apsw
@@ -20,14 +18,15 @@ from tenuto.engine.upkeep.differences import Verdict
 from tenuto.engine.upkeep.verification import MOST_BYTES, MOST_INSTANCES, verify
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
-from tenuto.model.log import LogRow
 from tenuto.store.parts.turns import StoredInstance
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.session import Session
 from tenuto.store.protocol import Store
+from tenuto.testing.wrapped_store import Call
 from tests.cli.conftest import Terminal, one_of_each
 from tests.cli.waiting import until
 from tests.kit.postgres_database import empty_database
+from tests.kit.scripted_store import ScriptedStore
 
 WRONG_SNAPSHOT = (
     "UPDATE workflow_snapshots"
@@ -129,38 +128,31 @@ class Portion(dict[str, StoredInstance]):
         return sum(size_of_rows(each.tail) + len(each.state or b"") for each in self.values())
 
 
-class Counted:
-    """A store that counts what it is asked for, and what of it is still there."""
+class Counted(ScriptedStore):
+    """A store of which it is known what of it is still in memory."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self.calls: Counter[str] = Counter()
+        super().__init__(store)
         self.most_instances = self.most_bytes = self.most_rows = 0
         self._given: list[ref[Portion]] = []
 
-    def __getattr__(self, name: str) -> object:
-        self.calls[name] += 1
-        return getattr(self._store, name)
-
-    async def load(self, ids: Sequence[str]) -> dict[str, StoredInstance]:
-        self.calls["load"] += 1
-        given = Portion(await self._store.turns.load(ids))
+    async def on_turns_load(self, call: Call) -> object:
+        given = Portion(await call())
         self._given.append(ref(given))
         kept = [each for given in self._given if (each := given()) is not None]
         self.most_instances = max(self.most_instances, sum(len(each) for each in kept))
         self.most_bytes = max(self.most_bytes, sum(each.bytes for each in kept))
         return given
 
-    async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
-        self.calls["entries"] += 1
-        rows = await self._store.instances.entries(instance_id, after=after, limit=limit)
+    async def on_instances_entries(self, call: Call) -> object:
+        rows = await call()
         self.most_rows = max(self.most_rows, size_of_rows(rows))
         return rows
 
 
 async def counted(app: Tenuto) -> tuple[Counted, int]:
     store = Counted(app.engine.store)
-    found = [each async for each in verify(cast("Store", store), app.engine.plans)]
+    found = [each async for each in verify(store, app.engine.plans)]
     assert [each.differences for each in found] == [()] * len(found)
     return store, len(found)
 
@@ -175,8 +167,9 @@ async def test_verifying_keeps_a_bounded_share_of_a_store_in_memory() -> None:
         store, instances = await counted(app)
         assert instances == 1_000
         assert store.most_instances <= MOST_INSTANCES
-        assert store.calls["load"] == store.calls["timers"] < instances / MOST_INSTANCES + 10
-        assert store.calls["entries"] == 0, "what is short is read once"
+        loads, timers = store.made("turns.load"), store.made("timers.of")
+        assert len(loads) == len(timers) < instances / MOST_INSTANCES + 10
+        assert not store.made("instances.entries"), "what is short is read once"
 
 
 @pytest.mark.asyncio

@@ -39,7 +39,7 @@ class Planned(Calm):
         self._fault = fault
 
     def on_write(self, verb: str) -> Fault | None:
-        if verb in ("commit", "drain", "settle"):
+        if verb in ("turns.commit", "outbox.drain", "outbox.settle"):
             self.told += 1
             if self.told == self._strike_at:
                 return self._fault

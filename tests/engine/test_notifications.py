@@ -291,7 +291,7 @@ def test_what_has_arrived_is_recorded_once_the_store_is_back() -> None:
         """The store is away whenever it is to record what has arrived, three times."""
 
         def on_write(self, verb: str) -> Fault | None:
-            if verb != "settle":
+            if verb != "outbox.settle":
                 return None
             self.told += 1
             return Fault.UNAVAILABLE if self.told <= 3 else None

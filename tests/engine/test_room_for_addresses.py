@@ -96,14 +96,20 @@ def test_listeners_are_read_once_however_much_there_is_to_tell() -> None:
     async def work(app: Tenuto) -> None:
         store = app.engine.store
         reads: list[str] = []
-        for verb in ("listeners", "entries", "entries_at", "instances", "stretches"):
-            known = getattr(store, verb)
+        for name in (
+            "listeners.of",
+            "instances.entries",
+            "instances.entries_at",
+            "outbox.stretches",
+        ):
+            part, verb = name.split(".")
+            known = getattr(getattr(store, part), verb)
 
-            async def counted(*args: object, _verb: str = verb, _known: object = known) -> object:
-                reads.append(_verb)
+            async def counted(*args: object, _name: str = name, _known: object = known) -> object:
+                reads.append(_name)
                 return await _known(*args)  # type: ignore[operator]
 
-            setattr(store, verb, counted)
+            setattr(getattr(store, part), verb, counted)
         await app.deploy(steps("a"))
         await app.webhooks.add("https://example.com", "workflow.completed")
         await quiet(app, 1)
@@ -116,9 +122,9 @@ def test_listeners_are_read_once_however_much_there_is_to_tell() -> None:
         app.engine.telling.hint()
         await quiet(app, 60)
         assert len(world.hook.received) == 40
-        assert reads.count("listeners") == 0
-        assert reads.count("entries") == 0
-        assert reads.count("entries_at") == 0
-        assert reads.count("stretches") == 1
+        assert reads.count("listeners.of") == 0
+        assert reads.count("instances.entries") == 0
+        assert reads.count("instances.entries_at") == 0
+        assert reads.count("outbox.stretches") == 1
 
     world.life(work)

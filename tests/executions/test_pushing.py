@@ -241,11 +241,11 @@ def test_what_is_declared_costs_nothing_while_there_is_nothing_to_push() -> None
             await declare(engine, TaskLimits(), id=f"idle{number}")
         await declare(engine, TaskLimits())
         asked: Counter[str] = Counter()
-        for verb in ("claim_for_worker", "target", "pushed_with_jobs"):
+        for verb in ("jobs.claim_for_worker", "tasks.target", "tasks.pushed_with_jobs"):
             counted(engine, verb, asked)
         await stage.clock.sleep(20)
-        assert 8 <= asked["pushed_with_jobs"] <= 12
-        assert asked.total() == asked["pushed_with_jobs"], "one question for all of them"
+        assert 8 <= asked["tasks.pushed_with_jobs"] <= 12
+        assert asked.total() == asked["tasks.pushed_with_jobs"], "one question for all of them"
         id = await stage.started(pushers[1][0], FLOW)
         assert (await engine.final_state(id)).state.status == "COMPLETED"
         await over(pushers)
@@ -273,10 +273,11 @@ def test_what_another_process_has_offered_is_pushed() -> None:
 
 def counted(engine: Engine, verb: str, asked: Counter[str]) -> None:
     """Count how often a verb of the store is asked for."""
-    real = getattr(engine.store, verb)
+    part, name = verb.split(".")
+    real = getattr(getattr(engine.store, part), name)
 
     async def noted(*given: object, **named: object) -> object:
         asked[verb] += 1
         return await real(*given, **named)
 
-    setattr(engine.store, verb, noted)
+    setattr(getattr(engine.store, part), name, noted)

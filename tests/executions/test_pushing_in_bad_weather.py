@@ -51,7 +51,8 @@ def stumbling(
     engine: Engine, verb: str, times: int, error: type[TenutoError] = StoreUnavailable
 ) -> None:
     """Have a verb of the store fail so often."""
-    real: Callable[..., Awaitable[object]] = getattr(engine.store, verb)
+    part, name = verb.split(".")
+    real: Callable[..., Awaitable[object]] = getattr(getattr(engine.store, part), name)
     left = times
 
     async def stumbles(*given: Any, **named: Any) -> object:  # noqa: ANN401 - as the store has it
@@ -61,14 +62,14 @@ def stumbling(
             raise error("away for a moment")
         return await real(*given, **named)
 
-    setattr(engine.store, verb, stumbles)
+    setattr(getattr(engine.store, part), name, stumbles)
 
 
 def test_a_task_that_was_accepted_is_not_pushed_again_because_the_store_stumbled() -> None:
     async def story(stage: Stage) -> None:
         here = await Office(stage).begin()
         here.address.page = Page(202)
-        stumbling(here.engine, "hand_over", 2)
+        stumbling(here.engine, "jobs.hand_over", 2)
         await stage.started(here.engine, FLOW)
         await stage.clock.sleep(60)
         assert len(here.address.began) == 1
@@ -85,7 +86,7 @@ def test_a_breaker_counts_also_while_the_store_stumbles() -> None:
             await stage.started(here.engine, FLOW)
         while len(here.address.began) < 2:
             await stage.clock.sleep(0.1)
-        stumbling(here.engine, "put_target", 3)
+        stumbling(here.engine, "tasks.put_target", 3)
         await stage.clock.sleep(5)
         state = await here.office.state("default", "charge")
         assert breaker_state(state, epoch_ms(stage.clock.now())) == "open"

@@ -54,7 +54,7 @@ def test_what_a_service_has_accepted_stays_its_own_when_a_process_stops() -> Non
         await stage.started(here.engine, FLOW)
         while not here.address.began:
             await stage.clock.sleep(0.1)
-        stumbling(here.engine, "hand_over", 1)
+        stumbling(here.engine, "jobs.hand_over", 1)
         await stopped(here, seconds=1.5)
         here.again()
         await stage.clock.sleep(60)
@@ -70,7 +70,7 @@ def test_a_process_stops_also_while_the_store_is_away() -> None:
         here.address.is_silent = True
         await stage.started(here.engine, FLOW)
         await stage.clock.sleep(2)
-        stumbling(here.engine, "commit", 1_000)
+        stumbling(here.engine, "turns.commit", 1_000)
         before = stage.clock.ticks()
         await stopped(here)
         assert stage.clock.ticks() - before < 6

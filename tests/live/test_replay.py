@@ -24,6 +24,10 @@ class Log:
         self.reads: list[int] = []
         self.is_away = False
 
+    @property
+    def instances(self) -> Log:
+        return self
+
     async def entries(self, _id: str, *, after: int, limit: int) -> list[LogRow]:
         self.reads.append(after)
         if self.is_away:

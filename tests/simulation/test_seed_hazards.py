@@ -44,7 +44,7 @@ class CommitFault(Calm):
         self._fault = fault
 
     def on_write(self, verb: str) -> Fault | None:
-        if verb != "commit":
+        if verb != "turns.commit":
             return None
         super().on_write(verb)
         return self._fault if self.writes == self._number else None

@@ -100,7 +100,7 @@ class AtTelling(AtWrite):
     """Calm, but for a fault at one of the writes by which something is told."""
 
     def on_write(self, verb: str) -> Fault | None:
-        return super().on_write(verb) if verb in ("drain", "settle") else None
+        return super().on_write(verb) if verb in ("outbox.drain", "outbox.settle") else None
 
 
 def runs_with(

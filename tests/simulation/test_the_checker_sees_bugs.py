@@ -47,7 +47,7 @@ class LostAgainAndAgain(Calm):
     """The process dies after each of its first commits, and so does what it ran."""
 
     def on_write(self, verb: str) -> Fault | None:
-        if verb != "commit":
+        if verb != "turns.commit":
             return None
         super().on_write(verb)
         return Fault.CRASH_AFTER if self.writes <= 6 else None

@@ -13,7 +13,7 @@ from tenuto import Context, TenutoError
 from tenuto.engine.events.event_router import Postmaster
 from tenuto.engine.turns.intake import Intake
 from tenuto.model.inputs import TaskSucceeded
-from tenuto.store.memory import MemoryStore
+from tenuto.store.memory.turns import MemoryTurns
 from tenuto.testing import Engine, Instance, InvariantBroken, crash_test
 from tenuto.testing.crash_testing import Invariant
 from tenuto.testing.mishaps import Kind, Mishap, parse, spelled
@@ -208,7 +208,7 @@ def test_an_event_that_comes_twice_reaches_the_engine_twice() -> None:
 
 def test_a_write_without_an_answer_is_done_and_asked_for_again() -> None:
     def turns(story: str) -> list[str]:
-        return repeats(lambda: played(story), MemoryStore, "commit", lambda turn, lane: turn.id)
+        return repeats(lambda: played(story), MemoryTurns, "commit", lambda turn, lane: turn.id)
 
     [turn] = turns("unanswered@2")
     assert turn.endswith(".2")

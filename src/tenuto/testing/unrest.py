@@ -47,7 +47,7 @@ class Unrest(Calm):
         return sorted(write for write in self._faults if write > self.writes)
 
     def on_write(self, verb: str) -> Fault | None:
-        if verb != "commit":
+        if verb != "turns.commit":
             return None
         self.writes += 1
         for action in self._actions.pop(self.writes, ()):

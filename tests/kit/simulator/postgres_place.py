@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar, cast
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.protocol import Store
+from tenuto.testing.wrapped_store import Call, WrappedStore
 from tests.kit.postgres_database import connected, fresh_database
 from tests.kit.simulator.tables import OWED
 from tests.store.postgres_place import TestedStore, let_time_pass
@@ -41,30 +42,24 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
     return _elsewhere[0].run(work)
 
 
-class _Blocking:
+class _Blocking(WrappedStore):
     """A store whose every verb has been done when it returns."""
 
-    lanes = 1
-    beat_every = BEAT_EVERY
-    is_shared = False
-    """Simulated processes come one after the other, and hear of each other's ends at once."""
-
     def __init__(self, inner: PostgresStore) -> None:
-        self._inner = inner
+        super().__init__(inner)
+        self.lanes = 1
+        self.beat_every = BEAT_EVERY
+        self.is_shared = False
+        """Simulated processes come one after the other, and hear of each other's ends at once."""
 
     def abandon(self) -> None:
         async def leave() -> None:
-            self._inner.abandon()
+            self.inner.abandon()
 
         _run(leave())
 
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[object]]:
-        verb = getattr(self._inner, name)
-
-        async def done(*args: object, **options: object) -> object:
-            return _run(verb(*args, **options))
-
-        return done
+    async def called(self, call: Call) -> Any:  # noqa: ANN401
+        return _run(call())
 
 
 class PostgresTables:
@@ -105,10 +100,10 @@ class InPostgres(PostgresTables):
         self._gone: list[str] = []
 
     def store(self) -> Store:
-        return cast("Store", _Blocking(TestedStore(self.url, self._gone)))
+        return _Blocking(TestedStore(self.url, self._gone))
 
     def reader(self) -> Store:
-        return cast("Store", _Blocking(PostgresStore.reader(self.url)))
+        return _Blocking(PostgresStore.reader(self.url))
 
     def bury(self, process_id: str) -> None:
         _run(let_time_pass(self.url, process_id))
