@@ -229,7 +229,7 @@ class Tenuto:
         again ever less often; everything else is told meanwhile. Webhooks and subscriptions that
         cannot be read, and are told nothing because of it, are named too.
         """
-        return self.engine.telling.drainer.untold
+        return self.engine.outbox.drainer.undelivered
 
 
 __all__ = ["Published", "Tenuto"]

@@ -19,7 +19,7 @@ from tenuto.endpoint_rules import (
     text_problems,
     url_problems,
 )
-from tenuto.engine.confirmed_write import until_known
+from tenuto.engine.confirmed_write import confirmed_write
 from tenuto.engine.definitions.listener_rows import hears_inbox, level_heard
 from tenuto.engine.outbox.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
 from tenuto.engine.outbox.signatures import new_secret
@@ -145,7 +145,7 @@ class _Listeners:
             expires_at=expires_at,
             tenant=self._tenant,
         )
-        await until_known(lambda: self._store.listeners.put(listener), self._clock)
+        await confirmed_write(lambda: self._store.listeners.put(listener), self._clock)
         self._changed()
         return listener
 

@@ -23,7 +23,7 @@ from tenuto.engine.definitions.start_checks import (
     refuse_unfit,
 )
 from tenuto.engine.engine import Engine
-from tenuto.engine.events.event_intake import Taking
+from tenuto.engine.events.event_intake import EventIntake
 from tenuto.engine.events.event_views import event_view
 from tenuto.engine.tenancy import held_by
 from tenuto.engine.test_runs.mocks import not_run
@@ -121,7 +121,7 @@ class Workspace:
         self.tasks = tasks
         self.tenant = tenant
         self.actor = actor
-        self._taking = Taking(engine.clock, engine.ids, engine.settings.limits, tenant)
+        self._taking = EventIntake(engine.clock, engine.ids, engine.settings.limits, tenant)
         self._flows: dict[WorkflowFunction[..., Any], int] = {}
         """Workflow functions that were deployed through this, each with its version."""
 
@@ -397,7 +397,7 @@ class Workspace:
             message = "the definition uses something this version does not run"
             raise NotAvailable(message, missing)
         refuse_unfit(plan, input, engine.settings, self.tasks)
-        started = await engine.rehearsals.started(self.tenant, document, plan, input)
+        started = await engine.test_runs.started(self.tenant, document, plan, input)
         answer = await engine.start(plan, started, instance_id=id, tenant=self.tenant)
         raise_rejection(answer)
         return Rehearsed(self._own(id), answer.status, not_run(plan))
@@ -406,7 +406,7 @@ class Workspace:
         """Publish events that a test run alone sees, as `publish_all` does; NotFound."""
         await self._require_rehearsal(id)
         engine = self.engine
-        taking = Taking(engine.clock, engine.ids, engine.settings.limits, inbox_of(id))
+        taking = EventIntake(engine.clock, engine.ids, engine.settings.limits, inbox_of(id))
         taken = taking.events(as_json(document))
         return await asyncio.gather(
             *(self._publish_if_taken(each, dry_run=False) for each in taken)
@@ -415,7 +415,7 @@ class Workspace:
     async def stop_rehearsal(self, id: str) -> None:
         """End a test run and erase every trace of it; NotFound where there is none."""
         await self._require_rehearsal(id)
-        await self.engine.rehearsals.stop(self.tenant, id)
+        await self.engine.test_runs.stop(self.tenant, id)
 
     async def _require_rehearsal(self, id: str) -> None:
         try:
@@ -605,7 +605,7 @@ class Workspace:
             engine.clock,
             engine.ids,
             may_be_private=engine.settings.private_webhooks,
-            changed=engine.telling.hint,
+            changed=engine.outbox.hint,
             tenant=self.tenant,
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tenuto.engine.batcher import Together
+from tenuto.engine.batcher import Batcher
 
 
 class Library:
@@ -36,7 +36,7 @@ async def settled() -> None:
 @pytest.mark.asyncio
 async def test_whoever_asks_during_a_look_is_answered_by_the_next_one_with_the_others() -> None:
     library = Library()
-    together = Together(library.look)
+    together = Batcher(library.look)
     first = asyncio.ensure_future(together.ask("a"))
     await settled()
     later = [asyncio.ensure_future(together.ask(each)) for each in "bcb"]
@@ -52,7 +52,7 @@ async def test_whoever_asks_during_a_look_is_answered_by_the_next_one_with_the_o
 async def test_one_look_takes_no_more_than_it_may() -> None:
     library = Library()
     library.gate.set()
-    together = Together(library.look, most=2)
+    together = Batcher(library.look, most=2)
     answers = await asyncio.gather(*(together.ask(each) for each in "abcde"))
     assert [number for _, number in answers] == [1, 1, 2, 2, 3]
 
@@ -60,7 +60,7 @@ async def test_one_look_takes_no_more_than_it_may() -> None:
 @pytest.mark.asyncio
 async def test_a_look_that_fails_is_told_to_those_who_were_part_of_it_and_to_nobody_else() -> None:
     library = Library()
-    together = Together(library.look)
+    together = Batcher(library.look)
     library.fault = OSError("away")
     both = [asyncio.ensure_future(together.ask(each)) for each in "ab"]
     await settled()
@@ -76,7 +76,7 @@ async def test_a_look_that_fails_is_told_to_those_who_were_part_of_it_and_to_nob
 @pytest.mark.asyncio
 async def test_who_does_not_want_to_know_any_more_holds_up_nobody() -> None:
     library = Library()
-    together = Together(library.look)
+    together = Batcher(library.look)
     first = asyncio.ensure_future(together.ask("a"))
     await settled()
     second, third = (asyncio.ensure_future(together.ask(each)) for each in "bc")

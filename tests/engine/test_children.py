@@ -484,7 +484,7 @@ async def test_a_start_that_comes_twice_changes_nothing() -> None:
             parent=Parent(id=parent.id, node="call", root_id=parent.id, depth=1),
         )
         await app.engine.store.mailbox.send([letter("again", child.id, again)])
-        assert await app.engine._mailroom.run_once() == 1
+        assert await app.engine.effects.mailbox.run_once() == 1
         await assert_in_order(app)
         assert await kinds(app, child.id) == before
         assert given == [{"n": 1}]
@@ -508,7 +508,7 @@ async def test_a_late_report_and_a_letter_to_nobody_are_taken_off() -> None:
                 letter("report", nobody, TaskFailed(node="a", attempt=1, error=error)),
             ]
         )
-        await app.engine._mailroom.run_once()
+        await app.engine.effects.mailbox.run_once()
         await assert_in_order(app)
         assert await kinds(app, parent.id) == before
         assert await app.engine.store.turns.load([nobody]) == {}
@@ -524,7 +524,7 @@ async def test_a_cancel_that_overtakes_the_start_is_kept() -> None:
         parent = Parent(id=other, node="n", root_id=other, depth=1)
         start = Started(definition_id="inner", definition_version=1, input=None, parent=parent)
         cancel = CancelAsked(by=other, source="PARENT")
-        store, mailroom = app.engine.store, app.engine._mailroom
+        store, mailroom = app.engine.store, app.engine.effects.mailbox
         await store.mailbox.send([letter("start", id, start), letter("cancel", id, cancel)])
         # The cancel is handed over first, as a hint, and finds nobody.
         mailroom.send(SendMail(to=id, id="cancel", at=NOON, input=cancel), "default")
@@ -557,7 +557,7 @@ async def test_what_a_letter_starts_belongs_to_whom_it_comes_from(tie: str) -> N
         )
         id = str(uuid.uuid4())
         await engine.store.mailbox.send([letter("start", id, start)])
-        await engine._mailroom.run_once()
+        await engine.effects.mailbox.run_once()
         await at_rest(app)
         assert (await engine.store.turns.load([id]))[id].row.tenant == "acme"
 
@@ -575,7 +575,7 @@ async def test_what_comes_from_nobody_is_not_started_for_anybody(tie: str) -> No
             parent=parent,
             rerun_of=None if parent else gone,
         )
-        store, mailroom = app.engine.store, app.engine._mailroom
+        store, mailroom = app.engine.store, app.engine.effects.mailbox
         await store.mailbox.send([letter("start", id, start)])
         while await mailroom.run_once():
             await at_rest(app)

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto import Tenuto
-from tenuto.engine.upkeep.instance_retention import Forgetter
+from tenuto.engine.upkeep.instance_retention import InstanceRetention
 from tenuto.model.durations import parse_duration
 from tenuto.model.errors import NotFound
 from tenuto.model.json import Object
@@ -80,7 +80,7 @@ def test_prune_counts_first_and_forgets_then() -> None:
         await quiet(app, 2 * DAY)
         young = await app.start("flow")
         await quiet(app, 1)
-        forgetter, day = app.engine.forgetter, parse_duration("P1D")
+        forgetter, day = app.engine.upkeep.instances, parse_duration("P1D")
         assert await forgetter.prune(Erasure(dry_run=True), day) == 3
         assert len(await ids(app)) == 4
         assert await forgetter.prune(Erasure(), day) == 3
@@ -134,7 +134,7 @@ def test_a_tenant_with_much_to_forget_holds_up_nobody() -> None:
             await asyncio.gather(*(space.start("flow") for _ in range(count)))
         await quiet(app, 2 * DAY)
         ours = app.engine
-        forgetter = Forgetter(
+        forgetter = InstanceRetention(
             store=ours.store,
             plans=ours.plans,
             clock=ours.clock,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tenuto import Settings, Tenuto
-from tenuto.engine.events.indexed_terms import past_terms
-from tenuto.engine.events.look_back import LookingBack
+from tenuto.engine.events.indexed_terms import indexed_terms
+from tenuto.engine.events.look_back import LookBack
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import Request
 from tenuto.model.events import Event
@@ -87,14 +87,14 @@ class Busy(ScriptedStore):
 
 async def test_a_wait_in_a_loop_costs_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     offers = 0
-    offer = LookingBack._offer
+    offer = LookBack._offer
 
-    async def counted(self: LookingBack, *args: Any) -> bool:  # noqa: ANN401
+    async def counted(self: LookBack, *args: Any) -> bool:  # noqa: ANN401
         nonlocal offers
         offers += 1
         return await offer(self, *args)
 
-    monkeypatch.setattr(LookingBack, "_offer", counted)
+    monkeypatch.setattr(LookBack, "_offer", counted)
     count = 60
     store = Counting()
     async with Tenuto(store) as app:
@@ -181,7 +181,7 @@ async def test_a_database_is_asked_only_what_it_reads_as_an_expression_does(
     paths: str, values: str, found: tuple[PastTerm, ...]
 ) -> None:
     row = wait_row("i1", term_paths=paths, term_values=values)
-    assert past_terms(row) == found
+    assert indexed_terms(row) == found
 
 
 async def test_a_wait_that_opens_as_another_processs_event_comes_takes_it() -> None:
@@ -222,7 +222,7 @@ async def test_letters_about_events_are_handed_over_once(
         await until_waiting(app, 1, "g")
         reported.clear()
         await app.publish("go.now", {})
-        await app.engine._mailroom.run_once()
+        await app.engine.effects.mailbox.run_once()
         store.gate.set()
         await until_waiting(app, 1, "w")
     assert len([id for id in reported if id is not None]) == 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tenuto import Tenuto
-from tenuto.engine.events.look_back_index import MOST_EACH, first_fits
+from tenuto.engine.events.look_back_index import MOST_EACH, first_matches
 from tenuto.model.json import JSON, Object
 from tenuto.store.memory import MemoryStore
 from tenuto.store.parts.inbox import PastEvents, PastTerm
@@ -76,7 +76,7 @@ def test_nothing_that_fits_lies_before_what_is_told(
     values: list[JSON], terms: list[PastTerm]
 ) -> None:
     async def told() -> list[int | None]:
-        return await first_fits(await stored(values), [asked(term) for term in terms])
+        return await first_matches(await stored(values), [asked(term) for term in terms])
 
     for term, first in zip(terms, asyncio.run(told()), strict=True):
         fits = [at + 1 for at, value in enumerate(values) if may_fit(term, value)]
@@ -88,9 +88,9 @@ async def test_each_of_many_begins_where_its_own_event_is() -> None:
     count = 20
     questions = [asked(PastTerm("k", None, str(n))) for n in range(count)]
     store = await stored(range(count))
-    assert await first_fits(store, questions) == [n + 1 for n in range(count)]
+    assert await first_matches(store, questions) == [n + 1 for n in range(count)]
     others = [asked(PastTerm("k", f"o{n}", None)) for n in range(count)]
-    assert await first_fits(store, others) == [None] * count
+    assert await first_matches(store, others) == [None] * count
 
 
 @pytest.mark.asyncio
@@ -109,9 +109,9 @@ async def test_what_is_read_is_read_in_pages_until_everybody_has_found_something
 
     store = Paged((await stored(range(20))).disk)
     questions = [asked(PastTerm("k", None, str(n))) for n in (0, 1, 2, 7)]
-    assert await first_fits(store, questions) == [1, 2, 3, 8]
+    assert await first_matches(store, questions) == [1, 2, 3, 8]
     assert pages == [(1, 3), (4, 3), (7, 3)]
-    assert await first_fits(store, [*questions, asked(PastTerm("k", "x", None))]) == [
+    assert await first_matches(store, [*questions, asked(PastTerm("k", "x", None))]) == [
         *(1, 2, 3, 8),
         None,
     ]
@@ -122,7 +122,7 @@ async def test_no_more_is_read_than_is_worth_it() -> None:
     count = 4
     store = await stored(["x"] * (MOST_EACH * count + 10))
     questions = [asked(PastTerm("k", f"o{n}", None)) for n in range(count)]
-    assert await first_fits(store, questions) == [MOST_EACH * count + 1] * count
+    assert await first_matches(store, questions) == [MOST_EACH * count + 1] * count
 
 
 class Counting(ScriptedStore):

@@ -78,7 +78,7 @@ async def waiting(app: Tenuto) -> str:
 
 
 async def idle(app: Tenuto) -> None:
-    for lane in app.engine.lanes:
+    for lane in app.engine.turns.lanes:
         await lane.idle()
 
 
@@ -90,12 +90,12 @@ async def test_a_letter_in_hand_is_not_fetched_again() -> None:
         await store.mailbox.send([unreadable, letter(engine, "m1", id, CancelAsked(by="x"))])
         store.brought.clear()
         for _ in range(3):
-            await engine._mailroom.run_once()
+            await engine.effects.mailbox.run_once()
             await idle(app)
         assert store.brought == [["m0", "m1"], [], []]
         assert await (await app.instance(id)).status() is Status.CANCELLED
         # What the log has taken is remembered no longer.
-        assert [key.id for key in engine._mailroom._in_hand] == ["m0"]
+        assert [key.id for key in engine.effects.mailbox._in_hand] == ["m0"]
 
 
 async def test_letters_of_a_look_whose_answer_got_lost_are_handed_over_by_the_next() -> None:
@@ -105,9 +105,9 @@ async def test_letters_of_a_look_whose_answer_got_lost_are_handed_over_by_the_ne
         await store.mailbox.send([letter(engine, "m1", id, CancelAsked(by="x"))])
         store.is_losing_answers = True
         with pytest.raises(StoreUnavailable):
-            await engine._mailroom.run_once()
+            await engine.effects.mailbox.run_once()
         store.is_losing_answers = False
-        assert await engine._mailroom.run_once() == 1
+        assert await engine.effects.mailbox.run_once() == 1
         with pytest.raises(WorkflowCancelled):
             await (await app.instance(id)).result(10)
 
@@ -120,8 +120,8 @@ async def test_a_start_by_letter_survives_that_the_store_cannot_be_read() -> Non
         await store.mailbox.send([letter(engine, "m1", "new", started)])
         store.is_failing = True
         with pytest.raises(StoreUnavailable):
-            await engine._mailroom.run_once()
-        assert await engine._mailroom.run_once() == 1
+            await engine.effects.mailbox.run_once()
+        assert await engine.effects.mailbox.run_once() == 1
         await idle(app)
         assert list(await store.turns.load(["new"])) == ["new"]
 
@@ -143,17 +143,17 @@ async def test_a_letter_starts_nothing_of_a_workflow_that_was_removed(shared: bo
                 letter(engine, "m3", "child", replace(start, parent=parent)),
             ]
         )
-        assert await engine._mailroom.run_once() == 3
+        assert await engine.effects.mailbox.run_once() == 3
         sent = SendMail(
             to="at-once", id="m4", at=engine.clock.now(), input=replace(start, cause=cause)
         )
-        engine._mailroom.send(sent, "default")
+        engine.effects.mailbox.send(sent, "default")
         await idle(app)
         await turns(20)
         await idle(app)
         ids = {row.id for row in (await store.instances.page(InstanceQuery(limit=9))).items}
         assert ids == {id, "child"}
-        assert await engine._mailroom.run_once() == 0
+        assert await engine.effects.mailbox.run_once() == 0
 
 
 async def test_a_letter_for_what_another_process_owns_by_now_is_put_back_for_it() -> None:
@@ -179,7 +179,7 @@ async def test_a_letter_for_what_another_process_owns_by_now_is_put_back_for_it(
             [number] = disk.mail
             disk.claims[number] = one.engine.process_id
             disk.unseen.discard(number)
-            one.engine._report(Request(instance.id, cancel, mail_id="m1"))
+            one.engine.turns.report(Request(instance.id, cancel, mail_id="m1"))
             with pytest.raises(WorkflowCancelled):
                 await instance.result(20)
             assert disk.mail == {}

@@ -86,10 +86,10 @@ async def test_a_letter_that_nobody_handed_over_arrives_with_its_whole_event(
 ) -> None:
     async with Tenuto(Noting(), settings=QUIET) as app:
         await waiting(app, 3)
-        app.engine.postmaster._send = lambda *_: None
+        app.engine.events.router._send = lambda *_: None
         assert (await app.publish("report", payload)).resumed == 3
-        app.engine._mailroom._is_in_doubt = True
-        assert await app.engine._mailroom.run_once() == 3
+        app.engine.effects.mailbox._is_in_doubt = True
+        assert await app.engine.effects.mailbox.run_once() == 3
         await completed(app, 3)
         assert await taken(app) == [payload] * 3
 
@@ -104,8 +104,8 @@ async def test_a_letter_that_comes_again_after_its_event_is_gone_is_taken_off() 
         await at_rest(app)
         await store.mailbox.send(store.matches[0].mail)
         assert await store.inbox.prune("default", app.engine.clock.now(), 10) == 1
-        app.engine._mailroom._is_in_doubt = True
-        assert await app.engine._mailroom.run_once() == 1
+        app.engine.effects.mailbox._is_in_doubt = True
+        assert await app.engine.effects.mailbox.run_once() == 1
         await at_rest(app)
         assert await store.mailbox.claim(10) == []
 

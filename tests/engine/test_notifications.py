@@ -469,14 +469,14 @@ def test_whoever_comes_while_the_outbox_is_read_misses_nothing() -> None:
 
         async def late_look(limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
             await app.webhooks.add("https://example.com", "paid")
-            await app.engine.postmaster.publish(
+            await app.engine.events.router.publish(
                 Event(id="e1", pattern="paid", payload=1, received_at=app.engine.clock.now())
             )
             store.outbox.claim = look  # type: ignore[method-assign]
             return await look(limit, passing_over=passing_over)
 
         store.outbox.claim = late_look  # type: ignore[method-assign]
-        app.engine.telling.hint()
+        app.engine.outbox.hint()
         await quiet(app)
 
     world.life(work)

@@ -55,7 +55,7 @@ def test_what_is_told_of_an_instance_goes_into_the_inbox_in_order() -> None:
         }
         await app.deploy(listens)
         await app.deploy(steps("a", "b"))
-        publish = app.engine.postmaster.publish
+        publish = app.engine.events.router.publish
         under_way = 0
 
         async def slow(event: Event) -> object:
@@ -69,7 +69,7 @@ def test_what_is_told_of_an_instance_goes_into_the_inbox_in_order() -> None:
                 under_way -= 1
             return await publish(event)
 
-        app.engine.telling.drainer._publish = slow
+        app.engine.outbox.drainer._publish = slow
         first = await app.start("flow")
         await quiet(app, 600)
         assert stored == sorted(stored, key=lambda id: int(id.rpartition(":")[2]))

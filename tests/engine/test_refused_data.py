@@ -10,8 +10,10 @@ from itertools import pairwise
 import pytest
 
 from tenuto import InstanceRef, Settings, Tenuto, TenutoError, WorkflowFailed
+from tenuto.engine.loops import Loops
+from tenuto.engine.outage import Outage
 from tenuto.engine.turns import deferred_inputs
-from tenuto.engine.turns.deferred_inputs import Later
+from tenuto.engine.turns.deferred_inputs import DeferredInputs
 from tenuto.engine.turns.requests import Request
 from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.json import Object
@@ -220,13 +222,14 @@ async def test_pauses_grow_until_they_are_long() -> None:
         else:
             done.set()
 
-    waiting = Later(clock, report)
+    waiting = DeferredInputs(clock, report)
     key = TimerKey(TimerKind.DELAY, "nap")
     waiting.put(Request("i", TimerDue(key=key, due=clock.now())))
-    running = asyncio.ensure_future(waiting.run())
+    loops = Loops(clock, Outage(clock), lambda _, error: pytest.fail(repr(error)))
+    waiting.start(loops)
     async with asyncio.timeout(5):
         await done.wait()
-    running.cancel()
+    await loops.stop()
     pauses = [after - before for before, after in pairwise(moments)]
     assert pauses[:4] == [2.0, 4.0, 8.0, 16.0]
     assert pauses == sorted(pauses)

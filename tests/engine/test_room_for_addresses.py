@@ -61,7 +61,7 @@ def test_who_failed_before_is_known_to_the_next_process() -> None:
 
     async def look(app: Tenuto) -> None:
         await quiet(app, 1)
-        deliverer = app.engine.telling._deliverer
+        deliverer = app.engine.outbox._deliverer
         assert deliverer is not None
         [listener] = await app.engine.store.listeners.of("default")
         assert listener.id in deliverer._failures
@@ -79,11 +79,11 @@ def test_what_is_known_of_an_address_goes_with_it() -> None:
         kept = await app.webhooks.add("https://kept.example.com", "paid")
         await app.publish("paid", id="e1")
         await quiet(app, 1)
-        deliverer = app.engine.telling._deliverer
+        deliverer = app.engine.outbox._deliverer
         assert deliverer is not None
         assert deliverer._failures.keys() == {gone.id, kept.id}
         await app.webhooks.remove(gone.id)
-        app.engine.telling.hint()
+        app.engine.outbox.hint()
         await quiet(app, 1)
         assert deliverer._failures.keys() == {kept.id}
 
@@ -114,12 +114,12 @@ def test_listeners_are_read_once_however_much_there_is_to_tell() -> None:
         await app.webhooks.add("https://example.com", "workflow.completed")
         await quiet(app, 1)
         reads.clear()
-        app.engine.telling.drainer._page = PAGE
-        async with app.engine.telling._passing:
+        app.engine.outbox.drainer._page = PAGE
+        async with app.engine.outbox._passing:
             await asyncio.gather(*(app.start("flow", {"n": n}) for n in range(40)))
             await quiet(app, 1)
             reads.clear()
-        app.engine.telling.hint()
+        app.engine.outbox.hint()
         await quiet(app, 60)
         assert len(world.hook.received) == 40
         assert reads.count("listeners.of") == 0

@@ -274,7 +274,7 @@ async def test_where_a_running_instance_is_not_listed_yet_it_is_soon() -> None:
         await app.deploy(FOUND)
         reference = await app.start("found", {"seen": 1})
         await begun.wait()
-        for lane in app.engine.lanes:
+        for lane in app.engine.turns.lanes:
             lane.project()
         await at_rest(app)
         assert (await found(input={"seen": 1}), await found(seen=1)) == (1, 0)

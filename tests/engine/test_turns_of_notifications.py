@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from typing import cast
 
 import pytest
 
+from tenuto.engine.loops import Loops
 from tenuto.engine.outage import Outage
 from tenuto.engine.outbox.deliverer import Deliverer
 from tenuto.engine.outbox.drainer import Drainer
-from tenuto.engine.outbox.outbox import Telling
+from tenuto.engine.outbox.outbox import Outbox
 from tenuto.ports import SystemClock
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
@@ -44,7 +44,7 @@ async def test_an_outbox_that_never_empties_keeps_nothing_from_being_sent() -> N
 
     async def fenced(_: str) -> None: ...
 
-    telling = Telling(
+    telling = Outbox(
         drainer=cast("Drainer", Part(busy.drain)),
         deliverer=cast("Deliverer", Part(busy.deliver)),
         clock=SystemClock(),
@@ -80,7 +80,7 @@ def test_where_nobody_listens_the_outbox_is_looked_into_now_and_then_only() -> N
     async def fenced(_: str) -> None: ...
 
     async def two_minutes(clock: VirtualClock) -> tuple[int, int]:
-        telling = Telling(
+        telling = Outbox(
             drainer=cast("Drainer", drainer),
             deliverer=None,
             clock=clock,
@@ -88,12 +88,13 @@ def test_where_nobody_listens_the_outbox_is_looked_into_now_and_then_only() -> N
             process_id=lambda: "p",
             fenced=fenced,
         )
-        running = asyncio.ensure_future(telling.run(2.0))
+        loops = Loops(clock, Outage(clock), lambda _, error: pytest.fail(repr(error)))
+        telling.start(loops)
         await clock.sleep(59)
         quiet = drainer.looks
         drainer.is_listened_to = True
         await clock.sleep(60)
-        running.cancel()
+        await loops.stop()
         return quiet, drainer.looks - quiet
 
     loop = VirtualLoop()

@@ -53,7 +53,7 @@ def test_an_entry_of_a_newer_program_is_set_aside_while_all_else_is_told(
         await quiet(app, 1)
         before = len(world.hook.received)
         assert app.untold == {}
-        async with app.engine.telling._passing:
+        async with app.engine.outbox._passing:
             await odd.pause()
             await odd.resume()
             end = world.disk.log_ends[odd.id]
@@ -86,7 +86,7 @@ def test_more_than_a_page_that_cannot_be_told_keeps_nothing_from_being_told() ->
     async def work(app: Tenuto) -> None:
         await app.deploy(steps("a"))
         await app.webhooks.add("https://example.com", "workflow.started")
-        async with app.engine.telling._passing:
+        async with app.engine.outbox._passing:
             started = await asyncio.gather(*(app.start("flow", {"n": n}) for n in range(PAGE + 20)))
             for each in started:
                 make_unreadable(world.disk, each.id, 2)
@@ -108,7 +108,7 @@ def test_an_event_that_the_inbox_refuses_is_set_aside_and_the_others_go_in() -> 
         await app.deploy(LISTENS)
         waiting = {name: await app.start("listens", {"wanted": name}) for name in ("bad", "good")}
         await quiet(app, 1)
-        publish = app.engine.postmaster.publish
+        publish = app.engine.events.router.publish
         is_mended = False
 
         async def refusing(event: Event) -> object:
@@ -116,7 +116,7 @@ def test_an_event_that_the_inbox_refuses_is_set_aside_and_the_others_go_in() -> 
                 raise DataRefused("simulated")
             return await publish(event)
 
-        app.engine.telling.drainer._publish = refusing
+        app.engine.outbox.drainer._publish = refusing
         bad = await app.start("flow", correlation_id="bad")
         await app.start("flow", correlation_id="good")
         await quiet(app, 60)
@@ -163,7 +163,7 @@ def test_what_another_process_has_told_is_set_aside_no_longer() -> None:
     async def work(app: Tenuto) -> None:
         await app.webhooks.add("https://example.com", "workflow.started")
         await app.deploy(steps("a"))
-        async with app.engine.telling._passing:
+        async with app.engine.outbox._passing:
             bad = await app.start("flow")
             make_unreadable(world.disk, bad.id, 2)
         await quiet(app, 1)

@@ -26,7 +26,7 @@ from tenuto.core.timer import _fire
 from tenuto.core.undo_plan import UndoPlan, plan_undo
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.events import look_back, wait_finder
-from tenuto.engine.events.look_back import LookingBack
+from tenuto.engine.events.look_back import LookBack
 from tenuto.model.effects import Effect, OpenWait, PublishEvent, StartAttempt
 from tenuto.model.events import Event
 from tenuto.model.graph import Loop, Node
@@ -124,13 +124,13 @@ def poison_comes_at_four() -> AbstractContextManager[Any]:
 def nobody_looks_back() -> AbstractContextManager[Any]:
     """A new wait is marked as if past events had been looked at."""
 
-    async def look_back(self: LookingBack, arms: Sequence[WaitRow]) -> bool:
+    async def look_back(self: LookBack, arms: Sequence[WaitRow]) -> bool:
         wait = arms[0]
         key = LookedBack(wait.instance_id, wait.node, wait.iteration, wait.attempt)
         await self._intake_of(wait.instance_id).looked_back(key)
         return False
 
-    return patch.object(LookingBack, "of", look_back)
+    return patch.object(LookBack, "of", look_back)
 
 
 def snapshots_drop_variables() -> AbstractContextManager[Any]:

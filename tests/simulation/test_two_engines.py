@@ -57,7 +57,7 @@ def test_an_old_picture_clears_no_timer() -> None:
         until = clock.now() + timedelta(minutes=1)
         await first.ask(id, PauseAsked(by="first", until=until))
         due = TimerDue(key=TimerKey(TimerKind.RESUME), due=until)
-        second._report(Request(id, due))
+        second.turns.report(Request(id, due))
         await clock.sleep(1.0)
         timers, _ = await first.store.timers.due(until, 10)
         assert [timer.key.kind for timer in timers] == [TimerKind.RESUME]

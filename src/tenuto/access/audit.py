@@ -16,7 +16,7 @@ from tenuto.access.neighbours import counted_as
 from tenuto.access.principal import Principal
 from tenuto.access.redaction import recorded, storable
 from tenuto.access.strangers import Strangers
-from tenuto.engine.batcher import Together
+from tenuto.engine.batcher import Batcher
 from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
 from tenuto.ports import Clock, Ids
 from tenuto.store.parts.audit import Audit, AuditEntry, AuditOutcome, AuditRow
@@ -34,7 +34,7 @@ class AuditLog:
     def __init__(self, store: Audit, clock: Clock, ids: Ids) -> None:
         self._clock = clock
         self._ids = ids
-        self._together: Together[AuditEntry, AuditRow] = Together(store.append, _MOST)
+        self._together: Batcher[AuditEntry, AuditRow] = Batcher(store.append, _MOST)
         self._backlog = Backlog(store.append, clock)
         self._strangers = Strangers(clock, self._refused_more)
         self._unwaited: set[asyncio.Task[None]] = set()

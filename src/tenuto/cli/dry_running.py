@@ -9,7 +9,7 @@ from tenuto.cli.publishing import done, show_results, view
 from tenuto.cli.servers import connected
 from tenuto.cli.stores import Reader, reading
 from tenuto.cli.terminal import one_line, show, show_json
-from tenuto.engine.events.event_intake import Taking
+from tenuto.engine.events.event_intake import EventIntake
 from tenuto.engine.events.inspector import DryRun
 from tenuto.engine.events.recipients import key_of
 from tenuto.model.errors import StoreUnavailable, TenutoError
@@ -26,7 +26,7 @@ async def dry_run_events(url: str, document: JSON, *, is_json: bool) -> int:
     if isinstance(url, ServerUrl):
         return await _there(url, document, is_json=is_json)
     async with reading(url) as reader:
-        taken = Taking(reader.clock, SystemIds(), Limits(), tenant_of(url)).events(document)
+        taken = EventIntake(reader.clock, SystemIds(), Limits(), tenant_of(url)).events(document)
         found = [await _tried(reader, each) for each in taken]
     if is_json:
         results = [

@@ -34,15 +34,15 @@ async def prune(url: str, wish: Wish, *, is_json: bool) -> int:
     tenants = None if wish.tenant is None else [wish.tenant]
     async with engine(url, is_brief=True, is_guest=True) as app:
         ours = app.engine
-        gone = {"instances": await ours.forgetter.prune(manner, older_than, tenants)}
+        gone = {"instances": await ours.upkeep.instances.prune(manner, older_than, tenants)}
         if tenants is None and not wish.dry_run:
             # These have a time of their own, by which every engine forgets them too.
-            pruned = await ours.pruner.run_once()
+            pruned = await ours.upkeep.pruner.run_once()
             gone |= {
                 "events": pruned.events,
                 "listeners": pruned.listeners,
                 "bulkOperations": pruned.bulk_operations,
-                "testRuns": await ours.rehearsals.run_once(),
+                "testRuns": await ours.test_runs.run_once(),
             }
     if is_json:
         show_json({"forgotten": {**gone}, "dryRun": wish.dry_run})

@@ -47,7 +47,7 @@ async def send_event(
         return space_of(app, url).publish(pattern, payload, id=id, correlation_id=correlation_id)
 
     def unanswered(app: Tenuto) -> StoreUnavailable:
-        return _unanswered(id, is_stored=(tenant_of(url), id) in app.engine.postmaster.unmatched)
+        return _unanswered(id, is_stored=(tenant_of(url), id) in app.engine.events.router.unmatched)
 
     again = f"Then send it again with --id {id}: it acts once."
     published: Published | None

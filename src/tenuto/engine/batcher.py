@@ -17,7 +17,7 @@ MOST = 500
 """So many go into one look."""
 
 
-class Together(Generic[Question, Answer]):
+class Batcher(Generic[Question, Answer]):
     """Whoever asks is answered by a look that began after the question was put."""
 
     def __init__(

@@ -17,7 +17,7 @@ _PAUSES = (0.1, 0.5, 2.0)
 """Seconds between tries: somebody waits for the answer."""
 
 
-async def until_known(write: Callable[[], Awaitable[T]], clock: Clock) -> T:
+async def confirmed_write(write: Callable[[], Awaitable[T]], clock: Clock) -> T:
     """What `write` gives; StoreUnavailable at once where nothing can have been written."""
     doubt: StoreUnavailable | None = None
     for pause in (*_PAUSES, None):

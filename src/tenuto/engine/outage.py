@@ -15,7 +15,7 @@ log = logging.getLogger("tenuto.engine")
 
 _PASSES_BY_ITSELF = frozenset({"TEN-4001", "TEN-4008", MAY_BE_WRITTEN})
 _AWAY = "away"
-_ALWAYS_ASK = frozenset({"heart", "mailroom"})
+_ALWAYS_ASK = frozenset({"heartbeat", "mailbox"})
 """Loops that never pass without a word from the store."""
 
 

@@ -16,7 +16,7 @@ from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
-from tenuto.engine.batcher import Together
+from tenuto.engine.batcher import Batcher
 from tenuto.engine.engine import Engine
 from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.held import Held
@@ -60,7 +60,7 @@ class ExecutionDesk:
         self._tokens: Tokens | None = None
         self._is_closed = False
         self.claims_made = ClaimsMade()
-        self._beats: Together[Beat, Extension | None] = Together(self._extend)
+        self._beats: Batcher[Beat, Extension | None] = Batcher(self._extend)
 
     @property
     def waiting(self) -> int:
@@ -138,7 +138,7 @@ class ExecutionDesk:
 
     async def _look(self, wanted: _Wanted) -> list[ClaimedTask]:
         """One look; what it is granted is put back where nobody hears of it any more."""
-        look = self._engine.errand(self._granted(wanted))
+        look = self._engine.spawn(self._granted(wanted))
         try:
             found = await asyncio.shield(look)
         except asyncio.CancelledError:
@@ -158,7 +158,7 @@ class ExecutionDesk:
             return
         if leases := self._leases(tenant, look.result().tasks):
             with suppress(StoreUnavailable):
-                _ = self._engine.errand(self._put_back(leases))
+                _ = self._engine.spawn(self._put_back(leases))
 
     def _leases(self, tenant: str, tasks: Sequence[ClaimedTask]) -> list[Lease]:
         found = (self._lease(tenant, task.execution_id, task.lease_token) for task in tasks)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, assert_never
+from typing import NamedTuple, assert_never
 
 from tenuto.core import outstanding
-from tenuto.engine.effects.task_context import facts_for, facts_of
+from tenuto.engine.effects.task_context import context_for, context_of
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.effects import (
@@ -33,12 +33,6 @@ from tenuto.tasks.context import Facts
 from tenuto.tasks.runner import Runner
 
 
-class LookBack(Protocol):
-    """Whoever offers past events to a new wait, given as its arms."""
-
-    def __call__(self, arms: Sequence[WaitRow]) -> None: ...
-
-
 class Others(NamedTuple):
     """Processes and workers to whom attempts are left."""
 
@@ -57,12 +51,12 @@ class Dispatcher:
         *,
         runner: Runner,
         timekeeper: Timekeeper,
-        look_back: LookBack,
+        look_back: Callable[[Sequence[WaitRow]], None],
         resolve: Callable[[str, str, ResolveChild], None],
         send: Callable[[SendMail, str], None],
         match: Callable[[int, Event], None],
         others: Others,
-        stand_in: Callable[[str, StartAttempt, Mock], None],
+        mock: Callable[[str, StartAttempt, Mock], None],
     ) -> None:
         self._runner = runner
         self._timekeeper = timekeeper
@@ -71,7 +65,7 @@ class Dispatcher:
         self._send = send
         self._match = match
         self._others = others
-        self._stand_in = stand_in
+        self._mock = mock
 
     def perform(self, draft: Draft) -> None:
         """Do what one instance's share of a turn calls for."""
@@ -81,7 +75,7 @@ class Dispatcher:
             if held.owner_elsewhere is None:
                 self._catch_up(draft)
         if draft.follow_ups:
-            facts = facts_of(draft.state)
+            facts = context_of(draft.state)
             for effect in draft.follow_ups:
                 if held.owner_elsewhere is None or not _is_owners_work(effect):
                     self._perform(instance_id, draft, effect, facts)
@@ -104,7 +98,7 @@ class Dispatcher:
         for place, effect in under_way.items():
             if place not in owed or _is_called_off(draft, effect):
                 self._call_off(draft, effect)
-        facts = facts_of(draft.state)
+        facts = context_of(draft.state)
         for place, effect in owed.items() if held.is_owned else ():
             # What was called off before it began here is ended by its grace.
             if place in under_way or place in held.jobs or _is_called_off(draft, effect):
@@ -136,9 +130,9 @@ class Dispatcher:
     def _start(self, instance_id: str, draft: Draft, order: StartAttempt, facts: Facts) -> None:
         plan = draft.held.plan
         if plan.rehearsal is not None and (mock := plan.stand_in(order.node)) is not None:
-            self._stand_in(instance_id, order, mock)
+            self._mock(instance_id, order, mock)
         elif not self._others.is_offered(order.task_id):
-            known = facts_for(plan, draft.state, order, facts)
+            known = context_for(plan, draft.state, order, facts)
             self._runner.start(instance_id, order, known)
 
     def _perform(self, instance_id: str, draft: Draft, effect: Effect, facts: Facts) -> None:

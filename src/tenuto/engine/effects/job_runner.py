@@ -16,7 +16,7 @@ from math import inf
 
 import msgspec
 
-from tenuto.engine.outage import Outage
+from tenuto.engine.loops import Loops
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
 from tenuto.engine.turns.requests import Request
@@ -41,7 +41,7 @@ MOST_AT_ONCE = 100
 BATCH = 100
 
 
-class JobOffice:
+class JobRunner:
     """The jobs that this process works on, and the leases under which it does."""
 
     def __init__(
@@ -81,8 +81,12 @@ class JobOffice:
         self._is_withdrawing = False
         self._lapse_at = inf
         """By `ticks`: when a lease of a worker lapses, as far as this process knows."""
-        self._is_sooner = asyncio.Event()
+        self._hint = asyncio.Event()
         """Set when that has come nearer."""
+        self._every = inf
+        """Seconds between passes while no lease is held."""
+        self._due = 0.0
+        """By `ticks`: when the next pass comes, unless a lease lapses before."""
 
     def request_of(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> Request:
         """A result as it goes to the instance: under its lease, if it has one."""
@@ -112,29 +116,35 @@ class JobOffice:
         self._is_in_doubt = False
         self._reported_lapsed.clear()
 
-    async def run(self, every: float, outage: Outage) -> None:
-        """Take on jobs and hold on to them until cancelled."""
-        due = self._clock.ticks()
-        if self._store.is_shared:
-            due += every
-        while True:
-            await self._sleep(due)
-            due = self._clock.ticks() + (min(every, _EXTEND_EVERY) if self._leases else every)
-            try:
-                await self.extend()
-                await self.run_once()
-                await self._look_ahead()
-            except StoreUnavailable as error:
-                outage.noticed("jobs", error)
-            else:
-                outage.worked("jobs")
+    def start(self, loops: Loops, every: float) -> None:
+        """Claim and extend leases, every so many seconds."""
+        self._every = every
+        first = every if self._store.is_shared else 0.0
+        self._due = self._clock.ticks() + first
+        again = min(every, _EXTEND_EVERY)
+        loops.run("jobs", self._tend, hint=self._hint, first=first, again=again)
+
+    async def _tend(self) -> float:
+        """One pass, if it is time; returns the seconds until the next one."""
+        if (left := self._left()) > 0:
+            return left  # a lease is held for less time than before: only the pause changes
+        pause = min(self._every, _EXTEND_EVERY) if self._leases else self._every
+        due, self._due = self._clock.ticks() + pause, 0.0  # still due if the store is unavailable
+        await self.extend()
+        await self.run_once()
+        await self._look_ahead()
+        self._due = due
+        return self._left()
+
+    def _left(self) -> float:
+        return min(self._due, self._lapse_at) - self._clock.ticks()
 
     def foresee(self, seconds: float) -> None:
         """A lease lapses after so many seconds unless it is extended: look then."""
         at = self._clock.ticks() + seconds + _A_MOMENT
         if at < self._lapse_at:
             self._lapse_at = at
-            self._is_sooner.set()
+            self._hint.set()
 
     def withdraw(self, key: JobKey) -> bool:
         """A job was called off; whether somebody has to `withdraw_all`."""
@@ -156,11 +166,6 @@ class JobOffice:
             log.warning("what was called off was not withdrawn at once: %s", error)
         finally:
             self._is_withdrawing = False
-
-    async def _sleep(self, due: float) -> None:
-        while (left := min(due, self._lapse_at) - self._clock.ticks()) > 0:
-            if await self._clock.wait(self._is_sooner, left):
-                self._is_sooner.clear()
 
     async def _look_ahead(self) -> None:
         """Where nobody else looks, and often enough, ask when the next lease lapses."""

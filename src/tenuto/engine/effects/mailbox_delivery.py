@@ -32,7 +32,7 @@ _GONE = "TEN-3001"
 _decode = msgspec.json.Decoder(Occurrence | LookAgain | IndexAgain | InInbox).decode
 
 
-class Mailroom:
+class MailboxDelivery:
     """Hands instances what others left for them."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Mailroom:
         plans: Plans,
         clock: Clock,
         report: Callable[[Request], None],
-        errand: Callable[[Coroutine[None, None, None]], object],
+        spawn: Callable[[Coroutine[None, None, None]], object],
         unreadable: Callable[[MailKey], None],
         may_start: Callable[[], Collection[str]],
         bounds: Bounds = DEFAULT_BOUNDS,
@@ -55,7 +55,7 @@ class Mailroom:
         self._plans = plans
         self._clock = clock
         self._report = report
-        self._errand = errand
+        self._spawn = spawn
         self._unreadable = unreadable
         self._may_start = may_start
         self._bounds = bounds
@@ -83,7 +83,7 @@ class Mailroom:
         started = letter.input
         known = self._plans.known(tenant, started.definition_id, started.definition_version)
         if known is None or self._plans.was_hidden(tenant, started.definition_id):
-            self._errand(self._start_later(request, started, tenant))
+            self._spawn(self._start_later(request, started, tenant))
         else:
             request.start = StartFacts(plan=known.plan, tenant=tenant)
             self._report(request)

@@ -17,7 +17,7 @@ from tenuto.tasks.context import Facts
 from tenuto.tasks.undo import UndoFacts
 
 
-def facts_of(state: InstanceState) -> Facts:
+def context_of(state: InstanceState) -> Facts:
     """What every attempt of an instance may ask."""
     return Facts(
         correlation_id=state.correlation_id,
@@ -26,7 +26,7 @@ def facts_of(state: InstanceState) -> Facts:
     )
 
 
-def facts_for(plan: Plan, state: InstanceState, order: StartAttempt, common: Facts) -> Facts:
+def context_for(plan: Plan, state: InstanceState, order: StartAttempt, common: Facts) -> Facts:
     """What one attempt may ask: one that undoes a step, also about that."""
     if state.traceparent is not None:
         key = NodeKey(order.node, order.iteration)

@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from tenuto.core import Rejection
 from tenuto.core.timer import NOT_DUE
 from tenuto.engine.bounds import DEFAULT_BOUNDS
-from tenuto.engine.outage import Outage
+from tenuto.engine.loops import Loops
 from tenuto.engine.turns.requests import Request
 from tenuto.model.effects import SetTimer
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import TimerDue, TimerKey
-from tenuto.model.policy import BAD_WEATHER, NEAR
+from tenuto.model.policy import NEAR
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
 
@@ -33,7 +33,6 @@ class Timekeeper:
         report: Callable[[Request], None],
         *,
         longest_nap: float = 30.0,
-        outage: Outage | None = None,
         batch: int = DEFAULT_BOUNDS.timer_batch,
     ) -> None:
         """The clock may be set; a nap is never longer than `longest_nap` seconds.
@@ -47,27 +46,27 @@ class Timekeeper:
         self._armed: dict[tuple[str, TimerKey], datetime] = {}
         self._in_hand: set[tuple[str, TimerKey, datetime]] = set()
         """Far timers that were reported and whose rows are not cleared yet."""
-        self._set_aside: set[tuple[str, TimerKey, datetime]] = set()
+        self._parked: set[tuple[str, TimerKey, datetime]] = set()
         """Far timers of instances that this program cannot read."""
         self._next_row: datetime | None = None
         self._must_look = True
-        self._wake = asyncio.Event()
+        self._hint = asyncio.Event()
+        """Set when the next pass may have to come sooner."""
         self._longest_nap = longest_nap
         self._batch = batch
-        self._outage = outage or Outage(clock)
 
     def let_all_go(self) -> None:
         """What this process kept in memory may be another's now; rows are looked at again."""
         self._near.clear()
         self._armed.clear()
         self._in_hand.clear()
-        self._set_aside.clear()
+        self._parked.clear()
         self.look()
 
     def look(self) -> None:
         """Look at the rows: somebody else may have left some."""
         self._must_look = True
-        self._wake.set()
+        self._hint.set()
 
     def set(self, instance_id: str, timer: SetTimer) -> None:
         """Take note of a timer that was set."""
@@ -79,13 +78,13 @@ class Timekeeper:
     def _look_at(self, moment: datetime) -> None:
         if self._next_row is None or moment < self._next_row:
             self._next_row = moment
-            self._wake.set()
+            self._hint.set()
 
     def _arm(self, instance_id: str, key: TimerKey, due: datetime) -> None:
         self._armed[instance_id, key] = due
         heapq.heappush(self._near, (due, instance_id, key))
         if self._near[0][0] == due:
-            self._wake.set()
+            self._hint.set()
 
     def clear(self, instance_id: str, key: TimerKey) -> None:
         """Forget a near timer."""
@@ -105,12 +104,12 @@ class Timekeeper:
             self._must_look = True
         else:
             self._arm(instance_id, report.key, report.due)
-        self._wake.set()
+        self._hint.set()
 
-    def set_aside(self, instance_id: str, report: TimerDue) -> None:
+    def park(self, instance_id: str, report: TimerDue) -> None:
         """Its instance is not there, or cannot be read here: the row stays as it is."""
         if self.let_go(instance_id, report):
-            self._set_aside.add((instance_id, report.key, report.due))
+            self._parked.add((instance_id, report.key, report.due))
 
     def let_go(self, instance_id: str, report: TimerDue) -> bool:
         """Whether the timer was a row in hand; it is not any more."""
@@ -118,24 +117,16 @@ class Timekeeper:
         if hand not in self._in_hand:
             return False
         if not self._has_room:
-            self._wake.set()
+            self._hint.set()
         self._in_hand.discard(hand)
         return True
 
-    async def run(self) -> None:
-        """Report timers until cancelled."""
-        while True:
-            self._wake.clear()
-            try:
-                await self.run_once()
-            except StoreUnavailable as error:
-                self._outage.noticed("timers", error)
-                await self._clock.sleep(BAD_WEATHER)
-                continue
-            self._outage.worked("timers")
-            nap = self._nap()
-            if nap > 0:
-                await self._clock.wait(self._wake, nap)
+    def start(self, loops: Loops) -> None:
+        loops.run("timekeeper", self._tend, hint=self._hint)
+
+    async def _tend(self) -> float:
+        await self.run_once()
+        return self._nap()
 
     async def run_once(self) -> int:
         """One pass; returns how many timers were reported."""
@@ -166,18 +157,18 @@ class Timekeeper:
         # What is set while the store is asked may be missing from its answer, so first forget.
         self._must_look, self._next_row = False, None
         try:
-            limit = self._batch + len(self._in_hand) + len(self._set_aside)
+            limit = self._batch + len(self._in_hand) + len(self._parked)
             rows, following = await self._store.timers.due(now, limit)
         except StoreUnavailable:
             self._must_look = True
             raise
         if len(rows) < limit:
             # All that are due: what is not among them was cleared by a program that can read it.
-            self._set_aside &= {(row.instance_id, row.key, row.due) for row in rows}
+            self._parked &= {(row.instance_id, row.key, row.due) for row in rows}
         reported = 0
         for row in rows:
             hand = (row.instance_id, row.key, row.due)
-            if hand not in self._in_hand and hand not in self._set_aside:
+            if hand not in self._in_hand and hand not in self._parked:
                 self._in_hand.add(hand)
                 self._report(Request(row.instance_id, TimerDue(key=row.key, due=row.due)))
                 reported += 1

@@ -14,7 +14,7 @@ from tenuto.model.policy import Limits
 from tenuto.ports import Clock, Ids
 
 
-class Taking:
+class EventIntake:
     """Knows how large an event may be, what time it is, and what to call one without a name."""
 
     def __init__(self, clock: Clock, ids: Ids, limits: Limits, tenant: str = "default") -> None:

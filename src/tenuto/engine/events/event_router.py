@@ -74,7 +74,7 @@ class StoredEvent:
             self.future.set_exception(error)
 
 
-class Postmaster:
+class EventRouter:
     """Stores events and leaves them in the mail of those they are for."""
 
     def __init__(
@@ -83,7 +83,7 @@ class Postmaster:
         clock: Clock,
         intake_of: Callable[[str], Intake],
         *,
-        errand: Callable[[Coroutine[None, None, None]], object],
+        spawn: Callable[[Coroutine[None, None, None]], object],
         outage: Outage,
         triggers: Triggers,
         send: Callable[[SendMail, str], None],
@@ -91,10 +91,10 @@ class Postmaster:
     ) -> None:
         """With `is_guest` its letters are for whoever works, and it hands nobody any.
 
-        `errand` starts what goes on when nobody waits for it any more; `send` hands over a letter
+        `spawn` starts what goes on when nobody waits for it any more; `send` hands over a letter
         that is durable, to an instance of that tenant.
         """
-        self._errand = errand
+        self._spawn = spawn
         self._outage = outage
         self._finder = WaitFinder(store)
         self._recipients = Recipients(self._finder, triggers, clock)
@@ -130,7 +130,7 @@ class Postmaster:
                 self.unmatched.add((event.tenant, event.id))
                 waiting.append(each)
         if waiting:
-            self._errand(self._match_in_the_end(waiting))
+            self._spawn(self._match_in_the_end(waiting))
 
     async def _match_in_the_end(self, events: Sequence[StoredEvent]) -> None:
         """They are in the inbox: from here on they may be late, but not left alone."""

@@ -9,7 +9,7 @@ import msgspec
 from tenuto.core.view import waits_of
 from tenuto.engine.events.inspector import EventReport, NearEvents
 from tenuto.engine.events.near_misses import NearEvent, NearWait
-from tenuto.engine.events.recipients import Whom, key_of
+from tenuto.engine.events.recipients import Targets, key_of
 from tenuto.engine.turns.held import Held
 from tenuto.expr import Miss, Value
 from tenuto.model.durations import iso
@@ -58,7 +58,7 @@ def event_view(report: EventReport) -> Object:
     }
 
 
-def targets_view(whom: Whom | None) -> list[Object]:
+def targets_view(whom: Targets | None) -> list[Object]:
     """Whom publishing an event would reach."""
     if whom is None:
         return []

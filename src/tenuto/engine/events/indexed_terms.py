@@ -20,7 +20,7 @@ _decode = msgspec.json.Decoder(list[str]).decode
 _unquote = msgspec.json.Decoder(str).decode
 
 
-def past_terms(wait: WaitRow) -> tuple[PastTerm, ...]:
+def indexed_terms(wait: WaitRow) -> tuple[PastTerm, ...]:
     """The equality terms of a wait by which stored events can be told apart."""
     if not wait.term_paths:
         return ()

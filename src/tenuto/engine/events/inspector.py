@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.events.near_misses import NearEvent, NearMisses, NearWait
-from tenuto.engine.events.recipients import Recipients, Whom, place_of
+from tenuto.engine.events.recipients import Recipients, Targets, place_of
 from tenuto.engine.events.triggers import Triggers
 from tenuto.engine.events.wait_finder import WaitFinder
 from tenuto.engine.turns.held import Held
@@ -41,7 +41,7 @@ class DryRun(NamedTuple):
     """What publishing an event would do."""
 
     result: EventResult
-    whom: Whom | None
+    whom: Targets | None
     """None where it was published before."""
     near: list[NearWait]
 

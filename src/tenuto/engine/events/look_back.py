@@ -16,10 +16,10 @@ from operator import attrgetter
 
 import msgspec
 
-from tenuto.engine.batcher import Together
+from tenuto.engine.batcher import Batcher
 from tenuto.engine.bounds import DEFAULT_BOUNDS
-from tenuto.engine.events.indexed_terms import past_terms
-from tenuto.engine.events.look_back_index import first_fits
+from tenuto.engine.events.indexed_terms import indexed_terms
+from tenuto.engine.events.look_back_index import first_matches
 from tenuto.engine.events.recipients import place_of
 from tenuto.engine.events.wait_finder import is_fit
 from tenuto.engine.turns.intake import Intake
@@ -38,7 +38,7 @@ MOST_MARKS = 4_096
 _position = attrgetter("position")
 
 
-class LookingBack:
+class LookBack:
     """Finds past events for new waits."""
 
     def __init__(
@@ -53,7 +53,7 @@ class LookingBack:
         self._page = page
         self._intake_of = intake_of
         self._leeway = CLOSE_ENOUGH if store.is_shared else timedelta()
-        self._first_fits = Together(partial(first_fits, store))
+        self._first_fits = Batcher(partial(first_matches, store))
         self._marks = _Marks()
         self.under_way: set[tuple[str, str, str]] = set()
         """Where waits are looking back now."""
@@ -114,7 +114,7 @@ class LookingBack:
             instance_id=arm.instance_id,
             since=arm.since,
             leeway=self._leeway,
-            terms=past_terms(arm),
+            terms=indexed_terms(arm),
         )
 
     async def _offer(self, intake: Intake, wait: WaitRow, event: Event) -> bool:

@@ -26,7 +26,7 @@ _APART = 1e-7
 """Of two numbers that are closer one may be rounded up and the other down."""
 
 
-async def first_fits(store: Store, asked: Sequence[PastEvents]) -> list[int | None]:
+async def first_matches(store: Store, asked: Sequence[PastEvents]) -> list[int | None]:
     """The number of the first event that may fit, for each, in their order; None: there is none."""
     firsts = await store.inbox.first_past(asked)
     alike: dict[tuple[str, str, str], list[int]] = defaultdict(list)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from tenuto.engine.events.look_back import report_of
-from tenuto.engine.events.recipients import Whom, place_of
+from tenuto.engine.events.recipients import Targets, place_of
 from tenuto.engine.turns.requests import LookAgain
 from tenuto.model.effects import SendMail
 from tenuto.model.events import Event
@@ -51,7 +51,7 @@ class Part(NamedTuple):
     letters: list[SendMail]
 
 
-def parts_of(event: Event, whom: Whom) -> Iterator[Part]:
+def parts_of(event: Event, whom: Targets) -> Iterator[Part]:
     """What is recorded of an event: mostly one part, each to be written before the next."""
     mail: list[Mail] = []
     letters: list[SendMail] = []
@@ -84,7 +84,9 @@ def parts_of(event: Event, whom: Whom) -> Iterator[Part]:
     yield Part(match, letters)
 
 
-def _written(event: Event, whom: Whom) -> Iterator[tuple[SendMail | None, Mail | None, Delivery]]:
+def _written(
+    event: Event, whom: Targets
+) -> Iterator[tuple[SendMail | None, Mail | None, Delivery]]:
     is_large = size_of(event.payload) > LARGE
     shown = msgspec.structs.replace(event, payload=None) if is_large else event
     for wait in (*whom.waits, *whom.cancelling):

@@ -13,7 +13,7 @@ from tenuto.ports import Clock
 from tenuto.store.parts.waits import WaitKey, WaitRow
 
 
-class Whom(NamedTuple):
+class Targets(NamedTuple):
     """Whom an event is for."""
 
     waits: list[WaitRow]
@@ -40,18 +40,18 @@ class Recipients:
         self._triggers = triggers
         self._clock = clock
 
-    async def of(self, number: int | None, event: Event) -> Whom:
+    async def of(self, number: int | None, event: Event) -> Targets:
         """Whom an event is for that was stored as `number`, or with None would be stored now."""
         return await self.among(await self._finder.fitting(event), number, event)
 
-    def at_once(self, fitting: Sequence[WaitRow], number: int, event: Event) -> Whom | None:
+    def at_once(self, fitting: Sequence[WaitRow], number: int, event: Event) -> Targets | None:
         """The same as `among` where all are waits, as most are; else None."""
         found = _sorted_out(fitting, number, event)
         if found.cancelling or found.starting:
             return None
-        return Whom(found.waits, found.later, [], Starts([], []), self._clock.now())
+        return Targets(found.waits, found.later, [], Starts([], []), self._clock.now())
 
-    async def among(self, fitting: Sequence[WaitRow], number: int | None, event: Event) -> Whom:
+    async def among(self, fitting: Sequence[WaitRow], number: int | None, event: Event) -> Targets:
         """Whom of all that it fits it is for."""
         waits, later, cancelling, starting = _sorted_out(fitting, number, event)
         now = self._clock.now()
@@ -60,7 +60,7 @@ class Recipients:
         starts = Starts([], [])
         if starting:
             starts = await self._triggers.started_by(event, starting, now)
-        return Whom(waits, later, cancelling, starts, now)
+        return Targets(waits, later, cancelling, starts, now)
 
 
 class _SortedOut(NamedTuple):

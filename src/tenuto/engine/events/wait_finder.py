@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tenuto.engine.batcher import Together
+from tenuto.engine.batcher import Batcher
 from tenuto.events import fits
 from tenuto.expr import ExpressionError, event_term_values, split_condition
 from tenuto.model.events import Event
@@ -31,7 +31,7 @@ class WaitFinder:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._together = Together(self.fitting_each)
+        self._together = Batcher(self.fitting_each)
 
     async def fitting(self, event: Event) -> Found:
         """The open waits that an event fits, by key."""

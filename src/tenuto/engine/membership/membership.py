@@ -1,4 +1,9 @@
-"""Says that this process lives, and acts when it, or another, was taken for dead."""
+"""The membership part of an engine: heartbeats, fencing, takeover and catching up.
+
+The store is authoritative. A process sends heartbeats under its process id; one that misses them
+for too long is declared dead, and its instances are taken over by the others. If it was only
+slow, its next write or heartbeat is fenced: it drops everything, and continues under a new id.
+"""
 
 from __future__ import annotations
 
@@ -6,154 +11,116 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from tenuto.engine.membership.takeover import Recovery
-from tenuto.engine.outage import Outage
-from tenuto.model.errors import StoreUnavailable
-from tenuto.model.policy import BAD_WEATHER
-from tenuto.ports import Clock, Ids
+from tenuto.engine.effects.effects import Effects
+from tenuto.engine.events.events import Events
+from tenuto.engine.membership.takeover import Takeover
+from tenuto.engine.shared import Shared
+from tenuto.engine.turns.turns import Turns
 from tenuto.store.errors import Fenced
 from tenuto.store.parts.tasks import TasksMark
-from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
 
+_HINTED_BEATS = 0.5
+"""Seconds between heartbeats that hints cause: mailbox messages come with hints too."""
+_SOONER = 3
+"""By how much the next heartbeat comes sooner after one that did not reach the store."""
 
-class Heart:
-    """The name under which this process owns instances, for as long as the others believe it."""
+
+class Membership:
+    """The process id under which this process owns instances, until the store declares it dead."""
 
     def __init__(
         self,
+        shared: Shared,
+        turns: Turns,
+        events: Events,
+        effects: Effects,
         *,
-        store: Store,
-        clock: Clock,
-        ids: Ids,
-        recovery: Recovery,
-        outage: Outage,
-        inherited: Callable[[], None],
         tasks_are: Callable[[TasksMark | None], Awaitable[None]],
-        let_all_go: Callable[[str], int],
     ) -> None:
-        """`inherited`: others left rows as well. `let_all_go`: own nothing, under a new name.
-
-        `tasks_are` hears with each beat whether tasks were declared elsewhere.
-        """
-        self.process_id = ids.short()
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._recovery = recovery
-        self._outage = outage
-        self._inherited = inherited
+        """`tasks_are` takes with each heartbeat the mark of the tasks declared by any process."""
+        self.process_id = shared.ids.short()
+        turns.enter(self.process_id)
+        self._shared = shared
+        self._turns = turns
+        self._effects = effects
         self._tasks_are = tasks_are
-        self._let_all_go = let_all_go
+        self._takeover = Takeover(
+            store=shared.store,
+            router=events.router,
+            look_back=events.past,
+            report=turns.report,
+            has_room=lambda: not effects.unreadable.is_full,
+            batch=shared.settings.bounds.recovery_batch,
+        )
         self._entering = asyncio.Lock()
-        self._is_behind = asyncio.Event()
-        """Set while there may be events and waits that others began to bring together."""
+        self.is_catching_up = False
+        """Whether events are still matched, and waits look back, that dead processes left."""
+        self._unfinished = asyncio.Event()
         self._is_up_to_date = asyncio.Event()
-        self._taken_over = 0
+        self._looks = 0
+        """How often unfinished work was looked for."""
         self._has_orphans = asyncio.Event()
-        """Set when somebody is gone, until what was left is all taken over: also when taking over
-        broke off, for then the dead are buried and what they began is not done."""
+        """Set when a process is dead, and its instances are not taken over yet."""
+        self.heartbeat_hint = asyncio.Event()
+        self._hinted_at = 0.0
+
+    # -- loops
+
+    def start_heartbeat(self) -> None:
+        every = self._shared.store.beat_every.total_seconds()
+        self._shared.loops.tick(
+            "heartbeat", every, self.beat, hint=self.heartbeat_hint, again=every / _SOONER
+        )
+
+    async def start(self) -> int:
+        """Take over the instances of dead processes; returns how many those were."""
+        taken_over = await self.take_over()
+        self._shared.loops.run("catching up", self._catch_up, hint=self._unfinished)
+        return taken_over
+
+    async def start_takeover(self) -> None:
+        """Take over from processes that die from now on; beside the heartbeat, however long."""
+        await self._shared.store.members.listen(self._hinted)
+        self._shared.loops.run("takeover", self._inherit, hint=self._has_orphans, first=None)
+
+    def _hinted(self) -> None:
+        """Another process has left mailbox messages, or has stopped."""
+        self._effects.mail_hint()
+        if self._shared.clock.ticks() - self._hinted_at > _HINTED_BEATS:
+            self._hinted_at = self._shared.clock.ticks()
+            self.heartbeat_hint.set()
+
+    # -- heartbeats
 
     async def beat(self) -> None:
-        """Say that this process lives; whoever inherits hears when another does not."""
+        """Send a heartbeat, and learn from the answer whether another process is dead."""
         process_id = self.process_id
         try:
-            pulse = await self._store.members.beat()
+            heartbeat = await self._shared.store.members.beat()
         except Fenced:
             await self.fenced(process_id)
             return
-        if pulse.at is not None:
-            self._clock.follow(pulse.at)
-        if pulse.has_orphans:
+        if heartbeat.at is not None:
+            self._shared.clock.follow(heartbeat.at)
+        if heartbeat.has_orphans:
             self._has_orphans.set()
-        await self._tasks_are(pulse.tasks)
-
-    async def inherit(self) -> None:
-        """Whenever somebody is gone, go on with what was left; a loop beside the beats.
-
-        However much it is, the others go on hearing that this process lives.
-        """
-        while True:
-            await self._has_orphans.wait()
-            try:
-                taken_over = await self.take_over()
-            except StoreUnavailable as error:
-                self._outage.noticed("taking over", error)
-                await self._clock.sleep(BAD_WEATHER)
-                continue
-            self._outage.worked("taking over")
-            self._inherited()
-            if taken_over:
-                log.info("took over %d instances of a process that is gone", taken_over)
-
-    async def take_over(self) -> int:
-        """Go on with what others have left; returns how many instances that were."""
-        while True:
-            process_id = self.process_id
-            self._has_orphans.clear()
-            try:
-                taken_over = await self._recovery.take_over()
-            except StoreUnavailable:
-                self._has_orphans.set()
-                raise
-            except Fenced:
-                # It stood still between its last beat and now.
-                await self.fenced(process_id)
-            else:
-                self.look_for_unfinished()
-                return taken_over
-
-    @property
-    def is_catching_up(self) -> bool:
-        """Whether events and waits that others left are still being brought together."""
-        return self._is_behind.is_set()
-
-    def look_for_unfinished(self) -> None:
-        """Others may have stored events, or opened waits, and not lived to look for each other."""
-        self._taken_over += 1
-        self._is_up_to_date.clear()
-        self._is_behind.set()
-
-    async def caught_up(self) -> None:
-        """Wait until what others left of events and waits is done."""
-        if self._is_behind.is_set():
-            await self._is_up_to_date.wait()
-
-    async def catch_up(self) -> None:
-        """Finish what others began with events and waits; a loop that holds up nobody.
-
-        Thousands of events are matched while the process is at work already: those who wait for
-        them would have had to wait anyway, the others need not.
-        """
-        while True:
-            await self._is_behind.wait()
-            process_id, taken_over = self.process_id, self._taken_over
-            try:
-                await self._recovery.finish()
-            except StoreUnavailable as error:
-                self._outage.noticed("catching up", error)
-                await self._clock.sleep(BAD_WEATHER)
-            except Fenced:
-                await self.fenced(process_id)
-            else:
-                self._outage.worked("catching up")
-                if taken_over == self._taken_over:
-                    self._is_behind.clear()
-                    self._is_up_to_date.set()
+        await self._tasks_are(heartbeat.tasks)
 
     async def fenced(self, process_id: str) -> None:
-        """The store has buried `process_id`: what it owned is others', and it goes on as another.
+        """The store has declared `process_id` dead: drop its instances, continue under a new id.
 
-        Its attempts are stopped and their results count for nothing, for the log has them as lost.
+        Its attempts are stopped and their results do not count, for the log has them as lost.
         """
         async with self._entering:
             if process_id != self.process_id:
                 return  # another lane has seen it too
-            new_id = self._ids.short()
-            await self._store.members.enter(new_id, self._clock.now())
+            new_id = self._shared.ids.short()
+            await self._shared.store.members.enter(new_id, self._shared.clock.now())
             self.process_id = new_id
-            lost = self._let_all_go(new_id)
+            self._turns.let_all_go(new_id)
+            lost = self._effects.let_all_go()
             log.warning(
                 "process %s was silent for so long that it was replaced, with %d attempts; "
                 "it goes on as %s",
@@ -161,3 +128,55 @@ class Heart:
                 lost,
                 new_id,
             )
+
+    # -- takeover
+
+    async def take_over(self) -> int:
+        """Take over the instances of dead processes; returns how many those were."""
+        while True:
+            process_id = self.process_id
+            self._has_orphans.clear()
+            try:
+                taken_over = await self._takeover.take_over()
+            except Fenced:
+                # It was presumed dead between its last heartbeat and now.
+                await self.fenced(process_id)
+            else:
+                self.look_for_unfinished()
+                return taken_over
+
+    async def _inherit(self) -> None:
+        taken_over = await self.take_over()
+        self._effects.inherited()
+        if taken_over:
+            log.info("took over %d instances of a process that is gone", taken_over)
+
+    # -- catching up
+
+    def look_for_unfinished(self) -> None:
+        """Look for events not matched, and waits that did not look back, of dead processes."""
+        self._looks += 1
+        self._is_up_to_date.clear()
+        self.is_catching_up = True
+        self._unfinished.set()
+
+    async def caught_up(self) -> None:
+        """Wait until the events and waits of dead processes are done."""
+        if self.is_catching_up:
+            await self._is_up_to_date.wait()
+
+    async def _catch_up(self) -> float | None:
+        """Finish events and waits of dead processes, while this process is at work already."""
+        if not self.is_catching_up:
+            return None
+        process_id, looks = self.process_id, self._looks
+        try:
+            await self._takeover.finish()
+        except Fenced:
+            await self.fenced(process_id)
+            return 0.0
+        if looks != self._looks:
+            return 0.0
+        self.is_catching_up = False
+        self._is_up_to_date.set()
+        return None

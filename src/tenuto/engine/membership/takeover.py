@@ -11,8 +11,8 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS
-from tenuto.engine.events.event_router import Postmaster, StoredEvent
-from tenuto.engine.events.look_back import LookingBack
+from tenuto.engine.events.event_router import EventRouter, StoredEvent
+from tenuto.engine.events.look_back import LookBack
 from tenuto.engine.events.recipients import key_of, place_of
 from tenuto.engine.turns.requests import Request, TakenOver
 from tenuto.model.errors import StoreUnavailable, TenutoError
@@ -23,23 +23,23 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.recovery")
 
 
-class Recovery:
+class Takeover:
     """Takes over what is owned and what is due, never what is merely stored."""
 
     def __init__(
         self,
         *,
         store: Store,
-        postmaster: Postmaster,
-        looking_back: LookingBack,
+        router: EventRouter,
+        look_back: LookBack,
         report: Callable[[Request], None],
         has_room: Callable[[], bool] = lambda: True,
         batch: int = DEFAULT_BOUNDS.recovery_batch,
     ) -> None:
         """`has_room`: whether more can be taken over now; `batch`: how many are claimed at once."""
         self._store = store
-        self._postmaster = postmaster
-        self._looking_back = looking_back
+        self._router = router
+        self._past = look_back
         self._report = report
         self._has_room = has_room
         self._batch = batch
@@ -67,9 +67,9 @@ class Recovery:
     async def _finish_matching(self) -> None:
         left_alone: set[int] = set()
         while True:
-            in_hand = set(self._postmaster.unmatched)
+            in_hand = set(self._router.unmatched)
             found = await self._store.inbox.unmatched(self._batch + len(left_alone) + len(in_hand))
-            in_hand |= self._postmaster.unmatched
+            in_hand |= self._router.unmatched
             loop = asyncio.get_running_loop()
             stored = [
                 StoredEvent(EventResult("stored", number=number), event, loop.create_future())
@@ -80,16 +80,16 @@ class Recovery:
                 return
             try:
                 # A crash in a burst leaves thousands: together they are a question and some turns.
-                await self._postmaster.match_together(stored)
+                await self._router.match_together(stored)
             finally:
                 left_alone |= set(_refused(stored))
 
     async def _finish_looking_back(self) -> None:
         left_alone: set[WaitKey] = set()
         while True:
-            in_hand = set(self._looking_back.under_way)
+            in_hand = set(self._past.under_way)
             found = await self._store.waits.unlooked(self._batch + len(left_alone) + len(in_hand))
-            in_hand |= self._looking_back.under_way
+            in_hand |= self._past.under_way
             new = [
                 wait
                 for wait in found
@@ -110,7 +110,7 @@ class Recovery:
                     raise outcome
 
     async def _look_back(self, wait: WaitRow) -> bool:
-        return await self._looking_back.of(await self._looking_back.arms_of(wait))
+        return await self._past.of(await self._past.arms_of(wait))
 
 
 def _refused(stored: Iterable[StoredEvent]) -> Iterator[int]:

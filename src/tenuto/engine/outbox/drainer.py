@@ -18,7 +18,7 @@ import msgspec
 
 from tenuto.core.lifecycle import Told, events_of
 from tenuto.engine.outbox.fan_out import Audiences
-from tenuto.engine.outbox.parked_streams import SetAside
+from tenuto.engine.outbox.parked_streams import ParkedStreams
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow
@@ -68,11 +68,11 @@ class Drainer:
         """Whether anybody heard anything when this process looked last; every step asks."""
         self._listening: int | None = None
         """Of which change of those who listen the audiences are."""
-        self._aside = SetAside(clock)
+        self._aside = ParkedStreams(clock)
         self._page = PAGE
 
     @property
-    def untold(self) -> Mapping[str, str]:
+    def undelivered(self) -> Mapping[str, str]:
         """What this process cannot tell, an instance or an event, and why; whom, by its id."""
         return {**self._aside.reasons, **self._audiences.unreadable}
 

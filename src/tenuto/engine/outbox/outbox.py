@@ -1,19 +1,24 @@
-"""The loop behind the outbox: empties it, and has sent what is due."""
+"""The outbox part of an engine: drains notifications, and delivers those for webhooks."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from tenuto.engine.loops import Loops
 from tenuto.engine.outage import Outage
 from tenuto.engine.outbox.deliverer import Deliverer
 from tenuto.engine.outbox.drainer import Drainer
+from tenuto.engine.shared import Shared
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.errors import Overloaded, StoreUnavailable
+from tenuto.model.events import Event
 from tenuto.model.policy import BAD_WEATHER
-from tenuto.ports import Clock
+from tenuto.ports import Clock, Sender
 from tenuto.store.errors import Fenced
+from tenuto.store.parts.turns import EventResult
 
 log = logging.getLogger("tenuto.outbox")
 
@@ -21,8 +26,8 @@ _LOOK_ALL_THE_SAME = 30.0
 """Seconds after which the outbox is looked into though nobody listens."""
 
 
-class Telling:
-    """Tells those who listen."""
+class Outbox:
+    """Notifies workflows and webhooks of lifecycle changes and of events."""
 
     def __init__(
         self,
@@ -33,43 +38,93 @@ class Telling:
         outage: Outage,
         process_id: Callable[[], str],
         fenced: Callable[[str], Awaitable[None]],
+        every: float = 2.0,
+        hint: asyncio.Event | None = None,
     ) -> None:
-        """`fenced`: the store took the process of that id for dead."""
+        """`every`: seconds between passes. `fenced`: the store has declared the process dead."""
         self._process_id = process_id
         self.drainer = drainer
         self._deliverer = deliverer
         self._clock = clock
         self._outage = outage
         self._fenced = fenced
-        self._hint = asyncio.Event()
+        self._hint = hint or asyncio.Event()
         self._passing = asyncio.Lock()
+        self._every = every
+        self._look_by = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        shared: Shared,
+        sender: Sender | None,
+        *,
+        publish: Callable[[Event], Awaitable[EventResult]],
+        process_id: Callable[[], str],
+        fenced: Callable[[str], Awaitable[None]],
+    ) -> Outbox:
+        """The outbox of an engine; without a `sender` deliveries wait for a process that has one.
+
+        `publish` puts an event into the inbox.
+        """
+        store, clock, settings = shared.store, shared.clock, shared.settings
+        deliverer = None
+        if sender is not None:
+            deliverer = Deliverer(
+                store=store,
+                clock=clock,
+                sender=sender,
+                seconds=settings.webhook_timeout,
+                disable_after=timedelta(seconds=settings.disable_webhooks_after),
+                again=shared.outbox_hint.set,
+            )
+        drainer = Drainer(
+            store=store,
+            clock=clock,
+            publish=publish,
+            known=(lambda _: None) if deliverer is None else deliverer.know,
+        )
+        return cls(
+            drainer=drainer,
+            deliverer=deliverer,
+            clock=clock,
+            outage=shared.outage,
+            process_id=process_id,
+            fenced=fenced,
+            every=settings.outbox_every,
+            hint=shared.outbox_hint,
+        )
+
+    def start(self, loops: Loops) -> None:
+        loops.run("outbox", self._tend, hint=self._hint)
 
     def hint(self) -> None:
-        """There may be something to tell, or somebody to tell it to."""
+        """There may be notifications, or new subscribers."""
         self._hint.set()
 
-    async def run(self, every: float) -> None:
-        """Look so often, and whenever hinted at; where nobody listens, only whether they do."""
-        look_by = 0.0
-        while True:
-            self._hint.clear()
-            pause = every
-            process_id = self._process_id()
-            try:
-                if self._clock.ticks() >= look_by or not await self.drainer.is_quiet():
-                    next_due = await self.run_once()
-                    pause = self._until(next_due, every)
-                    look_by = self._clock.ticks() + _LOOK_ALL_THE_SAME
-            except Fenced:
-                await self._fenced(process_id)
-                self._hint.set()
-            except StoreUnavailable as error:
-                self._outage.met("outbox", error)
-                pause = BAD_WEATHER
-            except Overloaded as error:
-                log.warning("what there is to tell has to wait: %s", error)
-                pause = BAD_WEATHER
-            await self._clock.wait(self._hint, pause)
+    def concluded(self, draft: Draft) -> None:
+        """An instance's share of a turn is durable."""
+        if self.drainer.is_listened_to and draft.rows:
+            self._hint.set()
+
+    async def _tend(self) -> float:
+        """One pass; returns the seconds until the next. No subscribers: it only checks for some."""
+        process_id = self._process_id()
+        try:
+            if self._clock.ticks() < self._look_by and await self.drainer.is_quiet():
+                return self._every
+            next_due = await self.run_once()
+        except Fenced:
+            await self._fenced(process_id)
+            return 0.0
+        except StoreUnavailable as error:
+            self._outage.met("outbox", error)
+            return BAD_WEATHER
+        except Overloaded as error:
+            log.warning("notifications have to wait: %s", error)
+            return BAD_WEATHER
+        self._look_by = self._clock.ticks() + _LOOK_ALL_THE_SAME
+        return self._until(next_due, self._every)
 
     async def run_once(self) -> datetime | None:
         """Tell what there is; when something else is due."""

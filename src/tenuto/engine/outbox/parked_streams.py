@@ -22,7 +22,7 @@ class _Setback(NamedTuple):
     reason: str
 
 
-class SetAside:
+class ParkedStreams:
     """What this process could not tell: all of a stream, so that its order is kept.
 
     It is not written down: another process may be able to.

@@ -10,15 +10,14 @@ from datetime import UTC, datetime, timedelta
 
 from tenuto.core import Plan
 from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.shared import Shared
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.requests import Answer
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import CancelAsked, Input, Started
 from tenuto.model.json import JSON
 from tenuto.model.rehearsal import PREFIX, inbox_of, is_rehearsed
-from tenuto.ports import Clock
 from tenuto.store.parts.instances import Erasure
-from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
 
@@ -32,28 +31,26 @@ _ENDED = Erasure(with_dead_letters=True, with_debts=True)
 """Nobody waits for anything that a test run owes."""
 
 
-class Rehearsals:
+class TestRuns:
     """Keeps what is tried out for as long as it is, and then erases every trace of it."""
 
     def __init__(
         self,
-        *,
-        store: Store,
+        shared: Shared,
         plans: Plans,
-        clock: Clock,
+        *,
         ask: Callable[[str, Input], Awaitable[Answer]],
         end_of: Callable[[str], Awaitable[Held]],
         forget: Callable[[str], None],
-        keep_for: timedelta,
     ) -> None:
-        self._store = store
+        """`forget` removes an instance from this process's memory."""
+        self._store = shared.store
         self._plans = plans
-        self._clock = clock
+        self._clock = shared.clock
         self._ask = ask
         self._end_of = end_of
         self._forget = forget
-        """Has this process hold nothing of an instance any more."""
-        self._keep_for = keep_for
+        self._keep_for = timedelta(seconds=shared.settings.test_run_retention)
 
     async def started(self, tenant: str, document: JSON, plan: Plan, input: JSON) -> Started:
         """Keep the document; what starts its one instance."""

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.core.snapshot import decode, references
-from tenuto.engine.batcher import Together
+from tenuto.engine.batcher import Batcher
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.draft import ROW_BYTES, size_of_rows
 from tenuto.engine.turns.held import Held
@@ -28,7 +28,7 @@ class Loader:
         """Whose instances are one's own; None for those who only look."""
         self._store = store
         self._plans = plans
-        self._together = Together(self._load_in_order)
+        self._together = Batcher(self._load_in_order)
 
     async def look_at(self, instance_id: str) -> Held:
         """One instance as its log says it is now; NotFound, or what keeps it from being read."""

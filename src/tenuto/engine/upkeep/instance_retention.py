@@ -56,7 +56,7 @@ class _Walk(Struct):
             self.number, self.after = ids.index(definition_id), after
 
 
-class Forgetter:
+class InstanceRetention:
     """Goes through instances that have ended, a page of one tenant after one of another."""
 
     def __init__(

@@ -87,7 +87,7 @@ class _LeftAlone(Generic[K]):
         return len(self._left)
 
 
-class LeftToOthers:
+class Unreadable:
     """Gives back what comes to this process and cannot be read here, in batches."""
 
     def __init__(
@@ -96,7 +96,7 @@ class LeftToOthers:
         store: Store,
         clock: Clock,
         outage: Outage,
-        errand: Callable[[Coroutine[None, None, None]], object],
+        spawn: Callable[[Coroutine[None, None, None]], object],
         given_back: Callable[[Request], None],
         most: int = DEFAULT_BOUNDS.unreadable_kept,
     ) -> None:
@@ -108,10 +108,10 @@ class LeftToOthers:
         self._store = store
         self._outage = outage
         self._clock = clock
-        self._errand = errand
+        self._spawn = spawn
         self._given_back = given_back
         self._instances: _LeftAlone[str] = _LeftAlone(clock, most)
-        self._letters: _LeftAlone[MailKey] = _LeftAlone(clock, most)
+        self._messages: _LeftAlone[MailKey] = _LeftAlone(clock, most)
         self.is_full = False
         """Whether there is so much that more of it could not be told from what is new."""
         self._orphans: list[Orphan] = []
@@ -121,9 +121,9 @@ class LeftToOthers:
         self._is_giving = False
 
     @property
-    def instances_of_letters(self) -> set[str]:
+    def instances_of_messages(self) -> set[str]:
         """For whom there may be letters that cannot be read here: perhaps their start."""
-        return {key.instance_id for key in self._letters.known}
+        return {key.instance_id for key in self._messages.known}
 
     def instance(self, orphan: Orphan, requests: Sequence[Request], error: Exception) -> None:
         """Its log, or its workflow, cannot be read."""
@@ -136,10 +136,10 @@ class LeftToOthers:
         ]
         self._begin()
 
-    def letter(self, letter: MailKey) -> None:
+    def message(self, message: MailKey) -> None:
         """The letter cannot be read; the instance that it is for perhaps can."""
-        self._letters.add(letter)
-        self._mail.append(letter)
+        self._messages.add(message)
+        self._mail.append(message)
         self._begin()
 
     def job(self, lease: Lease, error: Exception) -> None:
@@ -151,15 +151,15 @@ class LeftToOthers:
 
     async def run_once(self) -> None:
         """Let come again what has been left alone for long enough."""
-        if len(self._instances) + len(self._letters):
+        if len(self._instances) + len(self._messages):
             self._instances.forget()
-            self._letters.forget()
+            self._messages.forget()
             await self._pass_over()
 
     def _begin(self) -> None:
         if not self._is_giving:
             self._is_giving = True
-            self._errand(self._give_back())
+            self._spawn(self._give_back())
 
     async def _give_back(self) -> None:
         try:
@@ -189,7 +189,7 @@ class LeftToOthers:
             self._given_back(request)
 
     async def _pass_over(self) -> None:
-        instances, letters = self._instances.now, self._letters.now
+        instances, letters = self._instances.now, self._messages.now
         self._count(max(len(instances), len(letters)))
         await self._store.members.pass_over(instances, letters, only_own=self.is_full)
 
