@@ -424,7 +424,7 @@ async def begin_rerun(
         refuse_unfit(plan, rerun.started.input, engine.settings, engine.registry)
     except (Conflict, InvalidInput, NotAvailable, NotFound):
         # Of what was made before, the definition may have changed or gone since.
-        before = None if key is None else await engine.begun(tenant, key, content_hash)
+        before = None if key is None else await engine.turns.begun(tenant, key, content_hash)
         if before is None:
             raise
         return before

@@ -294,7 +294,7 @@ class Workspace:
         """What the same start made before, if that was under the same key; Conflict."""
         if asked.key is None or json_problem(asked.input) is not None:
             return None
-        return await self.engine.begun(self.tenant, asked.key, _content_hash(asked))
+        return await self.engine.turns.begun(self.tenant, asked.key, _content_hash(asked))
 
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
         """Start several at once; what is wrong with one is in its place and keeps no other."""

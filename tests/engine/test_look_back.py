@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tenuto import Settings, Tenuto
-from tenuto.engine.events.indexed_terms import indexed_terms
 from tenuto.engine.events.look_back import LookBack
+from tenuto.engine.events.look_back_index import indexed_terms
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import Request
 from tenuto.model.events import Event

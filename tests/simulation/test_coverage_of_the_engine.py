@@ -17,7 +17,7 @@ ANSWERS = (
     *("turns/approvals", "events/event_views", "events/explainer", "events/inspector"),
     *("events/near_misses", "outbox/signatures", "events/event_intake"),
     *("upkeep/instance_retention", "meters", "test_runs/test_runs", "test_runs/mocks"),
-    *("turns/turn_meter", "tenancy"),
+    "tenancy",
 )
 """Modules that answer who asks, measure, or forget what is over: nothing is lost in them."""
 

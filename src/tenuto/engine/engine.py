@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 from tenuto.core import Plan, decide
 from tenuto.engine.definitions.definitions import Definitions
-from tenuto.engine.definitions.start_checks import key_conflict
 from tenuto.engine.effects.effects import Effects
 from tenuto.engine.events.events import Events
 from tenuto.engine.membership.membership import Membership
@@ -24,11 +23,10 @@ from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.requests import Answer, IndexAgain, Request, StartFacts
 from tenuto.engine.turns.turns import AfterTurn, Turns
 from tenuto.engine.upkeep.upkeep import Upkeep
-from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock, Ids, Sender
-from tenuto.store.parts.jobs import Lease
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
@@ -134,7 +132,7 @@ class Engine:
     # -- life
 
     async def open(self) -> int:
-        """Open the store and go on with what is outstanding; returns how many were taken over."""
+        """Open the store and continue its work; returns how many instances were taken over."""
         if self._was_open and not self._is_open:
             raise StoreUnavailable(
                 "an engine that has stopped stays so", advice="Make another: Tenuto(...)."
@@ -150,7 +148,7 @@ class Engine:
             raise
 
     def _go_on_from(self, latest: datetime) -> None:
-        """Let time go on from where it had come: what comes now is later than what is there."""
+        """Set the clock forward to the newest moment in the store."""
         behind = (latest - self.clock.now()).total_seconds()
         if behind > 0:
             log.warning("the clock is %.3f s behind the store; time goes on from there", behind)
@@ -177,9 +175,9 @@ class Engine:
         return taken_over
 
     async def close(self) -> None:
-        """Stop in good order: no new work, tasks get their grace, what is promised is written.
+        """Stop in good order: no new work, a grace period for tasks, all accepted input written.
 
-        Whoever has no time for that cancels it: then the store is let go at once.
+        If cancelled, it releases the store at once.
         """
         if not self._is_open:
             return
@@ -225,7 +223,7 @@ class Engine:
         except TimeoutError:
             log.warning("the store did not take everything before the engine stopped")
 
-    # -- what people ask
+    # -- requests
 
     async def start(
         self,
@@ -238,47 +236,26 @@ class Engine:
         tenant: str = "default",
     ) -> Answer:
         """Start an instance; answered once it is durable."""
-        self._refuse_when_closed()
-        self._refuse_as_guest()
+        self._refuse_unless_working()
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(plan=plan, tenant=tenant, key=key, content_hash=content_hash)
         return await self.turns.ask(chosen, started, facts)
 
-    async def begun(self, tenant: str, key: str, content_hash: bytes) -> Answer | None:
-        """What was started under a key, for a repeat that would be refused by now; None: nothing.
-
-        A repeat is told of the first, whatever has become of the workflow since. Conflict where the
-        first was not the same.
-        """
-        used = await self.store.instances.used_key(tenant, key)
-        if used is None:
-            return None
-        if used.content_hash != content_hash:
-            raise key_conflict(used.instance_id)
-        try:
-            state = (await self.state_of(used.instance_id)).state
-        except NotFound:
-            return None  # it has just been forgotten, and its key with it
-        return Answer(
-            instance_id=state.id, status=state.status, version=state.version, is_repeat=True
-        )
-
     async def ask(self, instance_id: str, input: Input) -> Answer:
         """Put a command to an instance; answered once it is durable."""
-        self._refuse_when_closed()
-        self._refuse_as_guest()
+        self._refuse_unless_working()
         return await self.turns.ask(instance_id, input)
 
     async def index_again(self, instance_id: str) -> None:
-        """Have written by what an instance is found; returns once that is durable.
+        """Write the search terms of an instance again; returns once they are durable.
 
-        Where another process owns it, a letter to that one is: it knows what it has written.
+        If another process owns it, a mailbox message to that process is durable instead.
         """
         self._refuse_when_closed()
         await self.turns.ask(instance_id, IndexAgain())
 
     async def publish(self, event: Event) -> EventResult:
-        """Store an event and record whom it is for; answered once that is durable."""
+        """Store an event and record its recipients; answered once that is durable."""
         self._refuse_when_closed()
         result = await self.events.router.publish(event)
         self.outbox.hint()
@@ -287,7 +264,7 @@ class Engine:
         return result
 
     async def state_of(self, instance_id: str) -> Held:
-        """An instance as its log says it is now."""
+        """The current state of an instance, from its log."""
         return await self.loader.look_at(instance_id)
 
     async def final_state(self, instance_id: str) -> Held:
@@ -295,50 +272,34 @@ class Engine:
         return await self.turns.watchers.end_of(instance_id, self._refuse_when_closed)
 
     def listen(self, listener: Callable[[Draft], None]) -> Callable[[], None]:
-        """Be told of every durable change made by this process; returns how to stop."""
+        """Subscribe to every durable change made by this process; returns how to stop."""
         return self.turns.listen(listener)
 
     @property
     def fault(self) -> BaseException | None:
-        """What killed a background loop, if one died."""
+        """The error of a background loop that died."""
         return self._fault
 
     @property
     def is_catching_up(self) -> bool:
-        """Whether it still matches events, and looks back for waits, that others left undone."""
+        """Whether events are still matched, and waits look back, that dead processes left."""
         return self.membership.is_catching_up
 
     async def caught_up(self) -> None:
         """Wait until that is done."""
         await self.membership.caught_up()
 
-    # -- what workers outside ask
-
     def report(
         self, instance_id: str, report: TaskSucceeded | TaskFailed | AttemptLost, lease: int
     ) -> asyncio.Future[Answer]:
-        """Put the end of a job to its instance, under a lease; done once it is durable."""
-        self._refuse_when_closed()
-        self._refuse_as_guest()
+        """Report the result of a job under its lease; done once it is durable."""
+        self._refuse_unless_working()
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.turns.report(Request(instance_id, report, future=future, lease=lease))
         return future
 
-    def at_hand(self, instance_id: str) -> Held | None:
-        """An instance in its newest state, if that need not be read."""
-        return self.turns.at_hand(instance_id)
-
-    def foresee_lapse(self, seconds: float) -> None:
-        """Look for leases that lapsed after so many seconds, if not before."""
-        self.effects.jobs.foresee(seconds)
-
-    def unreadable_jobs(self, leases: Sequence[Lease], error: TenutoError) -> None:
-        """Have jobs claimed through other processes, whose program can read their instances."""
-        for lease in leases:
-            self.effects.unreadable_job(lease, error)
-
     def spawn(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
-        """Do something that goes on when nobody waits for it any more, while the engine runs."""
+        """Run a background task that ends with the engine, not with its caller."""
         try:
             self._refuse_when_closed()
         except StoreUnavailable:
@@ -377,7 +338,8 @@ class Engine:
                 advice="Use `async with Tenuto(...) as app:`, or call app.open() first.",
             )
 
-    def _refuse_as_guest(self) -> None:
+    def _refuse_unless_working(self) -> None:
+        self._refuse_when_closed()
         if self.settings.is_guest:
             raise TenutoError(
                 "a guest of the store can only publish events",

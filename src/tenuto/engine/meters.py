@@ -1,10 +1,12 @@
-"""Counts how large things were, by bounds that are fixed beforehand."""
+"""Histograms with fixed bounds, and the meter of turns."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import add
+
+from tenuto.store.parts.turns import Turn
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0)
 """Bounds of durations: from a commit on a fast disk to a task of a minute."""
@@ -39,3 +41,23 @@ class Histogram:
             count += each
             found.append((bound, count))
         return found
+
+
+class TurnMeter:
+    """Durations and sizes of the turns of all lanes; called once a turn, never once a step."""
+
+    def __init__(self) -> None:
+        self.commit_seconds = Histogram()
+        self.instances = Histogram(SIZES)
+        """Instances, and events, in a turn."""
+        self.entries = 0
+        """Entries that were written, in all."""
+        self.watch: Callable[[Turn, float], None] | None = None
+        """Called with each turn and its seconds."""
+
+    def committed(self, turn: Turn, seconds: float) -> None:
+        self.commit_seconds.add(seconds)
+        self.instances.add(len(turn.writes) + len(turn.events))
+        self.entries += sum([len(write.rows) for write in turn.writes])
+        if self.watch is not None:
+            self.watch(turn, seconds)

@@ -174,7 +174,9 @@ class ExecutionDesk:
             raise StoreUnavailable(f"it is not known what was claimed: {error}") from error
         if not grants:
             return _Found([], [])
-        self._engine.foresee_lapse((min(each.until for each in grants) - now).total_seconds())
+        self._engine.effects.jobs.foresee(
+            (min(each.until for each in grants) - now).total_seconds()
+        )
         return _Found(await self._handed_out(wanted, grants), [each.lease for each in grants])
 
     async def _handed_out(self, wanted: _Wanted, grants: Sequence[Grant]) -> list[ClaimedTask]:
@@ -196,7 +198,7 @@ class ExecutionDesk:
                 )
             elif found is not None:
                 unread += [each.lease for each in of_instance]
-                self._engine.unreadable_jobs(unread[-len(of_instance) :], found)
+                self._engine.effects.unreadable_jobs(unread[-len(of_instance) :], found)
         if unread:
             await self._put_back(unread)
         return tasks
@@ -205,7 +207,7 @@ class ExecutionDesk:
         found: dict[str, Held | TenutoError] = {}
         missing: list[str] = []
         for instance_id in _by_instance(grants):
-            held = self._engine.at_hand(instance_id)
+            held = self._engine.turns.at_hand(instance_id)
             if held is None:
                 missing.append(instance_id)
             else:

@@ -145,6 +145,11 @@ class Effects:
         if self._shared.store.is_shared:
             self.unreadable.job(lease, error)
 
+    def unreadable_jobs(self, leases: Sequence[Lease], error: TenutoError) -> None:
+        """Give jobs back whose instance this program cannot read."""
+        for lease in leases:
+            self.unreadable_job(lease, error)
+
     def reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
         """Take the result of an attempt that ran in this process."""
         self._turns.report(self.jobs.request_of(instance_id, report))

@@ -18,8 +18,7 @@ import msgspec
 
 from tenuto.engine.batcher import Batcher
 from tenuto.engine.bounds import DEFAULT_BOUNDS
-from tenuto.engine.events.indexed_terms import indexed_terms
-from tenuto.engine.events.look_back_index import first_matches
+from tenuto.engine.events.look_back_index import first_matches, indexed_terms
 from tenuto.engine.events.recipients import place_of
 from tenuto.engine.events.wait_finder import is_fit
 from tenuto.engine.turns.intake import Intake

@@ -1,33 +1,65 @@
-"""Where waits that look back together have to begin: one look at what came, and not one each.
+"""Looks up past events by indexed terms, for one wait or for many that look back together.
 
-When a burst of events meets many waits that have just opened, each of them would pass over nearly
-all of it. So what the first of their terms is about is read once for all who ask about the same.
-Like `engine/events/indexed_terms.py` it lets too much through, never too little.
+Indexed terms are the parts of a wait's condition that a database can evaluate: texts and numbers
+that the payload must contain. A look-up may return too many events, never too few, since each is
+then tested by the condition. So a term that a database might read otherwise than the expression
+language does is left out.
+
+When a burst of events meets many waits that have just opened, each wait would read nearly all of
+them. So the values of a term are read once for all waits that ask for the same path.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
+from tenuto.expr import LOOSE
 from tenuto.store.parts.inbox import PastEvents, PastTerm
+from tenuto.store.parts.waits import WaitRow
 from tenuto.store.protocol import Store
 
 WORTHWHILE = 4
-"""So many have to ask about the same before it is read for them."""
+"""At least so many waits must ask for a path before its values are read for all of them."""
 MOST_EACH = 40
-"""So many events are read for each that asks, at most."""
+"""The most events that are read for each wait."""
 PAGE = 1_000
-"""So many with one look: others wait for the store meanwhile."""
+"""The most events of one read: other requests wait for the store meanwhile."""
 _DIGITS = 8
-"""Numbers that are alike in so many count as the same one."""
+"""Numbers that agree in so many significant digits count as equal."""
 _APART = 1e-7
-"""Of two numbers that are closer one may be rounded up and the other down."""
+"""Closer numbers may be rounded differently."""
+
+
+_PAYLOAD = "payload."
+_NUMBER = re.compile(r"-?[0-9]{1,200}(\.[0-9]{1,200})?(e[+-]?[0-9]{1,3})?")
+_decode = msgspec.json.Decoder(list[str]).decode
+_unquote = msgspec.json.Decoder(str).decode
+
+
+def indexed_terms(wait: WaitRow) -> tuple[PastTerm, ...]:
+    """The equality terms of a wait that select stored events."""
+    if not wait.term_paths:
+        return ()
+    found = []
+    for path, value in zip(_decode(wait.term_paths), _decode(wait.term_values), strict=True):
+        # Values that `==` converts into one another are left to the condition.
+        if not path.startswith(_PAYLOAD) or path.endswith(LOOSE):
+            continue
+        names = path.removeprefix(_PAYLOAD)
+        if value.startswith('"'):
+            found.append(PastTerm(names, _unquote(value), None))
+        elif _NUMBER.fullmatch(value):
+            found.append(PastTerm(names, None, value))
+    return tuple(found)
 
 
 async def first_matches(store: Store, asked: Sequence[PastEvents]) -> list[int | None]:
-    """The number of the first event that may fit, for each, in their order; None: there is none."""
+    """For each query, the number of the first event that may match; None if there is none."""
     firsts = await store.inbox.first_past(asked)
     alike: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for at, (each, first) in enumerate(zip(asked, firsts, strict=True)):
@@ -46,14 +78,14 @@ async def first_matches(store: Store, asked: Sequence[PastEvents]) -> list[int |
                 left, is_last = left - size, len(page) < size
                 number = page[-1][0] + 1 if page else number
             for at in places:
-                # What comes behind the last that was looked at is not known.
+                # Events after the last one that was read are not known.
                 nothing = None if is_last else max(begins[at], number)
                 firsts[at] = narrowing.found.get(at, nothing)
     return firsts
 
 
 class _Narrowing:
-    """Finds, for each of several that ask, the first event that may fit."""
+    """Finds the first event that may match, for each of several queries."""
 
     def __init__(self, begins: dict[int, int], asked: Sequence[PastEvents]) -> None:
         self.found: dict[int, int] = {}
@@ -64,13 +96,13 @@ class _Narrowing:
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody has found nothing."""
+        """Whether a query has found nothing yet."""
         return bool(self._open_for)
 
     def look_at(self, texts: Sequence[tuple[int, str | None]]) -> None:
-        """What stands in the next of the events, beside their numbers."""
+        """Take the next events: number and text of each."""
         for number, text in texts:
-            # What cannot be told may be for anybody.
+            # An unknown text may match every query.
             for key in list(self._open_for) if text is None else _keys(text, self._open_for):
                 self._settle(key, number)
 
@@ -88,14 +120,14 @@ def _key(term: PastTerm) -> str:
 
 
 def _keys(text: str, wanted: Mapping[str, object]) -> list[str]:
-    """Under which keys somebody may want what reads like this."""
+    """The wanted keys that a text may match."""
     as_text = [key] if (key := f"={text}") in wanted else []
     try:
         number = float(text)
     except ValueError:
         return as_text
     if not math.isfinite(number):
-        # Beyond what can be told apart.
+        # Too large to be compared.
         return as_text + [key for key in wanted if not key.startswith("=")]
     near = {_rounded(number * (1 + by)) for by in (-_APART, 0.0, _APART)}
     return as_text + sorted(near & wanted.keys())

@@ -13,13 +13,13 @@ from typing import Protocol
 
 from tenuto.core import Rejection
 from tenuto.engine.definitions.start_checks import key_conflict
+from tenuto.engine.meters import TurnMeter
 from tenuto.engine.outage import Outage
 from tenuto.engine.turns.batch import Batch
 from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.drafter import Drafter
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import Answer, EventRequest, Request
-from tenuto.engine.turns.turn_meter import TurnMeter
 from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.failure import NOT_STORABLE, Failure
 from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded

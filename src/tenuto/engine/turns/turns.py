@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tenuto.engine.definitions.definitions import Definitions
+from tenuto.engine.definitions.start_checks import key_conflict
+from tenuto.engine.meters import TurnMeter
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.deferred_inputs import DeferredInputs
 from tenuto.engine.turns.draft import Draft
@@ -17,9 +19,8 @@ from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.lane import Lane
 from tenuto.engine.turns.loader import Loader
 from tenuto.engine.turns.requests import Answer, EventRequest, Matter, Request, StartFacts
-from tenuto.engine.turns.turn_meter import TurnMeter
 from tenuto.engine.turns.watchers import Watchers
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import NotFound, TenutoError
 from tenuto.store.parts.turns import EventResult
 
 
@@ -91,6 +92,25 @@ class Turns:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.intake_of(instance_id).ask(Request(instance_id, input, future=future, start=start))
         return await future
+
+    async def begun(self, tenant: str, key: str, content_hash: bytes) -> Answer | None:
+        """The instance that was started under a key, as the answer to a repeated start.
+
+        It counts also where a new start would be refused by now. Conflict where the content of the
+        first start was another.
+        """
+        used = await self._shared.store.instances.used_key(tenant, key)
+        if used is None:
+            return None
+        if used.content_hash != content_hash:
+            raise key_conflict(used.instance_id)
+        try:
+            state = (await self.loader.look_at(used.instance_id)).state
+        except NotFound:
+            return None  # it has just been deleted, and its key with it
+        return Answer(
+            instance_id=state.id, status=state.status, version=state.version, is_repeat=True
+        )
 
     def intake_of(self, id: str) -> Intake:
         return self.intakes[self._number_of(id)]
