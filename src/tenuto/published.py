@@ -48,6 +48,6 @@ def dry_published(event: Event, found: DryRun) -> Published:
     return msgspec.structs.replace(
         published(event, found.result),
         is_dry=True,
-        targets=tuple(targets_view(found.whom)),
+        targets=tuple(targets_view(found.targets)),
         near_misses=tuple(near_view(found.near)),
     )

@@ -113,7 +113,7 @@ async def test_a_letter_that_comes_again_after_its_event_is_gone_is_taken_off() 
 async def test_an_event_for_many_is_written_in_parts_and_done_with_the_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mailbox_messages, "MOST_LETTERS", 4)
+    monkeypatch.setattr(mailbox_messages, "MOST_MESSAGES", 4)
     store = Noting()
     async with Tenuto(store, settings=QUIET) as app:
         await waiting(app, 10)
@@ -127,7 +127,7 @@ async def test_an_event_whose_last_part_was_never_written_is_matched_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Those of the first parts have it, the others get it; nobody gets it twice."""
-    monkeypatch.setattr(mailbox_messages, "MOST_LETTERS", 4)
+    monkeypatch.setattr(mailbox_messages, "MOST_MESSAGES", 4)
     disk = MemoryDisk()
     dying = Noting(disk, never_done=True)
     app = Tenuto(dying, settings=QUIET)
@@ -153,7 +153,7 @@ async def test_an_event_whose_last_part_was_never_written_is_matched_again(
 async def test_a_turn_takes_as_many_matchings_as_it_can_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(intake, "MOST_LETTERS", 5)
+    monkeypatch.setattr(intake, "MOST_MESSAGES", 5)
     queue = Intake()
     for n, count in enumerate((2, 3, 1, 9, 1)):
         sent = tuple(mail(f"m{n}-{k}", f"i{k}") for k in range(count))

@@ -75,17 +75,17 @@ async def _tried(reader: Reader, taken: Event | TenutoError) -> tuple[Event, Dry
 
 
 def _tell(event: Event, dry: DryRun) -> None:
-    result, whom = dry.result, dry.whom
-    if whom is None:
+    result, targets = dry.result, dry.targets
+    if targets is None:
         show(f"{event.pattern} {event.id} was sent before; nothing would be done twice")
         return
     would = done(result.resumed, result.cancelled, result.started) or "nobody would take it"
     show(f"{event.pattern} would be stored: {would}")
-    for wait in (*whom.waits, *whom.later):
+    for wait in (*targets.waits, *targets.later):
         show(f"  resumed  {place(key_of(wait))}")
-    for wait in whom.cancelling:
+    for wait in targets.cancelling:
         show(f"  cancelled  {wait.instance_id}")
-    for start in whom.starts.deliveries:
+    for start in targets.starts.deliveries:
         reason = f": {one_line(start.reason)}" if start.reason else ""
         show(f"  {'refused' if start.reason else 'started'}  {start.node}{reason}")
     for near in dry.near:

@@ -1,7 +1,7 @@
-"""Questions that come at the same time are put with one look.
+"""Answers questions that arrive at the same time with one query.
 
-Like a turn, a look is for whatever came together while the last one was under way: a burst asks
-little more than one who asks alone, and nobody waits for others to come.
+Like a turn, a query takes the questions that arrived while the last one was under way: a burst
+costs little more than one question, and no question waits for others to arrive.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
 MOST = 500
-"""So many go into one look."""
+"""The most questions of one query."""
 
 
 class Batcher(Generic[Question, Answer]):
-    """Whoever asks is answered by a look that began after the question was put."""
+    """Each question is answered by a query that began after it was asked."""
 
     def __init__(
         self, look: Callable[[Sequence[Question]], Awaitable[Sequence[Answer]]], most: int = MOST
@@ -30,7 +30,7 @@ class Batcher(Generic[Question, Answer]):
         self._looking: asyncio.Task[None] | None = None
 
     async def ask(self, question: Question) -> Answer:
-        """The answer; or what went wrong with the look, which others may have been part of."""
+        """The answer; or the error of the query, which other questions may have caused."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._asked.append((question, answer))
         if self._looking is None or self._looking.done():

@@ -1,6 +1,6 @@
-"""Writes again what may be written already, until it is known to be there.
+"""Repeats a write with an unknown outcome until it is confirmed.
 
-Only for what was given its id before: the same again is the same thing.
+Only for writes with an id of their own: a repetition has no further effect.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from tenuto.ports import Clock
 T = TypeVar("T")
 
 _PAUSES = (0.1, 0.5, 2.0)
-"""Seconds between tries: somebody waits for the answer."""
+"""Seconds between tries: a caller waits for the answer."""
 
 
 async def confirmed_write(write: Callable[[], Awaitable[T]], clock: Clock) -> T:
-    """What `write` gives; StoreUnavailable at once where nothing can have been written."""
+    """The result of `write`; StoreUnavailable at once where nothing can have been written."""
     doubt: StoreUnavailable | None = None
     for pause in (*_PAUSES, None):
         try:
@@ -30,6 +30,6 @@ async def confirmed_write(write: Callable[[], Awaitable[T]], clock: Clock) -> T:
                 raise
         if pause is not None:
             await clock.sleep(pause)
-    # That this time it was not even sent says nothing of the time before.
+    # That this try was not even sent says nothing about the tries before.
     assert doubt is not None
     raise doubt

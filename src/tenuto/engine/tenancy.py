@@ -1,4 +1,4 @@
-"""Whose an instance is: the store is asked before anything of it is shown to anybody."""
+"""Tenancy of instances: checked with the store before anything of an instance is shown."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from tenuto.store.parts.instances import InstanceQuery
 
 
 async def refuse_foreign(engine: Engine, tenant: str, id: str) -> None:
-    """NotFound unless it is the tenant's: nothing but that is read."""
+    """NotFound unless the instance is the tenant's: nothing else is read."""
     query = InstanceQuery(ids=(id,), limit=1, tenant=tenant)
     if not (await engine.store.seen_by(tenant).instances.page(query)).items:
         raise not_there(id)
 
 
 async def held_by(engine: Engine, tenant: str, id: str, *, is_known: bool = False) -> Held:
-    """A tenant's instance as its log says it is now; NotFound when there is none.
+    """The current state of a tenant's instance; NotFound when there is none.
 
-    Another tenant's is not even loaded: how long that takes would tell that it is there. And an
-    engine holds those of all tenants in memory, so that the store, which may have a wall between
-    them, is asked, unless it `is_known` to be this one's.
+    Another tenant's is not even loaded: the time that takes would reveal that it exists. An engine
+    holds instances of all tenants in memory, so the store, which may have row-level security, is
+    asked, unless the instance `is_known` to be this tenant's.
     """
     if not is_known:
         await refuse_foreign(engine, tenant, id)

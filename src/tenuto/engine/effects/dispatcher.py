@@ -1,4 +1,4 @@
-"""Performs what a durable turn calls for: attempts, timers, look-backs, children, letters."""
+"""Performs the effects of a durable turn: attempts, timers, look-backs, children, messages."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from tenuto.tasks.runner import Runner
 
 
 class Others(NamedTuple):
-    """Processes and workers to whom attempts are left."""
+    """Processes and workers that run offered attempts."""
 
     is_offered: Callable[[str], bool]
-    """Whether a task is run by a process that knows it, and waits until there is one."""
+    """Whether a task waits for a process or worker that has it."""
     offer: Callable[[str, StartAttempt], None]
     withdraw: Callable[[JobKey], None]
-    """One that was left to them is called off."""
+    """An offered attempt is cancelled."""
 
 
 class Dispatcher:
-    """Effects → the world; again after a crash perhaps, never before they are durable."""
+    """Performs effects: never before they are durable, perhaps again after a crash."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Dispatcher:
         self._mock = mock
 
     def perform(self, draft: Draft) -> None:
-        """Do what one instance's share of a turn calls for."""
+        """Perform the effects of one instance's share of a turn."""
         instance_id, held = draft.instance_id, draft.held
         if held.is_fresh:
             held.is_fresh = False
@@ -84,9 +84,9 @@ class Dispatcher:
                 self._timekeeper.decided(instance_id, request.input, answer.rejection)
 
     def _catch_up(self, draft: Draft) -> None:
-        """Do what an instance owes after others have advanced it, and stop what it owes no more.
+        """Perform the effects of an instance that others have advanced, and stop obsolete ones.
 
-        What it owed in the state that this process last acted upon is under way, or reported.
+        The effects of the state that this process last acted upon are under way, or reported.
         """
         held = draft.held
         policies = draft.policies
@@ -100,7 +100,7 @@ class Dispatcher:
                 self._call_off(draft, effect)
         facts = context_of(draft.state)
         for place, effect in owed.items() if held.is_owned else ():
-            # What was called off before it began here is ended by its grace.
+            # An attempt that was cancelled before it began here ends with its grace period.
             if place in under_way or place in held.jobs or _is_called_off(draft, effect):
                 continue
             if (
@@ -121,7 +121,7 @@ class Dispatcher:
     def _stop(
         self, draft: Draft, attempt: StartAttempt | StopAttempt, grace: float | None = None
     ) -> None:
-        """Tell whoever runs it, here or elsewhere."""
+        """Stop an attempt, here or in another process."""
         place = (attempt.node, attempt.iteration, attempt.attempt)
         self._runner.stop(draft.instance_id, *place, grace=grace)
         if place in draft.held.jobs:
@@ -147,7 +147,7 @@ class Dispatcher:
                 self._timekeeper.clear(instance_id, effect.key)
             case OpenWait():
                 arms = draft.arms_opened(effect.node, effect.iteration)
-                # Once for all of them: the oldest event that fits any is taken.
+                # Once for all arms: the wait takes the oldest event that matches any.
                 if arms and arms[0].arm == effect.arm:
                     self._look_back(arms)
             case PublishEvent():
@@ -163,21 +163,21 @@ class Dispatcher:
 
 
 def _is_called_off(draft: Draft, effect: Effect) -> bool:
-    """Whether it is an attempt of a step, while the instance ends; compensations go on."""
+    """Whether it is an attempt of a step while the instance ends; compensations continue."""
     if draft.state.ending is None or not isinstance(effect, StartAttempt):
         return False
     return effect.node in draft.held.plan.nodes
 
 
 def _is_owners_work(effect: Effect) -> bool:
-    """Whether it is for the process that owns the instance, which finds out from the log."""
+    """Whether only the owner of the instance performs it, from the log."""
     if isinstance(effect, SetTimer):
         return effect.due - effect.set_at <= NEAR
     return isinstance(effect, StartAttempt | StopAttempt | ResolveChild | ClearTimer)
 
 
 def _place(effect: Effect) -> tuple[object, ...]:
-    """What tells one thing that an instance owes from another."""
+    """A key that tells effects of one instance apart."""
     match effect:
         case StartAttempt() | ResolveChild():
             return effect.node, effect.iteration, effect.attempt

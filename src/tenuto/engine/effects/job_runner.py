@@ -77,7 +77,7 @@ class JobRunner:
         """Whether jobs may have been leased to this process of which it has not heard."""
         self._reported_lapsed: set[Lapsed] = set()
         self._is_stopping = False
-        self._called_off: list[JobKey] = []
+        self._cancelled: list[JobKey] = []
         self._is_withdrawing = False
         self._lapse_at = inf
         """By `ticks`: when a lease of a worker lapses, as far as this process knows."""
@@ -148,22 +148,22 @@ class JobRunner:
 
     def withdraw(self, key: JobKey) -> bool:
         """A job was called off; whether somebody has to `withdraw_all`."""
-        self._called_off.append(key)
+        self._cancelled.append(key)
         return not self._is_withdrawing
 
     async def withdraw_all(self) -> None:
         """End what was called off before anybody had begun with it; the others have their grace."""
         self._is_withdrawing = True
         try:
-            while self._called_off:
-                keys, self._called_off = self._called_off, []
+            while self._cancelled:
+                keys, self._cancelled = self._cancelled, []
                 taken = await self._store.jobs.take_cancelled(keys, LEASE, self._clock.now())
                 for lease in taken:
                     self._let_go[lease] = self._clock.ticks()
-                    self._report(_called_off(lease))
+                    self._report(_cancelled(lease))
         except StoreUnavailable as error:
             # It ends with its grace, as what has begun does.
-            log.warning("what was called off was not withdrawn at once: %s", error)
+            log.warning("jobs: cancelled offers were not withdrawn at once: %s", error)
         finally:
             self._is_withdrawing = False
 
@@ -244,7 +244,9 @@ class JobRunner:
         for lost in set(leases) - held:
             # A result may have been reported, and its job withdrawn, meanwhile.
             if self._leases.get(lost.key) == lost.token:
-                log.warning("the lease on %s of %s is lost", lost.key.node, lost.key.instance_id)
+                log.warning(
+                    "instance=%s: the lease on %s is lost", lost.key.instance_id, lost.key.node
+                )
                 del self._leases[lost.key]
                 self._stop(lost.key)
         return len(held)
@@ -273,7 +275,7 @@ class JobRunner:
                 self._unreadable(Lease(key, token), held)
 
 
-def _called_off(lease: Lease) -> Request:
+def _cancelled(lease: Lease) -> Request:
     key = lease.key
     ended = TaskFailed(
         node=key.node, iteration=key.iteration, attempt=key.attempt, error=cancelled()

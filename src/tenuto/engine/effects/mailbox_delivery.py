@@ -1,7 +1,7 @@
-"""Letters to instances: handed over at once where this process can, and found again where not.
+"""Messages to instances: handed over at once where this process can, and found again where not.
 
-A letter is a row that was written with its cause, and stays until the log of the instance it is for
-has taken it: what happens here is a hint, and may happen twice. A letter that starts an instance
+A message is a row that was written with its cause, and stays until the log of the instance it is for
+has taken it: what happens here is a hint, and may happen twice. A message that starts an instance
 comes before every other one for it; until it has been taken, the others stay where they are.
 """
 
@@ -47,9 +47,9 @@ class MailboxDelivery:
         may_start: Callable[[], Collection[str]],
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
-        """`unreadable`: a letter is for a process whose program can read it.
+        """`unreadable`: a message is for a process whose program can read it.
 
-        `may_start`: instances for whom such a letter, perhaps their start, has come before.
+        `may_start`: instances for whom such a message, perhaps their start, has come before.
         """
         self._store = store
         self._plans = plans
@@ -60,27 +60,27 @@ class MailboxDelivery:
         self._may_start = may_start
         self._bounds = bounds
         self._in_hand: dict[MailKey, bool] = {}
-        """Letters that were handed over and are not taken yet; whether each is a start."""
+        """Messages that were handed over and are not taken yet; whether each is a start."""
         self._taken: set[MailKey] | None = None
-        """During a look: letters that were taken since, and that its answer may have still."""
+        """During a look: messages that were taken since, and that its answer may have still."""
         self._left: list[Request] = []
-        """Letters in hand that nobody could take."""
+        """Messages in hand that nobody could take."""
         self._others: list[MailKey] = []
-        """Letters that this process had and that are another's."""
+        """Messages that this process had and that are another's."""
         self._is_in_doubt = False
-        """Whether letters may have come to this process and not have been handed over."""
+        """Whether messages may have come to this process and not have been handed over."""
 
-    def send(self, letter: SendMail, tenant: str) -> None:
-        """Hand over a letter that has just become durable."""
-        key = MailKey(letter.id, letter.to)
+    def send(self, message: SendMail, tenant: str) -> None:
+        """Hand over a message that has just become durable."""
+        key = MailKey(message.id, message.to)
         if key in self._in_hand:
             return  # a look was faster
-        self._in_hand[key] = isinstance(letter.input, Started)
-        if not isinstance(letter.input, Started):
-            self._report(Request(letter.to, letter.input, mail_id=letter.id))
+        self._in_hand[key] = isinstance(message.input, Started)
+        if not isinstance(message.input, Started):
+            self._report(Request(message.to, message.input, mail_id=message.id))
             return
-        request = Request(letter.to, letter.input, mail_id=letter.id)
-        started = letter.input
+        request = Request(message.to, message.input, mail_id=message.id)
+        started = message.input
         known = self._plans.known(tenant, started.definition_id, started.definition_version)
         if known is None or self._plans.was_hidden(tenant, started.definition_id):
             self._spawn(self._start_later(request, started, tenant))
@@ -89,7 +89,7 @@ class MailboxDelivery:
             self._report(request)
 
     async def run_once(self) -> int:
-        """Fetch what is new; returns how many letters were handed over."""
+        """Fetch what is new; returns how many messages were handed over."""
         await self.put_back()
         count = 0
         again, self._is_in_doubt = self._is_in_doubt, True
@@ -97,11 +97,11 @@ class MailboxDelivery:
         for _ in range(self._bounds.mail_rounds):
             taken = self._taken = set()
             try:
-                letters = await self._store.mailbox.claim(batch + len(self._in_hand), again=again)
+                messages = await self._store.mailbox.claim(batch + len(self._in_hand), again=again)
             finally:
                 self._taken = None
             known = self._in_hand.keys() | taken
-            fresh = [letter for letter in letters if _key(letter) not in known]
+            fresh = [message for message in messages if _key(message) not in known]
             await self._hand_over(fresh)
             count += len(fresh)
             if len(fresh) < batch:
@@ -114,7 +114,7 @@ class MailboxDelivery:
         return count + await self._hand_over_again()
 
     def taken(self, instance_id: str, mail_ids: Iterable[str]) -> None:
-        """The log of an instance has taken letters: they are gone."""
+        """The log of an instance has taken messages: they are gone."""
         for mail_id in mail_ids:
             key = MailKey(mail_id, instance_id)
             self._in_hand.pop(key, None)
@@ -122,21 +122,21 @@ class MailboxDelivery:
                 self._taken.add(key)
 
     def let_go(self, request: Request) -> None:
-        """Nobody was there to take a letter: it is handed over again another time."""
+        """Nobody was there to take a message: it is handed over again another time."""
         if request.mail_id is not None:
             key = MailKey(request.mail_id, request.instance_id)
             self._in_hand.setdefault(key, isinstance(request.input, Started))
             self._left.append(request)
 
     def leave_to_owner(self, request: Request) -> None:
-        """A letter is for an instance that another process owns: that one takes it."""
+        """A message is for an instance that another process owns: that one takes it."""
         if request.mail_id is not None:
             key = MailKey(request.mail_id, request.instance_id)
             self._in_hand.pop(key, None)
             self._others.append(key)
 
     def given_back(self, key: MailKey) -> None:
-        """A letter is for a newer program; should it come here again, it is handed over anew."""
+        """A message is for a newer program; should it come here again, it is handed over anew."""
         self._in_hand.pop(key, None)
 
     async def put_back(self) -> None:
@@ -181,22 +181,27 @@ class MailboxDelivery:
         return {key.instance_id for key in await self._store.mailbox.waiting(starts)}
 
     def _starting(self) -> set[str]:
-        """Who is not there, and may be once a letter that is known of was taken."""
+        """Who is not there, and may be once a message that is known of was taken."""
         starting = {key.instance_id for key, is_start in self._in_hand.items() if is_start}
         return starting.union(self._may_start())
 
-    async def _hand_over(self, letters: list[Mail]) -> None:
+    async def _hand_over(self, messages: list[Mail]) -> None:
         tenants, inbox = _Tenants(self._store), InboxReader(self._store)
         starting = self._starting()
-        for letter in letters:
-            key = _key(letter)
+        for message in messages:
+            key = _key(message)
             self._in_hand[key] = False
             try:
-                input = _decode(letter.input)
+                input = _decode(message.input)
             except msgspec.MsgspecError as error:
-                log.warning("the letter %s to %s is left: %s", letter.id, letter.instance_id, error)
+                log.warning(
+                    "instance=%s: message=%s is unreadable: %s",
+                    message.instance_id,
+                    message.id,
+                    error,
+                )
                 self._in_hand[key] = True  # for all that is known, its start
-                starting.add(letter.instance_id)
+                starting.add(message.instance_id)
                 self._unreadable(key)
                 continue
             if isinstance(input, InInbox):
@@ -205,10 +210,10 @@ class MailboxDelivery:
                 except StoreUnavailable:
                     self._in_hand.pop(key, None)
                     raise
-            request = Request(letter.instance_id, input, mail_id=letter.id)
+            request = Request(message.instance_id, input, mail_id=message.id)
             if isinstance(input, Started):
                 self._in_hand[key] = True
-                starting.add(letter.instance_id)
+                starting.add(message.instance_id)
                 try:
                     await self._start_of_known(request, input, await tenants.of(input))
                 except StoreUnavailable:
@@ -216,9 +221,9 @@ class MailboxDelivery:
                     self._in_hand.pop(key, None)
                     raise
             else:
-                # Letters come oldest first: without its start before it, whoever is not there now
+                # Messages come oldest first: without its start before it, whoever is not there now
                 # will never be; unless another process has that in hand.
-                is_known = letter.instance_id in starting or self._store.is_shared
+                is_known = message.instance_id in starting or self._store.is_shared
                 request.drops_if_gone = not is_known
                 self._report(request)
 
@@ -238,7 +243,7 @@ class MailboxDelivery:
                 return
 
     async def _start(self, request: Request, started: Started, tenant: str) -> None:
-        """Start an instance by letter, or have it refused where its workflow is gone."""
+        """Start an instance by message, or have it refused where its workflow is gone."""
         # A child was promised to its parent; whatever else comes after a removal comes too late.
         found = self._plans.for_start if started.parent is not None else self._plans.for_new
         try:
@@ -248,7 +253,7 @@ class MailboxDelivery:
         except NotFound as error:
             self._refuse(request, str(error), error.code)
         except TenutoError as error:
-            log.warning("the instance %s is not started here: %s", request.instance_id, error)
+            log.warning("instance=%s is not started here: %s", request.instance_id, error)
             if request.mail_id is not None:
                 self._unreadable(MailKey(request.mail_id, request.instance_id))
         else:
@@ -256,18 +261,18 @@ class MailboxDelivery:
             self._report(request)
 
     def _refuse(self, request: Request, message: str, code: str) -> None:
-        """Whoever asked for the start is told; the letter is taken off."""
+        """Whoever asked for the start is told; the message is taken off."""
         request.drops_if_gone = True
         request.refusal = Rejection(code=code, message=message)
         self._report(request)
 
 
-def _key(letter: Mail) -> MailKey:
-    return MailKey(letter.id, letter.instance_id)
+def _key(message: Mail) -> MailKey:
+    return MailKey(message.id, message.instance_id)
 
 
 class _Tenants:
-    """Whose instances those are that letters start: whoever has what they come from."""
+    """Whose instances those are that messages start: whoever has what they come from."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""What a task may ask about its instance; worked out only if it does."""
+"""The context of a task: facts about its instance, computed only when it asks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenuto.tasks.undo import UndoFacts
 
 
 def context_of(state: InstanceState) -> Facts:
-    """What every attempt of an instance may ask."""
+    """The context that all attempts of an instance share."""
     return Facts(
         correlation_id=state.correlation_id,
         deadline=state.deadline,
@@ -27,7 +27,7 @@ def context_of(state: InstanceState) -> Facts:
 
 
 def context_for(plan: Plan, state: InstanceState, order: StartAttempt, common: Facts) -> Facts:
-    """What one attempt may ask: one that undoes a step, also about that."""
+    """The context of one attempt; of a compensation, also the step that it undoes."""
     if state.traceparent is not None:
         key = NodeKey(order.node, order.iteration)
         own = of_attempt(state.traceparent, state.id, key, order.attempt)

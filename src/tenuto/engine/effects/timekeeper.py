@@ -1,4 +1,4 @@
-"""Reports timers when their moment has come: near ones from memory, the others from their rows."""
+"""Reports due timers: near ones from memory, the others from their rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger("tenuto.timers")
 
 
 class Timekeeper:
-    """One heap for what is near, one query for what is far."""
+    """One heap for near timers, one query for far ones."""
 
     def __init__(
         self,
@@ -35,9 +35,9 @@ class Timekeeper:
         longest_nap: float = 30.0,
         batch: int = DEFAULT_BOUNDS.timer_batch,
     ) -> None:
-        """The clock may be set; a nap is never longer than `longest_nap` seconds.
+        """The clock may be set, so a pause is never longer than `longest_nap` seconds.
 
-        `batch`: so many due timers of the store are in hand at once.
+        `batch`: the most due rows in hand at once.
         """
         self._store = store
         self._clock = clock
@@ -56,7 +56,7 @@ class Timekeeper:
         self._batch = batch
 
     def let_all_go(self) -> None:
-        """What this process kept in memory may be another's now; rows are looked at again."""
+        """Drop the timers in memory, which may be another process's now; read the rows again."""
         self._near.clear()
         self._armed.clear()
         self._in_hand.clear()
@@ -64,12 +64,12 @@ class Timekeeper:
         self.look()
 
     def look(self) -> None:
-        """Look at the rows: somebody else may have left some."""
+        """Read the rows: other processes may have left some."""
         self._must_look = True
         self._hint.set()
 
     def set(self, instance_id: str, timer: SetTimer) -> None:
-        """Take note of a timer that was set."""
+        """Arm a timer that was set."""
         if timer.due - timer.set_at <= NEAR:
             self._arm(instance_id, timer.key, timer.due)
         else:
@@ -107,12 +107,12 @@ class Timekeeper:
         self._hint.set()
 
     def park(self, instance_id: str, report: TimerDue) -> None:
-        """Its instance is not there, or cannot be read here: the row stays as it is."""
+        """The instance does not exist, or cannot be read here: the row stays."""
         if self.let_go(instance_id, report):
             self._parked.add((instance_id, report.key, report.due))
 
     def let_go(self, instance_id: str, report: TimerDue) -> bool:
-        """Whether the timer was a row in hand; it is not any more."""
+        """Remove a row from those in hand; returns whether it was one."""
         hand = (instance_id, report.key, report.due)
         if hand not in self._in_hand:
             return False
@@ -140,7 +140,7 @@ class Timekeeper:
 
     @property
     def _has_room(self) -> bool:
-        """Whether few enough rows are in hand to fetch more: a flood is taken a batch at a time."""
+        """Whether few enough rows are in hand to fetch more: a flood is read in batches."""
         return len(self._in_hand) < self._batch
 
     def _report_near(self, now: datetime) -> int:
@@ -154,7 +154,7 @@ class Timekeeper:
         return reported
 
     async def _report_far(self, now: datetime) -> int:
-        # What is set while the store is asked may be missing from its answer, so first forget.
+        # A timer that is set during the query may be missing from its result, so reset first.
         self._must_look, self._next_row = False, None
         try:
             limit = self._batch + len(self._in_hand) + len(self._parked)
@@ -163,7 +163,7 @@ class Timekeeper:
             self._must_look = True
             raise
         if len(rows) < limit:
-            # All that are due: what is not among them was cleared by a program that can read it.
+            # These are all due rows: a missing one was cleared by a program that can read it.
             self._parked &= {(row.instance_id, row.key, row.due) for row in rows}
         reported = 0
         for row in rows:

@@ -1,10 +1,10 @@
-"""What this program cannot read: given back to processes that can, and left alone for a while.
+"""Data that this program cannot read: given back to processes that can, and ignored for a while.
 
-While an upgrade is rolled out, old and new programs share a store, and a new one may write what an
-old one cannot read. Whoever kept such a thing would keep it from all the others. What cannot be
-read today will hardly be read tomorrow, so each time it is left alone for longer than before.
-Where there is more of it than can be kept in mind, the process goes on with what it owns, and takes
-on nothing else until much of it may come again.
+During a rolling upgrade old and new programs share a store, and a new one may write data that an
+old one cannot read. A process that kept such data would keep it from all others. Since it will
+hardly be readable soon, the time for which it is ignored grows with each return. If there is more
+than the bound, the process only works on instances that it owns, and claims nothing else until many
+entries have expired.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ K = TypeVar("K")
 
 
 class _Left(NamedTuple):
-    """For how long a thing is left alone."""
+    """For how long an entry is ignored."""
 
     pause: float
     until: float
 
 
 class _LeftAlone(Generic[K]):
-    """Things by their keys, each left alone for a while that grows."""
+    """Keys that are ignored, each for a growing time."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
@@ -47,7 +47,7 @@ class _LeftAlone(Generic[K]):
         self._left: dict[K, _Left] = {}
 
     def add(self, key: K) -> bool:
-        """Leave it alone, if there is room; whether it was not so already."""
+        """Ignore a key, if there is room; returns whether it was not ignored already."""
         now, known = self._clock.ticks(), self._left.get(key)
         if known is not None and now < known.until:
             return False
@@ -59,14 +59,14 @@ class _LeftAlone(Generic[K]):
 
     @property
     def _has_room(self) -> bool:
-        """Room is made by what may come again, and never by what would then come at once."""
+        """Room is made by expired entries only: others would return at once."""
         if len(self._left) >= self._most:
             now = self._clock.ticks()
             self._left = {key: left for key, left in self._left.items() if now < left.until}
         return len(self._left) < self._most
 
     def forget(self) -> None:
-        """Of what has not come again for as long as it was left alone nothing is kept."""
+        """Drop entries that have not returned for as long as they were ignored."""
         now = self._clock.ticks()
         self._left = {
             key: left for key, left in self._left.items() if now < left.until + left.pause
@@ -74,13 +74,13 @@ class _LeftAlone(Generic[K]):
 
     @property
     def now(self) -> list[K]:
-        """What is left alone now."""
+        """The keys that are ignored now."""
         now = self._clock.ticks()
         return [key for key, left in self._left.items() if now < left.until]
 
     @property
     def known(self) -> Iterable[K]:
-        """What is kept in mind, also what may come again."""
+        """All keys, also expired ones."""
         return self._left.keys()
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class _LeftAlone(Generic[K]):
 
 
 class Unreadable:
-    """Gives back what comes to this process and cannot be read here, in batches."""
+    """Gives back instances, mailbox messages and jobs that this program cannot read, in batches."""
 
     def __init__(
         self,
@@ -100,9 +100,9 @@ class Unreadable:
         given_back: Callable[[Request], None],
         most: int = DEFAULT_BOUNDS.unreadable_kept,
     ) -> None:
-        """`given_back` hears of what had been asked of such an instance, once it is others'.
+        """`given_back` takes each request to an instance that was given back.
 
-        `most` are kept in mind.
+        `most`: the bound on entries.
         """
         self._most = most
         self._store = store
@@ -113,7 +113,7 @@ class Unreadable:
         self._instances: _LeftAlone[str] = _LeftAlone(clock, most)
         self._messages: _LeftAlone[MailKey] = _LeftAlone(clock, most)
         self.is_full = False
-        """Whether there is so much that more of it could not be told from what is new."""
+        """Whether the bound is reached, so that further entries could not be recognised."""
         self._orphans: list[Orphan] = []
         self._mail: list[MailKey] = []
         self._leases: list[Lease] = []
@@ -122,13 +122,13 @@ class Unreadable:
 
     @property
     def instances_of_messages(self) -> set[str]:
-        """For whom there may be letters that cannot be read here: perhaps their start."""
+        """Instances with unreadable mailbox messages, which may be their starts."""
         return {key.instance_id for key in self._messages.known}
 
     def instance(self, orphan: Orphan, requests: Sequence[Request], error: Exception) -> None:
         """Its log, or its workflow, cannot be read."""
         if self._instances.add(orphan.instance_id):
-            log.warning("%s is left to a newer program: %s", orphan.instance_id, error)
+            log.warning("instance=%s is left to a newer program: %s", orphan.instance_id, error)
         self._orphans.append(orphan)
         self._requests += requests
         self._mail += [
@@ -137,20 +137,22 @@ class Unreadable:
         self._begin()
 
     def message(self, message: MailKey) -> None:
-        """The letter cannot be read; the instance that it is for perhaps can."""
+        """The mailbox message cannot be read; its instance perhaps can."""
         self._messages.add(message)
         self._mail.append(message)
         self._begin()
 
     def job(self, lease: Lease, error: Exception) -> None:
-        """It cannot be read what is to be done."""
+        """The instance of a job cannot be read."""
         if self._instances.add(lease.key.instance_id):
-            log.warning("a job of %s is left to a newer program: %s", lease.key.instance_id, error)
+            log.warning(
+                "instance=%s: a job is left to a newer program: %s", lease.key.instance_id, error
+            )
         self._leases.append(lease)
         self._begin()
 
     async def run_once(self) -> None:
-        """Let come again what has been left alone for long enough."""
+        """Let expired entries be claimed again."""
         if len(self._instances) + len(self._messages):
             self._instances.forget()
             self._messages.forget()
@@ -176,7 +178,7 @@ class Unreadable:
         self._orphans, self._mail, self._leases, self._requests = [], [], [], []
         while True:
             try:
-                # First of all: what is given back must not come here again.
+                # First of all: this process must not claim again what it gives back.
                 await self._pass_over()
                 if await self._store.members.give_back(unread):
                     await self._store.members.hint(())
@@ -189,17 +191,17 @@ class Unreadable:
             self._given_back(request)
 
     async def _pass_over(self) -> None:
-        instances, letters = self._instances.now, self._messages.now
-        self._count(max(len(instances), len(letters)))
-        await self._store.members.pass_over(instances, letters, only_own=self.is_full)
+        instances, messages = self._instances.now, self._messages.now
+        self._count(max(len(instances), len(messages)))
+        await self._store.members.pass_over(instances, messages, only_own=self.is_full)
 
     def _count(self, left: int) -> None:
-        """Once full it stays so until there is room for many: looking for one would bring many."""
+        """Once full, it stays full until half has expired: one free place would bring many."""
         most = self._most // 2 if self.is_full else self._most
         was_full, self.is_full = self.is_full, left >= most
         if self.is_full and not was_full:
             log.warning(
-                "%d instances or letters are left to a newer program: until some of them may come "
+                "%d instances or messages are left to a newer program: until some of them may come "
                 "again nothing is taken on here",
                 left,
             )

@@ -1,12 +1,12 @@
-"""Brings events to those who wait. An event is stored, and only then looks for whom it is for.
+"""Stores events, matches them with waits and triggers, and records their recipients.
 
-Waits do the same from their side (`engine/events/look_back.py`): whichever was committed second
-finds the first, so none is lost; a wait takes one event, so none is used twice. Which came first is
-the store's order, whatever clocks say: an event goes to every wait that was open when it was
-stored.
+An event is stored first and matched afterwards. Waits do the same from their side
+(`engine/events/look_back.py`): the one that was committed second finds the first, so no event is
+lost; a wait takes one event, so none is used twice. The order is the store's, not a clock's: an
+event goes to every wait that was open when it was stored.
 
-Triggers stand among the waits and do not look back: an event finds those that cancel an instance,
-and those that start one, by the same look-up.
+Triggers are rows among the waits and do not look back: the same query finds the triggers that
+cancel an instance and those that start one.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.events")
 
 MOST_TOGETHER = 500
-"""So many events look for waits with one question."""
+"""The most events that are matched with one query."""
 _NEEDS_SOMEBODY = frozenset({"TEN-4004", "TEN-4005", "TEN-4006"})
-"""A store that denies, is of another version or is damaged is no weather that passes by itself."""
+"""Errors that do not pass by themselves: a store that denies access, has another version or is
+damaged."""
 
 
 class StoredEvent:
-    """An event in the inbox, and who waits to hear whom it is for."""
+    """An event in the inbox, and the future of its matching."""
 
     __slots__ = ("event", "future", "is_first", "is_settled", "result")
 
@@ -58,7 +59,7 @@ class StoredEvent:
         self.is_first = result.outcome != "duplicate"
         """Whether `event` is the copy that is in the inbox."""
         self.is_settled = False
-        """Whether whom it is for is durable, or never will be by this process."""
+        """Done once its recipients are durable, or this process will not record them."""
 
     def matched(self, match: MatchWrite) -> None:
         self.is_settled = True
@@ -75,7 +76,7 @@ class StoredEvent:
 
 
 class EventRouter:
-    """Stores events and leaves them in the mail of those they are for."""
+    """Stores events and leaves mailbox messages for their recipients."""
 
     def __init__(
         self,
@@ -89,10 +90,10 @@ class EventRouter:
         send: Callable[[SendMail, str], None],
         is_guest: bool = False,
     ) -> None:
-        """With `is_guest` its letters are for whoever works, and it hands nobody any.
+        """With `is_guest` its mailbox messages are handed over by the processes that work.
 
-        `spawn` starts what goes on when nobody waits for it any more; `send` hands over a letter
-        that is durable, to an instance of that tenant.
+        `spawn` starts a background task; `send` hands a durable mailbox message over to an instance
+        of that tenant.
         """
         self._spawn = spawn
         self._outage = outage
@@ -104,10 +105,10 @@ class EventRouter:
         self._clock = clock
         self._intake_of = intake_of
         self.unmatched: set[tuple[str, str]] = set()
-        """Events, by tenant and id, that are being matched."""
+        """Events that are being matched, by tenant and id."""
 
     async def publish(self, event: Event) -> EventResult:
-        """Store an event and record whom it is for; the same id twice acts once.
+        """Store an event and record its recipients; the same id twice acts once.
 
         Once it is stored it is matched, whether or not its sender still waits.
         """
@@ -116,7 +117,7 @@ class EventRouter:
         return await future
 
     def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
-        """Events of one turn are in the inbox: together they look for whom they are for."""
+        """Match the events that a turn has stored, all with one query."""
         waiting: list[StoredEvent] = []
         for request in requests:
             event, result = request.event, results[request.event.id]
@@ -133,7 +134,7 @@ class EventRouter:
             self._spawn(self._match_in_the_end(waiting))
 
     async def _match_in_the_end(self, events: Sequence[StoredEvent]) -> None:
-        """They are in the inbox: from here on they may be late, but not left alone."""
+        """Match events until it succeeds: in the inbox they may be late, never dropped."""
         try:
             while left := [each for each in events if not each.is_settled]:
                 try:
@@ -143,8 +144,8 @@ class EventRouter:
                     late = [each for each in left if not each.is_settled]
                     self._outage.met(f"matching {len(late)} events", error)
                     if error.code in _NEEDS_SOMEBODY:
-                        # Their senders know what is wrong; once somebody has put it right, they
-                        # are matched.
+                        # Their senders get the error; the events are matched once the store is
+                        # repaired.
                         for each in late:
                             each.refuse(error)
                     await self._clock.sleep(BAD_WEATHER)
@@ -157,7 +158,7 @@ class EventRouter:
             self.unmatched.difference_update((each.event.tenant, each.event.id) for each in events)
 
     async def match_together(self, events: Sequence[StoredEvent]) -> None:
-        """Find with one question whom events are for; once returned, that is durable."""
+        """Find the recipients of events with one query; they are durable on return."""
         for each in events:
             if not each.is_first:
                 each.event = await self._first_of(each.event)
@@ -166,11 +167,11 @@ class EventRouter:
         recording = _Recording()
         others: list[Coroutine[None, None, None]] = []
         for each, fitting in zip(events, found, strict=True):
-            whom = self._recipients.at_once(fitting, each.result.number, each.event)
-            if whom is None or self._is_guest:
+            targets = self._recipients.at_once(fitting, each.result.number, each.event)
+            if targets is None or self._is_guest:
                 others.append(self._match_one(each, fitting))
             else:
-                parts = parts_of(each.event, whom)
+                parts = parts_of(each.event, targets)
                 part = next(parts)
                 if not part.match.is_done:
                     others.append(self._match_one(each, fitting))
@@ -191,10 +192,10 @@ class EventRouter:
         recording: _Recording,
         error: Exception | None,
     ) -> None:
-        """Whom an event is for is durable, or cannot be kept."""
+        """The recipients of an event are durable, or cannot be recorded."""
         if error is None:
-            for letter in part.letters:
-                self._send(letter, part.match.tenant)
+            for message in part.messages:
+                self._send(message, part.match.tenant)
             each.matched(part.match)
         else:
             each.is_settled = True
@@ -211,12 +212,12 @@ class EventRouter:
             each.refuse(error)
 
     async def _first_of(self, event: Event) -> Event:
-        """The event as it was stored the first time: its moment says which instances it starts."""
+        """The event as it was stored first: its moment decides which instances it starts."""
         known = await self._store.inbox.get(event.tenant, event.id)
         return event if known is None else known.event
 
     async def match_late(self, number: int, event: Event) -> None:
-        """Match an event that is in the inbox and for which nobody waits."""
+        """Match an event of the inbox that has no waiting sender."""
         key = (event.tenant, event.id)
         self.unmatched.add(key)
         try:
@@ -224,35 +225,37 @@ class EventRouter:
                 try:
                     await self.match(number, event)
                 except StoreUnavailable as error:
-                    log.debug("event %s waits to be matched: %s", event.id, error)
+                    log.debug("event=%s waits to be matched: %s", event.id, error)
                     await self._clock.sleep(BAD_WEATHER)
                 else:
                     return
         except TenutoError as error:
-            log.error("the event %s is left alone: %s", event.id, error)  # noqa: TRY400
+            log.error("event=%s cannot be matched: %s", event.id, error)  # noqa: TRY400
         finally:
             self.unmatched.discard(key)
 
     async def match(self, number: int, event: Event) -> MatchWrite:
-        """Find whom an event is for and leave it in their mail; once returned, that is durable."""
+        """Find the recipients of an event and write mailbox messages to them; durable on return."""
         return await self._match(number, event, await self._finder.fitting(event))
 
     async def _match(self, number: int, event: Event, fitting: Sequence[WaitRow]) -> MatchWrite:
-        whom = await self._recipients.among(fitting, number, event)
-        for start in whom.starts.deliveries:
+        targets = await self._recipients.among(fitting, number, event)
+        for start in targets.starts.deliveries:
             if start.reason is not None:
-                log.warning("event %s does not start %s: %s", event.id, start.node, start.reason)
-        for match, letters in parts_of(event, whom):
+                log.warning(
+                    "event=%s does not start definition=%s: %s", event.id, start.node, start.reason
+                )
+        for match, messages in parts_of(event, targets):
             if self._is_guest:
-                # A turn's letters are its author's to hand over, as long as that lives. These go
-                # out before the matching is done: if it never is, it is done again, and they
-                # with it.
+                # The messages of a turn are handed over by the process that wrote it. These go out
+                # before the matching is complete: if it breaks off, it is repeated, and so are
+                # they.
                 await self._store.mailbox.send(match.mail)
                 await self._record(msgspec.structs.replace(match, mail=()))
                 continue
             await self._record(match)
-            for letter in letters:
-                self._send(letter, match.tenant)
+            for message in messages:
+                self._send(message, match.tenant)
         return match
 
     def _record(self, match: MatchWrite) -> asyncio.Future[None]:
@@ -263,7 +266,7 @@ class EventRouter:
 
 
 class _Recording:
-    """What is on its way into the store, and when nothing of it is any more."""
+    """Counts recordings in flight, and tells when there are none."""
 
     def __init__(self) -> None:
         self._count = 0

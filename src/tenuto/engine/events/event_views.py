@@ -1,4 +1,4 @@
-"""Events, whom they reached and whom they missed, in JSON with the names of the specification."""
+"""Events with their deliveries and near misses, in JSON with the names of the specification."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tenuto.store.parts.inbox import Delivery
 from tenuto.store.parts.waits import WaitKey, WaitRow
 
 MOST_SHOWN = 1_000
-"""So many bytes of a side of a comparison are shown whole."""
+"""The most bytes of one side of a comparison that are shown."""
 
 
 def waits_view(held: Held, near: NearEvents) -> list[JSON]:
-    """The open waits of an instance with the events that they nearly took: approvals took none."""
+    """The open waits of an instance with the events that they nearly took; approvals took none."""
     views = waits_of(held.plan, held.state, in_full=True)
     for view in views:
         assert isinstance(view, dict)
@@ -33,12 +33,12 @@ def waits_view(held: Held, near: NearEvents) -> list[JSON]:
 
 
 def near_events_view(events: Sequence[NearEvent]) -> list[JSON]:
-    """Events that a wait did not take, and which parts of its condition were false."""
+    """Events that a wait did not take, and the false parts of its condition."""
     return [_near_event(each) for each in events]
 
 
 def event_view(report: EventReport) -> Object:
-    """An event of the inbox, what came of it, and whom it nearly reached."""
+    """An event of the inbox with its deliveries and near misses."""
     found, event = report.found, report.found.event
     return {
         "eventId": event.id,
@@ -58,17 +58,17 @@ def event_view(report: EventReport) -> Object:
     }
 
 
-def targets_view(whom: Targets | None) -> list[Object]:
-    """Whom publishing an event would reach."""
-    if whom is None:
+def targets_view(targets: Targets | None) -> list[Object]:
+    """The recipients that publishing an event would have."""
+    if targets is None:
         return []
-    waits = [_place(wait) | {"what": "resumed"} for wait in (*whom.waits, *whom.later)]
-    cancelled = [_place(wait) | {"what": "cancelled"} for wait in whom.cancelling]
-    return [*waits, *cancelled, *map(_start, whom.starts.deliveries)]
+    waits = [_place(wait) | {"what": "resumed"} for wait in (*targets.waits, *targets.later)]
+    cancelled = [_place(wait) | {"what": "cancelled"} for wait in targets.cancelling]
+    return [*waits, *cancelled, *map(_start, targets.starts.deliveries)]
 
 
 def near_view(near: list[NearWait]) -> list[Object]:
-    """Whom an event nearly reached."""
+    """The waits and triggers that an event nearly reached."""
     return [_near_wait(each) for each in near]
 
 

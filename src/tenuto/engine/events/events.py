@@ -60,7 +60,7 @@ class Events:
         if number:
             _ = self._shared.background.spawn(self.router.match_late(number, event))
         else:
-            log.error("event %s: another publisher has used this id for other content", event.id)
+            log.error("event=%s: another event has this id", event.id)
 
     async def _looked_back(self, arms: Sequence[WaitRow]) -> bool:
         while True:
@@ -69,5 +69,5 @@ class Events:
             except StoreUnavailable:
                 await self._shared.clock.sleep(1.0)
             except TenutoError as error:
-                log.warning("a wait of %s did not look back: %s", arms[0].instance_id, error)
+                log.warning("instance=%s: a wait did not look back: %s", arms[0].instance_id, error)
                 return False

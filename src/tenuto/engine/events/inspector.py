@@ -1,4 +1,4 @@
-"""Looks at what events do and nearly do: nothing is stored and nothing changes."""
+"""Shows what events did, nearly did, or would do, without storing anything."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ NearEvents: TypeAlias = dict[WaitKey, list[NearEvent]]
 
 
 class EventReport(NamedTuple):
-    """An event of the inbox, and what came of it."""
+    """An event of the inbox, and its deliveries."""
 
     found: InboxEvent
     deliveries: list[Delivery]
     starts: frozenset[Delivery]
-    """Those by which it was to start an instance; that may have taken it as well."""
+    """Deliveries that were to start an instance; triggers of running instances may have taken it
+    too."""
     near: list[NearWait]
 
 
 class DryRun(NamedTuple):
-    """What publishing an event would do."""
+    """The effect that publishing an event would have."""
 
     result: EventResult
-    whom: Targets | None
+    targets: Targets | None
     """None where it was published before."""
     near: list[NearWait]
 
 
 class Inspector:
-    """What is open, what was published, and how they missed each other."""
+    """Reads open waits and stored events, and compares them."""
 
     def __init__(self, store: Store, loader: Loader, triggers: Triggers, clock: Clock) -> None:
         self._store = store
@@ -63,7 +64,7 @@ class Inspector:
         return await self._near.of_waits(held.inbox, waits)
 
     async def event(self, tenant: str, id: str) -> EventReport:
-        """An event of a tenant, to whom it went and whom it nearly reached; NotFound."""
+        """An event of a tenant with its deliveries and near misses; NotFound."""
         seen = self._store.seen_by(tenant)
         found = await seen.inbox.get(tenant, id)
         if found is None:
@@ -80,7 +81,7 @@ class Inspector:
         return EventReport(_counted(found, deliveries, starts), deliveries, starts, near)
 
     async def dry_run(self, event: Event) -> DryRun:
-        """What publishing an event would do; Conflict where its id is taken."""
+        """The effect that publishing an event would have; Conflict where its id is taken."""
         known = await self._store.seen_by(event.tenant).inbox.get(event.tenant, event.id)
         number: int | None = None
         if known is not None:
@@ -93,21 +94,21 @@ class Inspector:
                 }
                 return DryRun(EventResult("duplicate", matched=True, **counts), None, [])
             event, number = known.event, known.number
-        whom = await self._recipients.of(number, event)
-        reached = {place_of(wait) for wait in (*whom.waits, *whom.later, *whom.cancelling)}
-        reached |= {("", each.node, event.tenant) for each in whom.starts.deliveries}
+        targets = await self._recipients.of(number, event)
+        reached = {place_of(wait) for wait in (*targets.waits, *targets.later, *targets.cancelling)}
+        reached |= {("", each.node, event.tenant) for each in targets.starts.deliveries}
         result = EventResult(
             "stored" if known is None else "duplicate",
-            # One that opened later takes the oldest that fits: most often this one.
-            resumed=len(whom.waits) + len(whom.later),
-            cancelled=whom.cancelled,
-            started=len(whom.starts.letters),
+            # A wait that opened later takes the oldest match: most often this event.
+            resumed=len(targets.waits) + len(targets.later),
+            cancelled=targets.cancelled,
+            started=len(targets.starts.messages),
         )
-        return DryRun(result, whom, await self._near.of_event(number, event, reached))
+        return DryRun(result, targets, await self._near.of_event(number, event, reached))
 
 
 def inspector_of(store: Store, plans: Plans, loader: Loader, clock: Clock) -> Inspector:
-    """For who only looks: whether anybody has the tasks is for those to say who work."""
+    """An inspector for read-only use: all tasks count as known."""
     resolver = Resolver(
         plans=plans,
         clock=clock,
@@ -122,10 +123,10 @@ def inspector_of(store: Store, plans: Plans, loader: Loader, clock: Clock) -> In
 def _counted(
     found: InboxEvent, deliveries: Iterable[Delivery], starts: frozenset[Delivery]
 ) -> InboxEvent:
-    """Whom it was for in all, once that is known.
+    """The deliveries of an event in all, once they are known.
 
-    Where matching broke off between two parts, what was counted with the last is only whom it
-    found anew; and of instances that are forgotten there are no deliveries any more.
+    Where matching broke off between two parts, the last count has only the deliveries that were
+    found anew; and deleted instances have no deliveries any more.
     """
     if not found.matched:
         return found
@@ -141,7 +142,7 @@ def _counted(
 
 
 def _is_start(delivery: Delivery, event: Event) -> bool:
-    """Its node is the definition of the instance that the event was to start."""
+    """Whether its node is the definition of an instance that the event was to start."""
     started = triggered_id(event.received_at, event.tenant, event.id, delivery.node)
     return delivery.instance_id == started and delivery.arm.isdecimal()
 
@@ -152,7 +153,7 @@ def _refuse_other_content(first: Event, second: Event) -> None:
 
 
 def id_is_taken(event_id: str) -> Conflict:
-    """The refusal of an event whose id another one has."""
+    """The refusal of an event whose id belongs to another event."""
     return Conflict(
         f"event {event_id} was published before with other content",
         code="TEN-3008",

@@ -1,8 +1,8 @@
-"""Offers a new wait the events that came before it: it is opened, and only then looks back.
+"""Offers a new wait the events that came before it: the wait is opened, and then looks back.
 
-The other half of `engine/events/event_router.py`. Which event came before which wait, and which
-after its instance began, is the store's order. Moments count only where a wait says how far it
-looks back.
+The counterpart of `engine/events/event_router.py`. The store's order decides which event came
+before which wait, and which after the start of the instance. Moments count only where a wait limits
+how far it looks back.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tenuto.store.parts.waits import LookedBack, WaitRow
 from tenuto.store.protocol import Store
 
 FIRST_PAGE = 32
-"""So many events are read first: most waits take what comes first."""
+"""The events of the first read: most waits take one of the first."""
 MOST_MARKS = 4_096
 
 _position = attrgetter("position")
@@ -47,7 +47,7 @@ class LookBack:
         *,
         page: int = DEFAULT_BOUNDS.look_back_page,
     ) -> None:
-        """`page`: so many events are read at once."""
+        """`page`: the most events of one read."""
         self._store = store
         self._page = page
         self._intake_of = intake_of
@@ -55,10 +55,10 @@ class LookBack:
         self._first_fits = Batcher(partial(first_matches, store))
         self._marks = _Marks()
         self.under_way: set[tuple[str, str, str]] = set()
-        """Where waits are looking back now."""
+        """The places of waits that are looking back now."""
 
     async def arms_of(self, wait: WaitRow) -> list[WaitRow]:
-        """All arms of a wait, of which one is known."""
+        """All arms of a wait, given one of them."""
         if not wait.arm:
             return [wait]
         stored = await self._store.waits.of(wait.instance_id)
@@ -68,7 +68,8 @@ class LookBack:
     async def of(self, arms: Sequence[WaitRow]) -> bool:
         """Offer a new wait the events that came before it was committed, oldest first.
 
-        Where it has several arms, the oldest that fits any of them, and of those the first listed.
+        With several arms it takes the oldest event that matches any, and of those arms the first
+        listed.
         """
         place = place_of(arms[0])
         self.under_way.add(place)
@@ -88,10 +89,10 @@ class LookBack:
         return False
 
     async def _past_events(self, arms: Sequence[WaitRow]) -> AsyncIterator[Event]:
-        """What the inbox has that any arm may take, in the order of storing."""
+        """The events of the inbox that any arm may take, in the store's order."""
         asked = dict.fromkeys(map(self._asked, arms))
         firsts = [0 if each.pattern is None else await self._first_fits.ask(each) for each in asked]
-        # Most find none, since they open a moment after their instance began.
+        # Most waits find none, since they open a moment after their instance began.
         streams = [
             _Stream(self._store, self._marks, each, first, most=self._page)
             for each, first in zip(asked, firsts, strict=True)
@@ -126,9 +127,10 @@ class LookBack:
 
 
 class _Marks:
-    """Up to where the waits of instances have taken all that there is, so that none asks again.
+    """The numbers up to which waits of instances have taken all past events.
 
-    A wait in a loop would else look, each time, at all that the iterations before it took.
+    Without them a wait in a loop would read, in each iteration, all events of the iterations
+    before.
     """
 
     def __init__(self) -> None:
@@ -145,12 +147,12 @@ class _Marks:
 
 
 class _Stream:
-    """Past events for one arm, page after page."""
+    """Past events for one arm, page by page."""
 
     def __init__(
         self, store: Store, marks: _Marks, asked: PastEvents, first: int, *, most: int
     ) -> None:
-        """No event before the `first` fits; `most` are read at once."""
+        """No event before `first` matches; `most` are read at once."""
         self._store = store
         self._marks = marks
         self._asked = asked
@@ -162,13 +164,14 @@ class _Stream:
         self._is_last = False
 
     async def head(self) -> tuple[int, Event] | None:
-        """The oldest that was not dropped."""
+        """The oldest event that was not dropped."""
         while not self._page and not self._is_last:
             page = await self._store.inbox.past(self._asked, after=self._after, limit=self._size)
             self._page.extend(page.items)
             self._after, self._is_last, self._size = page.after, page.is_last, self._most
             if self._is_marking:
-                # What a wait does not take now another may: nothing behind it is passed over.
+                # An event that this wait does not take another may: nothing after it is passed
+                # over.
                 self._is_marking = not page.items
                 self._marks.put(self._asked, page.items[0][0] - 1 if page.items else page.after)
         return self._page[0] if self._page else None
@@ -183,7 +186,7 @@ def _number(head: tuple[int, Event]) -> int:
 
 
 def report_of(wait: WaitRow, event: Event) -> EventMatched:
-    """An event is offered to a wait."""
+    """The input that offers an event to a wait."""
     return EventMatched(
         node=wait.node,
         iteration=wait.iteration,

@@ -1,8 +1,7 @@
-"""Says which events an open wait nearly took, and whom an event nearly reached.
+"""Near misses: events that an open wait nearly took, and waits that an event nearly reached.
 
-Both looks are bounded, whatever is stored: some recent events of a wait's pattern, and some of the
-waits and triggers that are open for an event's. Each is told with the parts of its condition that
-were false. Nothing is decided here.
+Both searches are bounded: some recent events of a wait's pattern, and some open waits and triggers
+of an event's pattern. Each near miss has the false parts of its condition. Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -30,13 +29,14 @@ from tenuto.store.protocol import Store
 
 WITHIN = timedelta(hours=24)
 MOST_EVENTS = 100
-"""So many events of its pattern are looked at for a wait."""
+"""The most events of its pattern that are compared with a wait."""
 MOST_READ = 1_000
-"""So many events of any pattern are read to find those that a wildcard fits."""
+"""The most events of any pattern that are read for a wildcard."""
 MOST_WAITS = 100
-"""So many waits and triggers are looked at for an event, and so many of one instance are told."""
+"""The most waits and triggers that are compared with an event, and the most that are shown of one
+instance."""
 MOST_NEAR = 20
-"""So many of them are told, the nearest ones."""
+"""The most near misses that are shown, the nearest ones."""
 
 
 class NearEvent(NamedTuple):
@@ -54,7 +54,7 @@ class NearWait(NamedTuple):
 
 
 class NearMisses:
-    """Looks at the inbox and at what is open, and changes neither."""
+    """Reads the inbox and the open waits."""
 
     def __init__(self, store: Store, loader: Loader, clock: Clock) -> None:
         self._store = store
@@ -64,7 +64,7 @@ class NearMisses:
     async def of_waits(
         self, tenant: str, waits: Sequence[WaitRow]
     ) -> dict[WaitKey, list[NearEvent]]:
-        """The events that each of some open waits of a tenant did not take, the newest first."""
+        """The events that some open waits of a tenant did not take, the newest first."""
         told = waits[:MOST_WAITS]
         events = {
             pattern: await self._recent(tenant, pattern)
@@ -73,15 +73,15 @@ class NearMisses:
         found: dict[WaitKey, list[NearEvent]] = {}
         for wait in told:
             near = (NearEvent(event, _failed(wait, n, event)) for n, event in events[wait.pattern])
-            # Where nothing failed it is on its way, or another wait of the instance took it.
+            # If no part failed it is on its way, or another wait of the instance took it.
             found[key_of(wait)] = [each for each in near if each.failed]
-            await self._clock.sleep(0)  # others may go on: each is a hundred conditions
+            await self._clock.sleep(0)  # yield to other tasks: each wait has a hundred conditions
         return found
 
     async def of_event(
         self, number: int | None, event: Event, reached: Collection[tuple[str, str, str]]
     ) -> list[NearWait]:
-        """Whom an event missed by little, the nearest first; not those places that it reached."""
+        """The near misses of an event, the nearest first, without the places that it reached."""
         waits = [wait for wait in await self._around(event) if place_of(wait) not in reached]
         states = await self._states(waits)
         near = (
@@ -100,7 +100,7 @@ class NearMisses:
         return [each for each in latest if fits(pattern, each[1].pattern)][:MOST_EVENTS]
 
     async def _around(self, event: Event) -> list[WaitRow]:
-        """Those that compare what the event has, then others of its pattern."""
+        """Waits that compare values of the event, then others of its pattern."""
         tenant = event.tenant
         seen = self._store.seen_by(tenant)
         terms = [
@@ -117,7 +117,7 @@ class NearMisses:
         return list(around.values())[:MOST_WAITS]
 
     async def _states(self, waits: Iterable[WaitRow]) -> dict[str, Held]:
-        """The instances whose triggers are read in them as they are, where they can be read."""
+        """The instances whose triggers are evaluated on their current state, where readable."""
         wanted = sorted({wait.instance_id for wait in waits if _is_read_late(wait)})
         loaded: Mapping[str, Held | TenutoError] = {}
         if wanted:
@@ -132,7 +132,7 @@ def _is_read_late(wait: WaitRow) -> bool:
 def _failed(
     wait: WaitRow, number: int | None, event: Event, states: Mapping[str, Held] | None = None
 ) -> list[Miss]:
-    """All that kept an event from a wait: its correlation, its condition, or that it came early."""
+    """Why a wait did not take an event: correlation, condition, or an event that came early."""
     failed: list[Miss] = []
     expected = wait.correlation_id
     if expected is not None and expected != event.correlation_id:
@@ -164,6 +164,6 @@ def _false_parts(
         if condition.matches(value, captured):
             return []
     except ExpressionError as error:
-        # Each part for itself may have had enough room for what was too much for the whole.
+        # A part may be evaluated where the whole condition exceeded a limit.
         return condition.misses(value, captured) or [Miss(source, error=error.message)]
     return condition.misses(value, captured)

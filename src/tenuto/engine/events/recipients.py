@@ -1,4 +1,4 @@
-"""Finds whom an event is for: waits that take it, instances that it cancels, and what it starts."""
+"""Finds the recipients of an event: waits, instances that it cancels, and starts."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from tenuto.store.parts.waits import WaitKey, WaitRow
 
 
 class Targets(NamedTuple):
-    """Whom an event is for."""
+    """The recipients of an event."""
 
     waits: list[WaitRow]
-    """Which take it, each by the first of its arms that fits."""
+    """Waits that take it, each by its first matching arm."""
     later: list[WaitRow]
-    """Which opened after it was stored and will look back: they take the oldest that fits."""
+    """Waits that opened after it was stored and will look back: they take the oldest match."""
     cancelling: list[WaitRow]
     """Triggers by which it cancels instances."""
     starts: Starts
     at: datetime
-    """When all that was found."""
+    """When these were found."""
 
     @property
     def cancelled(self) -> int:
-        """How many instances it cancels."""
+        """The number of instances that it cancels."""
         return len({wait.instance_id for wait in self.cancelling})
 
 
 class Recipients:
-    """Looks and changes nothing, so that a dry run finds what publishing finds."""
+    """Reads only, so that a dry run finds the same recipients as publishing."""
 
     def __init__(self, finder: WaitFinder, triggers: Triggers, clock: Clock) -> None:
         self._finder = finder
@@ -41,18 +41,18 @@ class Recipients:
         self._clock = clock
 
     async def of(self, number: int | None, event: Event) -> Targets:
-        """Whom an event is for that was stored as `number`, or with None would be stored now."""
+        """The recipients of an event stored as `number`, or with None of one not stored yet."""
         return await self.among(await self._finder.fitting(event), number, event)
 
     def at_once(self, fitting: Sequence[WaitRow], number: int, event: Event) -> Targets | None:
-        """The same as `among` where all are waits, as most are; else None."""
+        """The same as `among` for events that match waits only, as most do; else None."""
         found = _sorted_out(fitting, number, event)
         if found.cancelling or found.starting:
             return None
         return Targets(found.waits, found.later, [], Starts([], []), self._clock.now())
 
     async def among(self, fitting: Sequence[WaitRow], number: int | None, event: Event) -> Targets:
-        """Whom of all that it fits it is for."""
+        """The recipients among all rows that an event matches."""
         waits, later, cancelling, starting = _sorted_out(fitting, number, event)
         now = self._clock.now()
         if cancelling:
@@ -81,9 +81,10 @@ def _sorted_out(fitting: Sequence[WaitRow], number: int | None, event: Event) ->
             else:
                 found.waits.append(wait)
         elif wait.is_trigger or wait.is_cancellation:
-            pass  # it came before there was anything to cancel, or to start
+            pass  # the event came before the instance or the definition
         elif not wait.looked_back and wait.since <= event.received_at:
-            # Whoever opened it looks back, or whoever inherits it. Else it has seen this one.
+            # The process that opened the wait, or its successor, looks back; else it has seen this
+            # event.
             found.later.append(wait)
     return found
 
@@ -93,12 +94,12 @@ def key_of(wait: WaitRow) -> WaitKey:
 
 
 def place_of(wait: WaitRow) -> tuple[str, str, str]:
-    """What all arms of a wait share."""
+    """The key that all arms of a wait share."""
     return wait.instance_id, wait.node, wait.iteration
 
 
 def _first_arms(waits: Sequence[WaitRow]) -> list[WaitRow]:
-    """Of the arms of one wait the first listed; triggers are sorted out later."""
+    """The first arm of each wait, in their listed order; triggers are handled later."""
     if len(waits) < 2:
         return list(waits)
     first: dict[WaitKey, WaitRow] = {}

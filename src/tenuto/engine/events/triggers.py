@@ -1,4 +1,4 @@
-"""Events that cancel instances, and events that start them: whom one is for, and who is refused."""
+"""Triggers: the instances that an event cancels, and the ones that it starts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _position = attrgetter("position")
 
 
 class Starts(NamedTuple):
-    """What an event starts: letters to instances to be, and what is recorded of each definition."""
+    """Mailbox messages that start instances, and the deliveries recorded for each definition."""
 
-    letters: list[SendMail]
+    messages: list[SendMail]
     deliveries: list[Delivery]
 
 
 class Triggers:
-    """Knows what is behind the triggers that an event has found."""
+    """Evaluates the triggers that an event matches."""
 
     def __init__(
         self,
@@ -44,16 +44,17 @@ class Triggers:
         loader: Loader,
         refusal: Callable[[Deployed, JSON], Failure | None],
     ) -> None:
-        """`refusal`: why an instance cannot be started with an input, if so."""
+        """`refusal`: the reason why an instance cannot be started with an input, if any."""
         self._plans = plans
         self._loader = loader
         self._refusal = refusal
 
     async def cancelled_by(self, event: Event, rows: Sequence[WaitRow]) -> list[WaitRow]:
-        """Those of the cancellation triggers that hold now, as they are listed.
+        """The cancellation triggers whose conditions hold now, in their listed order.
 
-        What compares the event with anything but the input is read in the instance as it is. One
-        that this program cannot read is told all the same: whoever can decides.
+        A condition that compares the event with more than the input is evaluated on the current
+        state. An instance that this program cannot read gets the event: a process that can read it
+        decides.
         """
         changing = sorted({row.instance_id for row in rows if not row.captures})
         loaded = await self._loader.load(changing) if changing else {}
@@ -64,7 +65,7 @@ class Triggers:
         ]
 
     async def started_by(self, event: Event, rows: Sequence[WaitRow], now: datetime) -> Starts:
-        """What an event starts: of each definition one instance, by its first trigger that fits."""
+        """The starts: one instance of each definition, by its first matching trigger."""
         first: dict[str, WaitRow] = {}
         for row in sorted(rows, key=_position):
             first.setdefault(row.node, row)
@@ -80,12 +81,12 @@ class Triggers:
                 outcome = outcome._replace(outcome="refused", reason=reason)
             starts.deliveries.append(outcome)
             if isinstance(started, Started):
-                letter = SendMail(to=id, id=start_letter(id), at=now, input=started)
-                starts.letters.append(letter)
+                message = SendMail(to=id, id=start_letter(id), at=now, input=started)
+                starts.messages.append(message)
         return starts
 
     async def _started(self, event: Event, row: WaitRow) -> Started | str:
-        """The start, or why there is none."""
+        """The start, or the reason why there is none."""
         if (problem := event.chain_problem) is not None:
             return problem
         try:

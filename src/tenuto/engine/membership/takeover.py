@@ -1,7 +1,7 @@
-"""Goes on where a process that is gone left off, by the same door through which everything enters.
+"""Takes over the work of dead processes, as ordinary inputs.
 
-What its instances owe the world follows from their logs: whoever takes one over has its attempts
-recorded as lost, and does what is outstanding. Everything else is a row that its own loop finds.
+The obligations of an instance follow from its log: its successor records open attempts as lost, and
+performs outstanding effects. Everything else is a row that its own loop finds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger("tenuto.recovery")
 
 
 class Takeover:
-    """Takes over what is owned and what is due, never what is merely stored."""
+    """Takes over owned instances and due rows, never data that is merely stored."""
 
     def __init__(
         self,
@@ -45,9 +45,9 @@ class Takeover:
         self._batch = batch
 
     async def take_over(self) -> int:
-        """Take over what has no living owner; returns how many instances that were."""
+        """Claim the instances of dead processes; returns how many there were."""
         count = 0
-        # Also who has no room sees who is gone, or would hear of it at every beat.
+        # A process without room also claims, for none: else each heartbeat would report them.
         while orphans := await self._store.members.claim_orphans(
             self._batch if self._has_room() else 0
         ):
@@ -57,9 +57,9 @@ class Takeover:
         return count
 
     async def finish(self) -> None:
-        """Match events, and have waits look back, for which nobody did; however many they are.
+        """Match events, and let waits look back, that dead processes left, however many.
 
-        What this process has in hand anyway is passed over.
+        Those that this process has in hand are passed over.
         """
         await self._finish_matching()
         await self._finish_looking_back()
@@ -79,7 +79,7 @@ class Takeover:
             if not stored:
                 return
             try:
-                # A crash in a burst leaves thousands: together they are a question and some turns.
+                # A crash in a burst leaves thousands: together they take one query and some turns.
                 await self._router.match_together(stored)
             finally:
                 left_alone |= set(_refused(stored))
@@ -104,7 +104,7 @@ class Takeover:
             )
             for place, outcome in zip(waits, outcomes, strict=True):
                 if isinstance(outcome, TenutoError) and not isinstance(outcome, StoreUnavailable):
-                    log.error("the wait %s is left alone: %s", place, outcome)
+                    log.error("wait=%s cannot look back: %s", place, outcome)
                     left_alone |= {key_of(wait) for wait in new if place_of(wait) == place}
                 elif isinstance(outcome, BaseException):
                     raise outcome
@@ -114,10 +114,10 @@ class Takeover:
 
 
 def _refused(stored: Iterable[StoredEvent]) -> Iterator[int]:
-    """The numbers of events that no store takes: they must not keep every process from going on."""
+    """The numbers of events that the store refuses: they must not block every process."""
     for each in stored:
         if not each.future.done():
             each.future.cancel()
         elif not each.future.cancelled() and (error := each.future.exception()) is not None:
-            log.error("the event %s is left alone: %s", each.event.id, error)
+            log.error("event=%s cannot be matched: %s", each.event.id, error)
             yield each.result.number

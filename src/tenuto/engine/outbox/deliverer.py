@@ -1,8 +1,8 @@
-"""Sends events to addresses outside, until each has said that it has them.
+"""Delivers events to webhooks until each is acknowledged.
 
-Of one instance an address hears one event after the other; different instances do not wait for each
-other, and no address waits for another. What does not arrive is tried again, ever less often. An
-address at which nothing has arrived for days is disabled, and the gap is written down.
+A webhook receives the events of one instance one after the other; different instances, and
+different webhooks, do not wait for each other. Failed deliveries are retried with growing pauses. A
+webhook to which all deliveries fail for days is disabled, and the gap is recorded.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.webhooks")
 
 MOST_ADDRESSES = 64
-"""Addresses that are sent to at once; those that fail have room of their own."""
+"""Webhooks served at once; failing ones have slots of their own."""
 MOST_DOUBTFUL = 16
-"""Addresses that are sent to at once of those that failed last time."""
+"""Failing webhooks served at once."""
 MOST_WAITED_FOR = 256
-"""Addresses in all that may owe an answer."""
+"""Webhooks in all that may owe an answer."""
 _SLOW = 2.0
-"""Seconds after which an address that has not answered keeps no room from others."""
+"""Seconds after which a webhook that has not answered blocks no slot."""
 MOST_EACH = 10
-"""Requests to one address at once."""
+"""Requests to one webhook at once."""
 _LONGEST_REST = 60.0
-"""Seconds for which an address that takes nothing is left alone, at most."""
+"""The most seconds for which a failing webhook is skipped."""
 _ACCEPTED = range(200, 300)
 _REFUSED = frozenset(range(400, 500)) - {408, 425, 429}
-"""Answers about what was sent: whoever gives them takes other things, and needs no rest."""
+"""Statuses that reject one event: the webhook takes other events, and is not skipped."""
 _MOST_GAPS = 20
 _PATIENCE = 5.0
-"""Seconds until a store that was away is asked again to record what has arrived."""
+"""Seconds until an unavailable store is asked again to record deliveries."""
 
 
 class Deliverer:
-    """Takes what is on its way to where it should go."""
+    """Delivers the rows that the drainer has fanned out."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Deliverer:
         disable_after: timedelta,
         again: Callable[[], None],
     ) -> None:
-        """`again`: an address is free, and there may be more for it."""
+        """`again`: a webhook is free, and there may be more for it."""
         self._store = store
         self._clock = clock
         self._sender = sender
@@ -70,18 +70,18 @@ class Deliverer:
         self._disable_after = disable_after
         self._again = again
         self._busy: dict[str, asyncio.Task[None]] = {}
-        """Addresses that are being sent to."""
+        """Webhooks that are being served."""
         self._failures: dict[str, int] = {}
-        """Addresses that took and judged nothing of what they were sent last → times in a row."""
+        """Failing webhooks → failures in a row."""
         self._slow: set[str] = set()
-        """Addresses that are being sent to, and have not answered for a while."""
+        """Webhooks that are being served, and have not answered for a while."""
         self._has_looked = False
-        """Whether it is known who failed while other processes sent."""
+        """Whether failures seen by other processes have been read."""
         self._resting: dict[str, Timer] = {}
-        """Those of them that are left alone for a while: however much is due to them."""
+        """Failing webhooks that are skipped for a while, whatever is due to them."""
 
     async def run_once(self) -> datetime | None:
-        """Begin to send what is due; when something else will be."""
+        """Begin due deliveries; returns when the next one is due."""
         if not self._has_looked:
             listeners = await self._store.listeners.of(None)
             self._failures |= {each.id: 1 for each in listeners if _is_failing(each)}
@@ -90,24 +90,24 @@ class Deliverer:
         return min((each for each in moments if each is not None), default=None)
 
     def know(self, listeners: Iterable[Listener]) -> None:
-        """These are all who listen: what is known of those that went, or hear nothing, goes."""
+        """Take the list of all subscribers, and drop what is known of removed or disabled ones."""
         hearing = {each.id for each in listeners if each.level or each.hears_inbox}
         for id in self._failures.keys() - hearing:
             del self._failures[id]
 
     def _trusted(self) -> _Ask:
-        """Those that took what they were sent last, or were never sent anything."""
+        """Serve webhooks that did not fail last time."""
         answering = sum(id not in self._failures and id not in self._slow for id in self._busy)
         return _Ask(MOST_ADDRESSES - answering, {*self._busy, *self._resting, *self._failures})
 
     def _doubted(self) -> _Ask:
-        """Those that failed last time: however many they are, the others have their room."""
+        """Serve failing webhooks: however many, the others keep their slots."""
         asked = sum(id in self._failures for id in self._busy)
         unavailable = {*self._busy, *self._resting}
         return _Ask(MOST_DOUBTFUL - asked, unavailable, self._failures.keys() - unavailable)
 
     async def _serve_all(self, ask: _Ask) -> datetime | None:
-        """Begin to send to as many as there is room for; when something else will be due."""
+        """Serve as many webhooks as there are slots; returns when the next delivery is due."""
         room = min(ask.room, MOST_WAITED_FOR - len(self._busy))
         if room <= 0 or ask.among == set():
             return None
@@ -129,11 +129,11 @@ class Deliverer:
         return bool(self._busy)
 
     async def answered(self) -> None:
-        """Wait until one of the addresses that are being sent to is done with."""
+        """Wait until one of the webhooks in service is done."""
         await asyncio.wait(self._busy.values(), return_when=asyncio.FIRST_COMPLETED)
 
     async def stop(self) -> None:
-        """Send nothing more; what has no answer yet is sent again by whoever goes on."""
+        """Stop deliveries; those without an answer are repeated by another process."""
         for timer in self._resting.values():
             timer.cancel()
         tasks = list(self._busy.values())
@@ -151,21 +151,21 @@ class Deliverer:
         self._slow.discard(id)
         del self._busy[id]
         if not task.cancelled() and (error := task.exception()) is not None:
-            # It is tried at the next look: at once it would only break off again.
-            log.error("sending to %s broke off", id, exc_info=error)
+            # It is tried with the next pass: at once it would only fail again.
+            log.error("webhook=%s: a delivery broke off", id, exc_info=error)
             return
         self._again()
 
     async def _serve(self, id: str, listener: Listener | None, postings: Sequence[Posting]) -> None:
         if listener is None:
-            # It was removed meanwhile; what was on its way to it went with it.
+            # It was removed meanwhile, with its deliveries.
             self._failures.pop(id, None)
             await self._settled(Settlement(listener_id=id))
             return
         try:
             endpoint, before = endpoint_of(listener), health_of(listener)
         except msgspec.DecodeError as error:
-            log.error("%s cannot be read, and is told later: %s", id, error)  # noqa: TRY400
+            log.error("webhook=%s cannot be read, its deliveries wait: %s", id, error)  # noqa: TRY400
             await self._settled(Settlement(listener_id=id, put_off=self._put_off(postings)))
             return
         replies = await asyncio.gather(*(self._send(endpoint, each) for each in postings))
@@ -191,7 +191,7 @@ class Deliverer:
         if is_disabled:
             health = _with_gap(health, await self._open_gap(listener, health, now))
             log.error(
-                "%s is disabled: nothing has arrived there since %s (%s); events are lost to it "
+                "webhook=%s is disabled: no delivery has arrived since %s (%s); it loses events "
                 "until somebody enables it",
                 *(listener.id, health.failing_since, health.last_error),
             )
@@ -241,7 +241,7 @@ class Deliverer:
         )
 
     def _let_rest(self, id: str, *, has_failed: bool) -> None:
-        """One that takes nothing is not asked once for each instance that has something for it."""
+        """A failing webhook is not tried once for each instance with events for it."""
         if not has_failed:
             self._failures.pop(id, None)
             return
@@ -254,22 +254,27 @@ class Deliverer:
         self._again()
 
     async def _settled(self, settlement: Settlement) -> None:
-        """What has arrived is not sent again because the store is away for a while."""
+        """Record an acknowledged delivery, also if the store is unavailable for a while."""
         while True:
             try:
                 await self._store.outbox.settle(settlement)
             except StoreUnavailable as error:
-                log.warning("what %s has is not recorded yet: %s", settlement.listener_id, error)
+                log.warning(
+                    "webhook=%s: a delivery is not recorded yet: %s", settlement.listener_id, error
+                )
                 await self._clock.sleep(_PATIENCE)
             except Fenced:
-                log.warning("what %s has is sent again: others send to it", settlement.listener_id)
+                log.warning(
+                    "webhook=%s: another process delivers to it, events are sent again",
+                    settlement.listener_id,
+                )
                 return
             else:
                 return
 
 
 class _Ask(NamedTuple):
-    """Whom to send to: to how many, to none of some, and to no others than some."""
+    """Which webhooks to serve: how many, without some, and among some."""
 
     room: int
     but: set[str]
@@ -282,8 +287,8 @@ def _is_failing(listener: Listener) -> bool:
     try:
         return health_of(listener).failing_since is not None
     except msgspec.DecodeError:
-        # A newer program's: it is sent to by that, and nobody else waits for it.
-        log.warning("what is known of %s cannot be read", listener.id)
+        # A newer program's: that program serves it, and no other webhook waits for it.
+        log.warning("webhook=%s: its health cannot be read", listener.id)
         return True
 
 
@@ -295,7 +300,7 @@ def _by_listener(postings: Sequence[Posting]) -> dict[str, list[Posting]]:
 
 
 def _gap_of(given_up: Sequence[Posting], now: datetime, reason: str) -> Gap:
-    """What arrives nowhere while other things do: it goes, so that what follows it can come."""
+    """Whether an event fails while others arrive: it is dropped, so that its successors come."""
     since = min(each.created_at for each in given_up)
     return Gap(since=since, until=now, lost=len(given_up), reason=reason)
 

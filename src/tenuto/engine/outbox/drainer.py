@@ -1,9 +1,8 @@
-"""Tells those who listen what has become of instances, and what has come into the inbox.
+"""Drains the outbox: turns its rows into events for workflows, and deliveries for webhooks.
 
-A row of the outbox is written with what it tells of, and taken off once everything that follows is
-durable: events are in the inbox for workflows that wait for them, and on their way to addresses
-outside. Whatever breaks off in between is done again, under the same ids. What cannot be told at
-all holds up its own instance and nobody else.
+A row is written with the change that it announces, and removed once its consequences are durable:
+events in the inbox for workflows that wait for them, and rows of deliveries. A drain that breaks
+off is repeated, with the same ids. A row that cannot be handled delays its own instance only.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.outbox")
 
 PAGE = 200
-"""Rows of the outbox that are told together."""
+"""Rows of the outbox that are handled together."""
 MOST_EVENTS = 1_000
-"""Past so many events the rest of them is told next time."""
+"""The most events of one pass; the rest follows with the next."""
 
 
 class _Notice(NamedTuple):
-    """A row of the outbox, and the events that it makes."""
+    """A row of the outbox, and its events."""
 
     row: OutboxRow
     events: list[Event]
@@ -55,9 +54,9 @@ class Drainer:
         publish: Callable[[Event], Awaitable[object]],
         known: Callable[[Sequence[Listener]], None] = lambda _: None,
     ) -> None:
-        """`publish` stores an event that is there once, and finds whom it is for.
+        """`publish` stores an event once, and matches it.
 
-        `known` is called with all who listen, whenever that has changed.
+        `known` is called with all subscribers, whenever they have changed.
         """
         self._known = known
         self._store = store
@@ -65,38 +64,38 @@ class Drainer:
         self._publish = publish
         self._audiences = Audiences()
         self.is_listened_to = False
-        """Whether anybody heard anything when this process looked last; every step asks."""
+        """Whether there were subscribers at the last pass; every step asks."""
         self._listening: int | None = None
-        """Of which change of those who listen the audiences are."""
+        """The change of the subscribers from which the audiences were made."""
         self._aside = ParkedStreams(clock)
         self._page = PAGE
 
     @property
     def undelivered(self) -> Mapping[str, str]:
-        """What this process cannot tell, an instance or an event, and why; whom, by its id."""
+        """The reasons: undelivered notifications by instance or event, unreadable webhooks by id."""
         return {**self._aside.reasons, **self._audiences.unreadable}
 
     @property
     def next_try(self) -> datetime | None:
-        """When the first of that is tried again."""
+        """When the first parked stream is retried."""
         return self._aside.next_try
 
     async def is_quiet(self) -> bool:
-        """Whether nobody listens, as when this process looked last.
+        """Whether there are no subscribers, and were none at the last pass.
 
-        Then nothing is left to tell, but for what was written just before the last of them went.
+        Then the outbox is empty, but for rows written just before the last one left.
         """
         if self.is_listened_to or self._listening is None:
             return False
         return await self._store.listeners.version() == self._listening
 
     async def run_once(self) -> bool:
-        """Tell what there is, a page of it; whether there may be more."""
+        """Handle a page of rows; returns whether there may be more."""
         aside = self._aside.resting()
         rows = await self._store.outbox.claim(self._page, passing_over=aside)
         if len(rows) < self._page:
             self._aside.went(self._aside.reasons.keys() - aside - {row.stream for row in rows})
-        # Afterwards: whoever had a row written is among them, also if nobody was a moment ago.
+        # Afterwards: the subscriber for which a row was written is among them, even if it is new.
         await self._look_who_listens()
         rows = [row for row in rows if row.stream not in aside]
         if not rows:
@@ -111,7 +110,7 @@ class Drainer:
             self._audiences = Audiences(listeners)
             self.is_listened_to = self._audiences.is_listened_to
             self._known(listeners)
-            # Read before they were: should they have changed meanwhile, they are read again.
+            # Read before the rows: if subscribers changed meanwhile, they are read again.
             self._listening = listening
 
     async def _tell(self, rows: Sequence[OutboxRow]) -> None:
@@ -126,7 +125,7 @@ class Drainer:
         try:
             await self._store.outbox.drain([notice.row.number for notice in notices], postings)
         except DataRefused as error:
-            # Taken apart by halves, until the guilty one stands alone.
+            # Divided by halves, until the faulty row stands alone.
             self._page = max(1, len(rows) // 2)
             if len(rows) == 1:
                 self._aside.put(rows[0].stream, error)
@@ -135,11 +134,11 @@ class Drainer:
         self._aside.went({notice.row.stream for notice in notices} - self._aside.resting())
 
     async def _read(self, rows: Sequence[OutboxRow]) -> list[_Notice]:
-        """What the rows tell, in order; what cannot be read is set aside, all of its stream."""
+        """The notices of rows, in order; a stream with an unreadable row is parked."""
         stretches = [row.stretch for row in rows if row.event is None]
         tenants = {row.stream: row.tenant for row in rows if row.event is None}
         instances = await self._instances(tenants)
-        # An instance's first entry says how many starts by lifecycle events led to it.
+        # The first entry of an instance has the number of lifecycle starts that led to it.
         firsts = [id for id in tenants if self._audiences.of(tenants[id]).has_definitions]
         asked = [*stretches, *(Stretch(id, 1, 1) for id in firsts)]
         found = await self._store.outbox.stretches(asked) if asked else []
@@ -164,7 +163,7 @@ class Drainer:
         return notices
 
     async def _instances(self, tenants: Mapping[str, str]) -> dict[str, InstanceRow]:
-        """The instances that have these tenants, as their rows say."""
+        """The tenants of instances, from their rows."""
         ids: dict[str, list[str]] = {}
         for id, tenant in tenants.items():
             ids.setdefault(tenant, []).append(id)
@@ -175,10 +174,10 @@ class Drainer:
         return {row.id: row for row in found}
 
     async def _in_inbox(self, notices: Sequence[_Notice]) -> list[_Notice]:
-        """Put what workflows listen for into the inbox; those for which that went well.
+        """Put events that workflows wait for into the inbox; returns the rows that succeeded.
 
-        Nobody else reads there what Tenuto itself tells. Of one instance one goes in after the
-        other, in the order in which it happened.
+        Only workflows read lifecycle events there. Those of one instance go in one after the other,
+        in their order.
         """
         wanted: dict[str, list[tuple[int, Event]]] = {}
         for notice in notices:
@@ -203,7 +202,7 @@ class Drainer:
         ]
 
     async def _put_all(self, events: Iterable[tuple[int, Event]]) -> tuple[int, Exception] | None:
-        """The number of the row whose event cannot be put, if there is one."""
+        """The number of the row whose event cannot be stored, if there is one."""
         for number, event in events:
             try:
                 await self._put(event)
@@ -214,19 +213,19 @@ class Drainer:
         return None
 
     async def _put(self, event: Event) -> None:
-        # One that is there from a try before keeps its moment: whoever matches takes that copy.
+        # An event of an earlier try keeps its moment: matching uses that copy.
         received = msgspec.structs.replace(event, received_at=self._clock.now())
         try:
             await self._publish(received)
         except (StoreUnavailable, Overloaded):
             raise
         except TenutoError as error:
-            # There is another event of this id, and that will never change.
-            log.error("the event %s is not in the inbox: %s", event.id, error)  # noqa: TRY400
+            # Another event has this id, and that will never change.
+            log.error("event=%s is not in the inbox: %s", event.id, error)  # noqa: TRY400
 
 
 def _together(rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
-    """As many of them as are told at once: one turn may have written thousands of entries."""
+    """The rows of one pass: one turn may have written thousands of entries."""
     events = 0
     for place, row in enumerate(rows):
         events += row.last_seq - row.first_seq + 1

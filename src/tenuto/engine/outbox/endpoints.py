@@ -1,4 +1,4 @@
-"""An address outside that is told of events: how it was asked for, and how its deliveries go."""
+"""A webhook endpoint: its configuration, and the health of its deliveries."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tenuto.store.parts.listeners import Listener
 
 
 class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Where events go, and which of those that fit the patterns."""
+    """Where events go, and which of those that match the patterns."""
 
     url: str
     secret: str
-    """Signs what is sent: `whsec_` and base64."""
+    """Signs requests: `whsec_` and base64."""
     description: str | None = None
     subscriber_id: str | None = None
-    """Of a subscription: whoever asked for it."""
+    """Of a subscription: the principal that made it."""
     filter: str | None = None
     """Of a subscription: an expression over `event`."""
     correlation_id: str | None = None
@@ -26,28 +26,28 @@ class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="ca
 
 
 class Gap(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A time for which an address was told nothing, because it had failed for too long."""
+    """A time without deliveries, because the endpoint had failed for too long."""
 
     since: datetime
-    """Nothing that happened from here on has arrived for certain."""
+    """No later event has certainly arrived."""
     until: datetime | None
     """When it was enabled again; None: not yet."""
     lost: int
-    """Events that were on their way and were dropped; later ones were not counted."""
+    """Deliveries that were dropped; later events were not counted."""
     reason: str
 
 
 class Health(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How deliveries to an address go."""
+    """The health of an endpoint."""
 
     delivered_at: datetime | None = None
-    """When the last one arrived."""
+    """When the last delivery arrived."""
     failing_since: datetime | None = None
     """Since when none has."""
     tried_at: datetime | None = None
-    """When it was tried last, of one that fails."""
+    """When a failing endpoint was tried last."""
     failing_seconds: float = 0.0
-    """For how long it was tried in vain: time in which nobody tried does not count."""
+    """For how long it was tried in vain: time without tries does not count."""
     last_error: str | None = None
     disabled_at: datetime | None = None
     gaps: tuple[Gap, ...] = ()

@@ -1,4 +1,4 @@
-"""To whom of its tenant an event goes, and what is sent to each outside."""
+"""Fans an event out: the subscribers of its tenant, and the deliveries for webhooks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 class Addressee(NamedTuple):
-    """An address that may be told of an event."""
+    """A webhook that may receive an event."""
 
     listener: Listener
     endpoint: Endpoint
@@ -33,19 +33,19 @@ class Addressee(NamedTuple):
 
 
 class Audience:
-    """Everybody of one tenant who listens, found by the names of events."""
+    """The subscribers of one tenant, found by the names of events."""
 
     def __init__(self, listeners: Iterable[Listener] = ()) -> None:
-        """Definitions count, and whoever is not disabled."""
+        """Definitions, and webhooks that are not disabled."""
         self.has_definitions = False
         self._workflows: list[str] = []
-        """What definitions listen for."""
+        """Patterns of definitions."""
         self._by_name: dict[str, list[Addressee]] = {}
-        """Pattern → whom, of patterns that only one name fits."""
+        """Exact name → webhooks."""
         self._by_first_word: dict[str, list[tuple[str, Addressee]]] = {}
-        """First word → pattern and whom; under `*` those that begin with any word."""
+        """First word → pattern and webhooks; under `*` patterns that begin with a wildcard."""
         self.unreadable: dict[str, str] = {}
-        """Who is told nothing, since what they asked for cannot be read, and why."""
+        """Webhooks that receive nothing, since their configuration cannot be read: the reasons."""
         for listener in listeners:
             if not listener.level and not listener.hears_inbox:
                 continue
@@ -56,11 +56,11 @@ class Audience:
                 self._add_if_readable(listener)
 
     def is_for_workflows(self, event: Event) -> bool:
-        """Whether a definition listens for it."""
+        """Whether a definition subscribes to it."""
         return any(fits(pattern, event.pattern) for pattern in self._workflows)
 
     def postings_of(self, event: Event, now: datetime) -> Iterator[Posting]:
-        """An event on its way to each that asked for it."""
+        """The deliveries of an event, one for each subscribed webhook."""
         value: Object | None = None
         for addressee in self._who_asks_for(event.pattern):
             if not _may_be_for(addressee, event):
@@ -81,8 +81,8 @@ class Audience:
         try:
             self._add(_addressee(listener))
         except (msgspec.DecodeError, ExpressionError) as error:
-            # A newer program's, or damaged. The others do not go without because of it.
-            log.error("%s is told nothing, since it cannot be read: %s", listener.id, error)  # noqa: TRY400
+            # A newer program's, or damaged. It does not hold up the others.
+            log.error("webhook=%s receives nothing, it cannot be read: %s", listener.id, error)  # noqa: TRY400
             self.unreadable[listener.id] = f"it is told nothing, since it cannot be read: {error}"
 
     def _add(self, addressee: Addressee) -> None:
@@ -95,7 +95,7 @@ class Audience:
             self._by_first_word.setdefault(word, []).append((pattern, addressee))
 
     def _who_asks_for(self, name: str) -> Iterator[Addressee]:
-        """Each once, however many of its patterns fit."""
+        """Each webhook once, however many of its patterns match."""
         seen: set[str] = set()
         for addressee in self._by_name.get(name, ()):
             if addressee.listener.id not in seen:
@@ -109,21 +109,21 @@ class Audience:
 
 
 class Audiences:
-    """Everybody who listens, by tenant: nobody is told of what is another's."""
+    """Subscribers by tenant: no tenant receives another's events."""
 
     def __init__(self, listeners: Iterable[Listener] = ()) -> None:
         self._listeners: dict[str, list[Listener]] = {}
         for each in listeners:
             self._listeners.setdefault(each.tenant, []).append(each)
         self._known: dict[str, Audience] = {}
-        """Made when something of the tenant is told: few have anything at a time."""
+        """Made when a tenant has notifications: few do at a time."""
         self.is_listened_to = any(
             each.level or each.hears_inbox for of_one in self._listeners.values() for each in of_one
         )
 
     @property
     def unreadable(self) -> dict[str, str]:
-        """Who is told nothing of what there was to tell, since they cannot be read, and why."""
+        """Webhooks that receive nothing, since they cannot be read: the reasons."""
         return {id: why for each in self._known.values() for id, why in each.unreadable.items()}
 
     def of(self, tenant: str) -> Audience:
@@ -151,7 +151,7 @@ def _holds(addressee: Addressee, expression: Expression, value: Object) -> bool:
     try:
         return expression.truthy({"event": value})
     except ExpressionError as error:
-        log.debug("the filter of %s: %s", addressee.listener.id, error)
+        log.debug("webhook=%s: its filter fails: %s", addressee.listener.id, error)
         return False
 
 

@@ -23,7 +23,7 @@ from tenuto.store.parts.turns import EventResult
 log = logging.getLogger("tenuto.outbox")
 
 _LOOK_ALL_THE_SAME = 30.0
-"""Seconds after which the outbox is looked into though nobody listens."""
+"""Seconds after which the outbox is read though there are no subscribers."""
 
 
 class Outbox:
@@ -127,10 +127,10 @@ class Outbox:
         return self._until(next_due, self._every)
 
     async def run_once(self) -> datetime | None:
-        """Tell what there is; when something else is due."""
+        """Deliver all notifications; returns when the next delivery is due."""
         async with self._passing:
             while True:
-                # In turn: whatever goes on coming, what is there goes out.
+                # In turn: deliveries proceed, however many rows keep coming.
                 is_more = await self.drainer.run_once()
                 due = None if self._deliverer is None else await self._deliverer.run_once()
                 if not is_more:
@@ -138,7 +138,7 @@ class Outbox:
                     return min((each for each in moments if each is not None), default=None)
 
     async def finish(self, seconds: float) -> None:
-        """Have sent what can be, for so long at most: the rest is sent by whoever goes on."""
+        """Deliver for so many seconds at most; other processes deliver the rest."""
         if not self.drainer.is_listened_to or self._deliverer is None:
             return
         try:
@@ -148,7 +148,7 @@ class Outbox:
                     await self._deliverer.answered()
                     await self.run_once()
         except (TimeoutError, StoreUnavailable, Overloaded, Fenced) as error:
-            log.info("what is left to tell is told later: %r", error)
+            log.info("outbox: the remaining notifications are delivered later: %r", error)
 
     async def stop(self) -> None:
         """Send nothing more."""

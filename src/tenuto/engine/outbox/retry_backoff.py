@@ -1,7 +1,7 @@
-"""How often what did not arrive is tried again, and for how long it has really been tried.
+"""Retry back-off of deliveries, and the time for which they were really tried.
 
-Only time in which somebody tried counts: neither an event that waited while nothing ran, nor an
-address that nobody asked meanwhile, is given up for its age.
+Only time in which a process tried counts: neither an event that waited while no process ran, nor an
+endpoint that was not tried meanwhile, is given up for its age.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from tenuto.engine.outbox.endpoints import Health
 from tenuto.store.parts.outbox import Posting
 
 _FIRST, _FACTOR, _LONGEST = 5.0, 3.0, 6 * 3600.0
-"""Seconds until the second try, by how much the pause grows, and how long it gets."""
+"""Seconds until the second try, growth factor of the pause, and its maximum."""
 _LEAST_TRIES = 10
-"""Pauses are short enough for so many tries before anything is given up."""
+"""Pauses are short enough for so many tries before an event is given up."""
 _SPREAD = 1.2
-"""By how much a pause may be longer, so that not everything is tried in the same moment."""
+"""Jitter: by how much a pause may be longer."""
 
 
 def pause(posting: Posting, attempts: int, give_up_after: timedelta) -> timedelta:
-    """Until the next try, after so many: growing, bounded, and not the same for all."""
+    """The pause after so many tries: growing, bounded, with jitter."""
     seconds = min(_longest(give_up_after), _FIRST * _FACTOR ** min(attempts, 20))
     key = f"{posting.listener_id}:{posting.event_id}:{attempts}"
     digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
@@ -32,9 +32,9 @@ def pause(posting: Posting, attempts: int, give_up_after: timedelta) -> timedelt
 
 
 def is_hopeless(posting: Posting, now: datetime, give_up_after: timedelta) -> bool:
-    """Whether an event that has failed once more has been tried for that long.
+    """Whether an event that has failed again was tried for that long.
 
-    Its pauses, one after the other, are the time for which it was tried, whatever else passed.
+    The sum of its pauses is the time for which it was tried.
     """
     if now - posting.created_at < give_up_after:
         return False
@@ -47,12 +47,12 @@ def is_hopeless(posting: Posting, now: datetime, give_up_after: timedelta) -> bo
 
 
 def failed_again(health: Health, now: datetime, give_up_after: timedelta) -> Health:
-    """An address has taken nothing, once more; disabled where that has gone on for too long."""
+    """An endpoint has failed again; disabled where that has gone on for too long."""
     if health.failing_since is None or health.tried_at is None:
         since = health.failing_since or now
         return replace(health, failing_since=since, tried_at=now, failing_seconds=0.0)
     passed = (now - health.tried_at).total_seconds()
-    # What is more than the longest pause passed while nobody tried.
+    # Time beyond the longest pause passed without tries.
     counted = max(0.0, min(passed, _longest(give_up_after) * _SPREAD))
     seconds = health.failing_seconds + counted
     is_over = seconds >= give_up_after.total_seconds()
@@ -61,7 +61,7 @@ def failed_again(health: Health, now: datetime, give_up_after: timedelta) -> Hea
 
 
 def arrived(health: Health, now: datetime) -> Health:
-    """An address has taken something: whatever failed before is forgotten."""
+    """An endpoint has accepted an event: earlier failures are forgotten."""
     return replace(
         health,
         delivered_at=now,

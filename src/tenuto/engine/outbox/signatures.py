@@ -1,4 +1,4 @@
-"""Signatures as Standard Webhooks has them: over id, moment and body, with a shared secret."""
+"""Signatures of Standard Webhooks: over id, timestamp and body, with a shared secret."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ PREFIX = "whsec_"
 _LEAST, _MOST = 24, 64
 """Bytes of a secret."""
 _VISIBLE = "".join(map(chr, range(0x21, 0x7F))).replace("%", "")
-"""What stands for itself in an id; `%` does not, so that no two ids are spelled alike."""
+"""Characters that are not escaped in an id; `%` is, so that no two ids are spelled alike."""
 
 
 def new_secret(randomness: str) -> str:
-    """A secret made of text that nobody can guess."""
+    """A new random secret."""
     return PREFIX + base64.b64encode(hashlib.sha256(randomness.encode()).digest()).decode()
 
 
 def secret_problem(secret: str) -> str | None:
-    """What keeps a text from being a secret."""
+    """Why a text is no valid secret."""
     if not secret.startswith(PREFIX):
         return f"a secret begins with {PREFIX}"
     try:
@@ -36,7 +36,7 @@ def secret_problem(secret: str) -> str | None:
 
 
 def signed_headers(secret: str, id: str, at: datetime, body: bytes) -> Mapping[str, str]:
-    """The headers by which a receiver knows who sends, what, and when."""
+    """The headers with id, timestamp and signature."""
     id = header_id(id)
     moment = str(int(at.timestamp()))
     content = f"{id}.{moment}.".encode() + body
@@ -49,9 +49,9 @@ def signed_headers(secret: str, id: str, at: datetime, body: bytes) -> Mapping[s
 
 
 def header_id(id: str) -> str:
-    """An id as a header can hold it: what is not visible ASCII, and `%`, as bytes of UTF-8 (`%20`).
+    """An id as a header value: anything but visible ASCII, and `%`, as bytes of UTF-8 (`%20`).
 
-    Somebody else's text must neither break off the headers nor keep a request from being sent.
+    Foreign text must neither break the headers nor keep a request from being sent.
     """
     return quote(id, safe=_VISIBLE, errors="surrogatepass")
 

@@ -136,7 +136,7 @@ class Draft(Struct, eq=False):
 
     @property
     def mail_taken(self) -> Sequence[str]:
-        """The letters that the instance's log takes with it."""
+        """The messages that the instance's log takes with it."""
         return () if self._owed is None else self._owed.mail_taken
 
     def arms_opened(self, node: str, iteration: str) -> list[WaitRow]:
@@ -144,7 +144,7 @@ class Draft(Struct, eq=False):
         return [] if self._owed is None else self._owed.arms_opened(node, iteration)
 
     def note(self, request: Request, refusal: Rejection | None = None) -> None:
-        """Take a letter to which nothing is decided, or a report that does not count."""
+        """Take a message to which nothing is decided, or a report that does not count."""
         self.requests.append(request)
         if request.future is not None:
             self.answers.append((request, self._answer(self.state, refusal)))
@@ -220,7 +220,7 @@ class Draft(Struct, eq=False):
             return self._confirmation()
         if held.owner_elsewhere is not None and self.rows:
             owed = self._obligations
-            owed.mail_sent.append(self._letter_to_owner())
+            owed.mail_sent.append(self._message_to_owner())
         self._snapshot = self._new_snapshot(ownership)
         had_ended = self.before.status.is_final
         searchable = self._searchable() if held.plan.searchable else None
@@ -314,7 +314,7 @@ class Draft(Struct, eq=False):
             return Ownership.KEEP
         return Ownership.RELEASE if held.is_owned else Ownership.TAKE
 
-    def _letter_to_owner(self) -> Mail:
+    def _message_to_owner(self) -> Mail:
         """What is decided here has to be done there."""
         return Mail(
             id=f"look/{self.instance_id}/{self.state.version}",

@@ -41,7 +41,7 @@ MOST_PUT_OFF = 3
 """For so many turns, those that have to be read may have to wait for those at hand."""
 
 NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
-"""Of an instance that is not there: nothing is decided on it but to take off its letters."""
+"""Of an instance that is not there: nothing is decided on it but to take off its messages."""
 
 
 LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was done is over")
@@ -67,7 +67,7 @@ class Undecided(NamedTuple):
     left_alone: Callable[[Request], None]
     """It stays where it came from, since there is no such instance."""
     leave_to_owner: Callable[[Request], None]
-    """A letter is for the other process that owns its instance."""
+    """A message is for the other process that owns its instance."""
     unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None]
     """What this program cannot read is for others, with all that was asked of it."""
 
@@ -313,7 +313,7 @@ class Drafter:
         return held
 
     def _not_left_to_owner(self, requests: list[Request], owner: str) -> list[Request]:
-        """Letters stay where they are, for the process that works for the instance.
+        """Messages stay where they are, for the process that works for the instance.
 
         Everything else is decided here and now: whoever asked waits for the answer.
         """

@@ -13,8 +13,8 @@ from tenuto.engine.turns.requests import EventRequest, Request
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.waits import LookedBack
 
-MOST_LETTERS, MOST_BYTES = 1_000, 4_000_000
-"""So many letters, and so many bytes of them, matchings may leave in one turn."""
+MOST_MESSAGES, MOST_BYTES = 1_000, 4_000_000
+"""So many messages, and so many bytes of them, matchings may leave in one turn."""
 
 _T = TypeVar("_T")
 
@@ -112,7 +112,7 @@ class Intake:
 
     @property
     def promised(self) -> int:
-        """How many results, timers and letters wait."""
+        """How many results, timers and messages wait."""
         return len(self._finish)
 
     @property
@@ -172,12 +172,12 @@ class Intake:
     def _taken_matches(self) -> list[PendingMatch]:
         """As many as a turn can hold of what each of them leaves to others, and at least one."""
         taken: list[PendingMatch] = []
-        letters = size = 0
+        messages = size = 0
         while self._matches and len(taken) < self._most_taken // 10:
             mail = self._matches[0].match.mail
-            letters += len(mail)
-            size += sum(len(letter.input) for letter in mail)
-            if taken and (letters > MOST_LETTERS or size > MOST_BYTES):
+            messages += len(mail)
+            size += sum(len(message.input) for message in mail)
+            if taken and (messages > MOST_MESSAGES or size > MOST_BYTES):
                 break
             taken.append(self._matches.popleft())
         return taken

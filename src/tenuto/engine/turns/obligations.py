@@ -124,13 +124,13 @@ class Obligations:
             Delivery(event_id, *to, outcome, arm=arm, reason=reason, tenant=self._inbox)
         )
 
-    def send(self, letter: SendMail) -> None:
+    def send(self, message: SendMail) -> None:
         self.mail_sent.append(
             Mail(
-                id=letter.id,
-                instance_id=letter.to,
-                input=_encode(letter.input),
-                created_at=letter.at,
+                id=message.id,
+                instance_id=message.to,
+                input=_encode(message.input),
+                created_at=message.at,
             )
         )
 
@@ -171,20 +171,20 @@ class Obligations:
             if each.kind == "late-result" or (each.node, each.iteration) != key
         ]
 
-    def keep_dead_letter(self, letter: KeepDeadLetter, seq: int, at: datetime) -> None:
-        place = f"{self._instance_id}:{letter.node}:{letter.iteration}:{letter.attempt}"
+    def keep_dead_letter(self, dead: KeepDeadLetter, seq: int, at: datetime) -> None:
+        place = f"{self._instance_id}:{dead.node}:{dead.iteration}:{dead.attempt}"
         self.dead_letters.append(
             DeadLetterRow(
-                id=f"{place}:{letter.kind}:{seq}",
+                id=f"{place}:{dead.kind}:{seq}",
                 instance_id=self._instance_id,
-                kind=letter.kind,
-                node=letter.node,
-                iteration=letter.iteration,
-                attempt=letter.attempt,
-                task_id=letter.task_id,
-                input=_encode(letter.input),
-                error=_encode(letter.error) if letter.error else None,
-                output=_encode(letter.output),
+                kind=dead.kind,
+                node=dead.node,
+                iteration=dead.iteration,
+                attempt=dead.attempt,
+                task_id=dead.task_id,
+                input=_encode(dead.input),
+                error=_encode(dead.error) if dead.error else None,
+                output=_encode(dead.output),
                 at=at,
                 tenant=self._tenant,
             )

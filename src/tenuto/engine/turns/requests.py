@@ -36,7 +36,7 @@ class StartFacts(Struct, frozen=True, kw_only=True):
 
 
 class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
-    """A letter to whoever owns an instance: another process has advanced it, to this version."""
+    """A message to whoever owns an instance: another process has advanced it, to this version."""
 
     version: int = 0
 
@@ -45,7 +45,7 @@ class IndexAgain(Struct, frozen=True, gc=False, tag="index-again"):
     """By what the instance is found has to be written, since nobody may have yet.
 
     A write has what follows from the state, and that there is one is all it is for. To an owner
-    elsewhere it is a letter.
+    elsewhere it is a message.
     """
 
 
@@ -77,7 +77,7 @@ class Request(Struct, eq=False):
     mail_id: str | None = None
     start: StartFacts | None = None
     drops_if_gone: bool = False
-    """A letter: whether it is taken off where no instance is, and none will be, to take it."""
+    """A message: whether it is taken off where no instance is, and none will be, to take it."""
     lease: int | None = None
     """Of a report about a job: the token under which it came about."""
     refusal: Rejection | None = None

@@ -3,7 +3,7 @@
 What was there before values were indexed, and what a program from before then has written since, is
 found by no value until it is written to. Whoever indexes again does so itself: those at work have
 nothing to do with it, and programs that do not know the index see nothing of it. Only what another
-process owns is left to that one, by a letter.
+process owns is left to that one, by a message.
 """
 
 from __future__ import annotations
