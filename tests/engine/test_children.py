@@ -252,7 +252,8 @@ async def test_a_workflow_that_is_not_there_yet_is_warned_of(
     async with Tenuto(settings=ALONE) as app:
         tasks(app)
         await app.deploy(parent_of(version=2))
-        assert caplog.messages == ["outer starts inner version 2, which is not there yet"]
+        [message] = caplog.messages
+        assert message == "definition=outer starts inner version 2, which is not saved yet"
         caplog.clear()
         await app.deploy(parent_of("outer"))
         await app.deploy(WORK)

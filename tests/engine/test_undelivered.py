@@ -65,7 +65,7 @@ def test_an_entry_of_a_newer_program_is_set_aside_while_all_else_is_told(
         assert end not in heard.get(odd.id, [])
         assert list(app.untold) == [odd.id]
         assert "NODE_TELEPORTED" in app.untold[odd.id]
-        tries = sum("is set aside" in record.message for record in caplog.records)
+        tries = sum("is parked" in record.message for record in caplog.records)
         assert 5 < tries < 40
         mend()
         await app.publish("payment.received", {"orderId": 1})

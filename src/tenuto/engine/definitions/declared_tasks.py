@@ -47,7 +47,7 @@ class Functions(Protocol):
         """Another number whenever a task was added."""
 
     def policies(self) -> Mapping[str, TaskPolicy]:
-        """What each of them says of itself, as it is now."""
+        """The policies of the functions, as they are now."""
 
 
 class DeclaredTasks:
@@ -117,7 +117,7 @@ class DeclaredTasks:
 
 
 def tag_of(row: TaskRow) -> str:
-    """What tells a version of a task from every other, also of one declared anew under its id."""
+    """A mark of one version of a declaration, also of one made anew under its id."""
     content = b"%d %s" % (epoch_ms(row.created_at), row.document)
     return f"{row.version}-{hashlib.sha256(content).hexdigest()[:12]}"
 
@@ -169,7 +169,7 @@ def _policy(row: TaskRow) -> TaskPolicy:
         task = _decode(row.document)
         [node] = compile_definition(workflow_of(task), is_saved=True).graph.nodes
     except (msgspec.MsgspecError, TenutoError) as error:
-        log.warning("what is declared of the task %s cannot be read: %s", row.id, error)
+        log.warning("task=%s: its declaration cannot be read: %s", row.id, error)
         return TaskPolicy(version=version)
     assert isinstance(node.config, Task)
     return TaskPolicy(
@@ -213,7 +213,7 @@ class _OutputCheck(Struct, frozen=True):
             message=f"the output does not fit the task's outputSchema: {_first(problems)}",
             details=_details(problems),
             retryable=False,
-            # It returned: whatever it did is done.
+            # It returned: its work is done.
             was_done=True,
         )
 

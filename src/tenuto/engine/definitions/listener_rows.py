@@ -1,4 +1,4 @@
-"""Which events a definition could hear that Tenuto tells of instances, and what listening takes."""
+"""Listener rows: the lifecycle events that a definition subscribes to."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tenuto.model.lifecycle import OF_INSTANCES, OF_NODES
 from tenuto.store.parts.listeners import Listener
 
 STILL_WANTED = timedelta(hours=1)
-"""For so long whoever listens is left alone: an instance of it may be about to start."""
+"""For so long a listener without instances is kept: one may be about to start."""
 
 
 def level_heard(patterns: Iterable[str]) -> Literal[0, 1, 2]:
-    """Which lifecycle events fit: none, those of instances, those of nodes too."""
+    """The lifecycle events that match: none, those of instances, or those of nodes too."""
     wanted = tuple(patterns)
     if any(fits(pattern, name) for pattern in wanted for name in OF_NODES):
         return 2
@@ -24,16 +24,16 @@ def level_heard(patterns: Iterable[str]) -> Literal[0, 1, 2]:
 
 
 def hears_inbox(patterns: Iterable[str]) -> bool:
-    """Whether an event fits that is not told of an instance by Tenuto itself."""
+    """Whether an event matches that is no lifecycle event."""
     return any(pattern.split(".", 1)[0] != "workflow" for pattern in patterns)
 
 
 def listener_of(
     definition: Definition, digest: bytes, now: datetime, tenant: str
 ) -> Listener | None:
-    """What a version of a definition listens for; None: for nothing that Tenuto tells.
+    """The lifecycle events that a version subscribes to; None: to none.
 
-    Instances of old versions go on listening, so each version is a listener of its own.
+    Instances of old versions stay subscribed, so each version is a listener of its own.
     """
     patterns = tuple(sorted({each for each in patterns_of(definition) if level_heard((each,))}))
     if not patterns:
@@ -51,12 +51,12 @@ def listener_of(
 
 
 def listener_id(definition_id: str, digest: bytes) -> str:
-    """Of a version of a definition, by what its author wrote."""
+    """The id of a version's listener."""
     return f"{definition_id}/{digest.hex()[:16]}"
 
 
 def patterns_of(definition: Definition) -> Iterator[str]:
-    """Every pattern of events that something in a definition waits for."""
+    """Every pattern of events that a definition waits for."""
     for node in definition.graph.nodes:
         if isinstance(node.config, EventWait):
             if node.config.event_pattern is not None:

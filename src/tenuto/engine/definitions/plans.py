@@ -39,27 +39,27 @@ log = logging.getLogger("tenuto.engine")
 _KEPT = 1_000
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _HEARD_FOR = STILL_WANTED / 4
-"""A version that listened so short a time ago does so for as long as it takes to start one."""
+"""A version that was listed so short a time ago stays listed until an instance has started."""
 
 
 _NO_CONTENT = b"null"
 _GUESSES = 3
-"""So many names are looked up for one that may have been meant."""
+"""The most names that are searched for a suggestion."""
 
 _LATE = 0.8
-"""Seconds from the look at a definition to the end of a start, after which it looks again."""
+"""Seconds from the read of a definition to the end of a start, after which it is read again."""
 _SETTLED = 1.0
 """Seconds after which every start that saw a definition before it was hidden is there to be found,
 or late. Longer than `_LATE` by more than clocks run apart."""
 
 
 def is_hidden(row: DefinitionRow) -> bool:
-    """Whether a version only says that the definition was taken away."""
+    """Whether a version only marks the removal of the definition."""
     return row.content == _NO_CONTENT
 
 
 def is_there(row: DefinitionRow | None) -> TypeGuard[DefinitionRow]:
-    """Whether a version is there to be run."""
+    """Whether a version can be run."""
     return row is not None and not is_hidden(row)
 
 
@@ -77,9 +77,9 @@ class Deployed(NamedTuple):
     version: int
     plan: Plan
     unavailable: tuple[Problem, ...]
-    """What it uses that this version of the program does not run."""
+    """Features that this version of the program does not run."""
     digest: bytes = b""
-    """Of what its author wrote."""
+    """The hash of the author's document."""
 
     def refuse_unavailable(self) -> None:
         if self.unavailable:
@@ -100,7 +100,7 @@ class Plans:
         *,
         listens: Callable[[], None] = lambda: None,
     ) -> None:
-        """`listens` is called when a definition is saved that hears what Tenuto tells."""
+        """`listens` is called when a definition is saved that subscribes to lifecycle events."""
         self._listens = listens
         self._store = store
         self._clock = clock
@@ -109,16 +109,16 @@ class Plans:
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
         self._newest: dict[tuple[str, str], int] = {}
         self._hidden: set[tuple[str, str]] = set()
-        """What this process has hidden and nobody has saved again."""
+        """Definitions that this process has hidden, until they are saved again."""
         self._listened: dict[tuple[str, str, int], datetime] = {}
-        """Versions that were asked for by their number → when it was seen to that they listen."""
+        """Versions that were asked for by number → when their listener was last renewed."""
         self._about_to_read: dict[tuple[str, str], asyncio.Future[DefinitionRow | None]] = {}
         self._reading = asyncio.Lock()
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""
         if version is None and not self._store.is_shared:
-            # Nobody else saves definitions; on a shared store another process may just have.
+            # Only this process saves definitions, unless the store is shared.
             version = self._newest.get((tenant, id))
         if version is not None:
             found = self._deployed.get((tenant, id, version))
@@ -137,7 +137,7 @@ class Plans:
     async def for_start(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version of which an instance is about to start; NotFound when there is none.
 
-        An old one that waits for what Tenuto tells listens again: nobody may have for a while.
+        The listener of an old version is renewed: it may have been removed.
         """
         found = await self.get(tenant, id, version)
         key = tenant, id, found.version
@@ -151,9 +151,9 @@ class Plans:
         return found
 
     async def for_new(self, tenant: str, id: str, version: int | None = None) -> Deployed:
-        """A version that somebody asks for now; NotFound also where the definition was removed.
+        """A version for a new start; NotFound also where the definition was removed.
 
-        Its versions stay for those that have them, and for the children that those were promised.
+        Its versions stay for their instances, and for the children that those were promised.
         """
         if version is not None and not await self._is_offered(tenant, id):
             advice = await self._advice(tenant, id)
@@ -164,11 +164,11 @@ class Plans:
         if not self._store.is_shared and (tenant, id) in self._newest:
             return True
         newest = await self._newest_row(tenant, id)
-        # Where there never was one, whoever looks for the version says so.
+        # Where there never was one, reading the version says so.
         return newest is None or not is_hidden(newest)
 
     def known(self, tenant: str, id: str, version: int) -> Deployed | None:
-        """A version, if it is at hand."""
+        """A version, if it is in memory."""
         return self._deployed.get((tenant, id, version))
 
     async def save(self, tenant: str, document: JSON, *, only_after: int | None = None) -> Deployed:
@@ -178,15 +178,15 @@ class Plans:
         """
         plan = self.compile(document)
         if only_after is not None:
-            # Before anybody listens for it: what is refused changes nothing. One that is overtaken
-            # after this leaves a listener that nobody wants for long.
+            # Before the listener is written: a refused save changes nothing. A save that is
+            # overtaken after this leaves a listener, which retention removes.
             await self._refuse_unless_newest(tenant, plan.definition.id, only_after)
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
         now = self._clock.now()
         listener = listener_of(plan.definition, digest, now, tenant)
         if listener is not None:
-            # First: from when it is saved on, nothing that it waits for is missed.
+            # First: once it is saved, no event that it waits for is missed.
             await self._store.listeners.put(listener)
             self._listens()
         triggers = trigger_rows(plan.definition, tenant, now)
@@ -209,7 +209,7 @@ class Plans:
         self._newest[tenant, row.id] = row.version
         self._hidden.discard((tenant, row.id))
         for name in await self._missing(tenant, plan):
-            log.warning("%s starts %s, which is not there yet", row.id, name)
+            log.warning("definition=%s starts %s, which is not saved yet", row.id, name)
         return self._keep(row, plan)
 
     async def _refuse_unless_newest(self, tenant: str, id: str, version: int) -> None:
@@ -219,18 +219,18 @@ class Plans:
             raise _not_the_newest(id, number)
 
     def rehearse(self, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
-        """The plan of a document that is tried out, in one instance.
+        """The plan of a test run's document, for one instance.
 
-        InvalidDefinition and InvalidInput name all that is wrong with it and with its mocks.
+        InvalidDefinition and InvalidInput name all problems of it and of its mocks.
         """
         definition = self.compile(document).definition
         refuse_bad_mocks(definition, rehearsal)
         return self._rehearsed(definition, rehearsal, instance_id)
 
     async def keep_rehearsal(self, tenant: str, document: JSON, plan: Plan) -> int:
-        """Keep a document that is tried out, for as long as its instance is there; its version.
+        """Keep the document of a test run for as long as its instance exists; returns its version.
 
-        Nothing starts it but who tries it out, and nobody is told of it.
+        Only the test run starts it, and it causes no notifications.
         """
         assert plan.rehearsal is not None
         content = msgspec.json.encode(Stored(definition=document, rehearsal=plan.rehearsal))
@@ -241,7 +241,7 @@ class Plans:
         return row.version
 
     def forget(self, tenant: str, id: str) -> None:
-        """Keep nothing of a definition that is there no more."""
+        """Forget a definition that was deleted."""
         for key in [each for each in self._deployed if each[:2] == (tenant, id)]:
             del self._deployed[key]
 
@@ -263,12 +263,10 @@ class Plans:
         )
 
     async def hide(self, tenant: str, id: str) -> DefinitionRow:
-        """Let a definition be as if it were not there, its triggers too; NotFound.
+        """Hide a definition and its triggers; NotFound. Returns the newest version before.
 
-        What it gives is the newest version that there was.
-
-        Its versions stay for the instances that have them. That it is hidden is the newest of
-        them, without content: whoever saves the definition again makes one after that.
+        Its versions stay for their instances. The removal is a version without content, the newest
+        one: saving the definition again makes the version after that.
         """
         newest = await self._store.definitions.get(tenant, id)
         if newest is None or is_hidden(newest):
@@ -286,13 +284,13 @@ class Plans:
         return newest
 
     def was_hidden(self, tenant: str, id: str) -> bool:
-        """Whether this process has hidden a definition that nobody has saved again since."""
+        """Whether this process has hidden a definition that was not saved again since."""
         return (tenant, id) in self._hidden
 
     async def starts_settled(self) -> None:
-        """Return when all that saw a definition before it was hidden has started.
+        """Return when all starts that read a definition before it was hidden are done.
 
-        What is slower than that looks for itself: `went_meanwhile`.
+        Slower ones check for themselves: `went_meanwhile`.
         """
         if self._store.is_shared:
             await self._clock.sleep(_SETTLED)
@@ -300,8 +298,8 @@ class Plans:
     async def went_meanwhile(self, tenant: str, id: str, looked_at: float) -> bool:
         """Whether a definition was hidden while an instance of it was started.
 
-        `looked_at` is the clock's tick before the start looked at the definition. Whoever hides one
-        waits before they look for its instances, so that a start that was quick need not ask.
+        `looked_at` is the clock's tick before the start read the definition. Hiding waits before it
+        looks for instances, so that a quick start need not ask.
         """
         if not self._store.is_shared:
             return self.was_hidden(tenant, id)
@@ -311,13 +309,13 @@ class Plans:
         return newest is not None and is_hidden(newest)
 
     async def show_again(self, tenant: str, removed: DefinitionRow) -> None:
-        """Save a definition again that was hidden too soon, unless somebody else has meanwhile."""
+        """Restore a definition that was hidden too soon, unless it was saved meanwhile."""
         with suppress(Conflict):
             document = msgspec.json.decode(removed.content)
             await self.save(tenant, document, only_after=removed.version + 1)
 
     def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
-        """Check and compile a document; InvalidDefinition names all that is wrong."""
+        """Check and compile a document; InvalidDefinition names all problems."""
         return Plan(
             compile_definition(document, is_saved=is_saved),
             retry=self._retry,
@@ -325,7 +323,7 @@ class Plans:
         )
 
     async def _newest_row(self, tenant: str, id: str) -> DefinitionRow | None:
-        """Read once for all who ask before the reading begins."""
+        """Read once for all callers that ask before the read begins."""
         reading = self._about_to_read.get((tenant, id))
         if reading is None:
             reading = asyncio.ensure_future(self._read_newest(tenant, id))
@@ -338,7 +336,7 @@ class Plans:
             return await self._store.definitions.get(tenant, id)
 
     async def _missing(self, tenant: str, plan: Plan) -> list[str]:
-        """The workflows that steps start and nobody has saved: each fails if that stays so."""
+        """The workflows that steps start and that are not saved; a step fails unless they are."""
         named = {
             (node.config.workflow_id, node.config.version)
             for node in plan.definition.graph.nodes
@@ -360,7 +358,7 @@ class Plans:
             near = nearest(id, names)
             if near is None:
                 break
-            # Of those that were removed the ids are still there.
+            # The ids of removed definitions are still there.
             if is_there(await self._store.definitions.get(tenant, near)):
                 return did_you_mean(id, [near], otherwise)
             names.remove(near)

@@ -1,4 +1,4 @@
-"""A rerun as a start: what is read of the earlier instance, and what is refused."""
+"""A rerun as a start: its checks, and the entries taken over from the earlier instance."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ async def plan_rerun(
 
 
 async def _outcomes(store: Store, instance_id: str, until: int) -> AsyncIterator[Entry]:
-    """The entries of a log that say how steps outside of loops ended.
+    """The entries of a log that end steps outside of loops.
 
-    One that still runs goes on meanwhile: what its state does not know yet is not read.
+    A running instance goes on meanwhile: entries that its state does not know yet are not read.
     """
     after = 0
     while rows := await store.instances.entries(instance_id, after=after):

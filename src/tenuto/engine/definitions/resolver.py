@@ -1,4 +1,4 @@
-"""Finds the workflows that steps start: which version, and whether it takes the step's input."""
+"""Resolves sub-workflows: the version, and whether it accepts the step's input."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tenuto.ports import Clock
 
 
 class Resolver:
-    """Reports what a start would find, in the name of the step that asks for it."""
+    """Reports the version of a sub-workflow, or the failure of the step that starts it."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class Resolver:
         self._clock = clock
         self._report = report
         self._is_missing = is_missing
-        """Whether nobody will ever run a task."""
+        """Whether no process will ever run a task."""
         self._limits = limits
 
     async def resolve(self, instance_id: str, tenant: str, order: ResolveChild) -> None:
-        """Report `ChildResolved`, or `TaskFailed`; a store that is away is waited for."""
+        """Report `ChildResolved`, or `TaskFailed`; waits for an unavailable store."""
         found = await self._found_at_last(tenant, order)
         place = {"node": order.node, "iteration": order.iteration}
         report: ChildResolved | TaskFailed

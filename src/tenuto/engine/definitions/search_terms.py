@@ -1,4 +1,4 @@
-"""By which values instances may be looked for: those that their workflow lists as searchable."""
+"""Search terms of a query: the values that its workflow lists as searchable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRONG_VALUE = "TEN-2031"
 async def terms_for(
     plans: Plans, tenant: str, workflow: str | None, wanted: Object
 ) -> tuple[SearchTerm, ...]:
-    """What instances are found by that have all these values; InvalidInput, NotFound."""
+    """The terms of instances that have all these values; InvalidInput, NotFound."""
     if workflow is None:
         problem = Problem(
             code=NOT_SEARCHABLE,

@@ -1,4 +1,4 @@
-"""What a start is refused for before an instance is made of it."""
+"""Checks of a start, before there is an instance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def refuse_unfit(plan: Plan, input: JSON, settings: Settings, tasks: Registry) -
 
 
 def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
-    """InvalidInput where a step uses a task that nobody has registered."""
+    """InvalidInput where a step uses a task that is not registered."""
     unknown = {
         name
         for task_id, name in plan.tasks.items()
@@ -55,14 +55,14 @@ def refuse_bad_input(plan: Plan, input: JSON, limits: Limits) -> None:
 
 
 def bad_input(plan: Plan, input: JSON, limits: Limits) -> list[Problem]:
-    """Everything that is wrong with the input of a start."""
+    """All problems of the input of a start."""
     return json_problems(input, limits.input_bytes, "$") or list(
         input_problems(plan.definition, input)
     )
 
 
 def json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
-    """Why a value cannot be kept."""
+    """Why a value cannot be stored."""
     problem = json_problem(value)
     if problem is not None:
         where, what = problem
@@ -88,7 +88,7 @@ def json_problems(value: JSON, most_bytes: int, path: str) -> list[Problem]:
 
 
 def key_conflict(instance_id: str) -> Conflict:
-    """An idempotency key is used again, and not for the same."""
+    """An idempotency key is used again with other content."""
     return Conflict(
         f"this key was used for another start: instance {instance_id}",
         code="TEN-3004",
@@ -103,7 +103,7 @@ def has_found_another(answer: Answer) -> bool:
 
 
 def raise_rejection(answer: Answer) -> None:
-    """Raise what a start was refused for, if it was."""
+    """Raise the reason why a start was refused, if it was."""
     rejection = answer.rejection
     if rejection is None:
         return

@@ -1,9 +1,9 @@
-"""Attempts that another process left to whoever has their task: leased, run here, and reported.
+"""Runs attempts that were offered to any process with their task, under leases.
 
-A lease is extended for as long as its attempt runs. When it lapses, whoever notices has the attempt
-recorded as lost: at once when its process is gone, and as stopped when that was in good order. A
-report counts only while its lease does; one that comes too late is refused. The answer to a claim
-may get lost: then the process asks what is leased to it, and begins with what it did not know of.
+A lease is extended for as long as its attempt runs. When it lapses, the process that notices
+reports the attempt as lost: at once when its process is dead, and as stopped when that stopped in
+good order. A report counts only under a valid lease; a late one is refused. The answer to a claim
+may get lost: then the process reads its leases, and begins with those that it did not know.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ log = logging.getLogger("tenuto.jobs")
 LEASE = timedelta(seconds=30)
 _EXTEND_EVERY = LEASE.total_seconds() / 3
 _FORGET_AFTER = 2 * LEASE.total_seconds()
-"""Seconds after which what is not extended has lapsed, whatever the clocks say."""
+"""Seconds after which a lease that was not extended has lapsed, whatever the clocks say."""
 _A_MOMENT = 0.002
 MOST_AT_ONCE = 100
-"""So many jobs of others a process works on at a time."""
+"""The most offered jobs that a process works on at a time."""
 BATCH = 100
 
 
 class JobRunner:
-    """The jobs that this process works on, and the leases under which it does."""
+    """The jobs that this process works on, and their leases."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class JobRunner:
     ) -> None:
         """`start` begins a job, if it is still owed.
 
-        `unreadable`: a job is for a process whose program can read what is to be done.
+        `unreadable`: the job's instance is for a process whose program can read it.
         """
         self._store = store
         self._loader = loader
@@ -70,17 +70,18 @@ class JobRunner:
         self._unreadable = unreadable
         self._leases: dict[JobKey, int] = {}
         self._granted: list[Lease] = []
-        """Those that nothing was begun under yet; what is not begun is never lost."""
+        """Leases whose jobs have not begun; a job that has not begun is never lost."""
         self._let_go: dict[Lease, float] = {}
-        """Those that this process is done with, and when it was: they may be there for a while."""
+        """Leases that this process is done with, and since when: their rows may stay for a
+        while."""
         self._is_in_doubt = False
-        """Whether jobs may have been leased to this process of which it has not heard."""
+        """Whether a claim with an unknown outcome may have leased jobs to this process."""
         self._reported_lapsed: set[Lapsed] = set()
         self._is_stopping = False
         self._cancelled: list[JobKey] = []
         self._is_withdrawing = False
         self._lapse_at = inf
-        """By `ticks`: when a lease of a worker lapses, as far as this process knows."""
+        """By `ticks`: when the next lease of a worker lapses, as far as this process knows."""
         self._hint = asyncio.Event()
         """Set when that has come nearer."""
         self._every = inf
@@ -89,7 +90,7 @@ class JobRunner:
         """By `ticks`: when the next pass comes, unless a lease lapses before."""
 
     def request_of(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> Request:
-        """A result as it goes to the instance: under its lease, if it has one."""
+        """The request that reports a result: under its lease, if it has one."""
         if not self._leases:
             return Request(instance_id, report)
         key = JobKey(instance_id, report.node, report.iteration, report.attempt)
@@ -99,17 +100,17 @@ class JobRunner:
         return Request(instance_id, report, lease=token)
 
     def stop(self) -> None:
-        """Take on nothing more: what would be taken on now nobody would begin."""
+        """Claim no more: the jobs would not begin."""
         self._is_stopping = True
 
     def forget(self, instance_id: str) -> None:
-        """Hold on no more to jobs of an instance: what was begun of them is lost."""
+        """Drop the leases on jobs of an instance."""
         for key, token in list(self._leases.items()):
             if key.instance_id == instance_id:
                 self._drop(key, token)
 
     def let_all_go(self) -> None:
-        """What this process had leased is lost."""
+        """Drop all leases: they are lost."""
         self._leases.clear()
         self._granted.clear()
         self._let_go.clear()
@@ -127,7 +128,7 @@ class JobRunner:
     async def _tend(self) -> float:
         """One pass, if it is time; returns the seconds until the next one."""
         if (left := self._left()) > 0:
-            return left  # a lease is held for less time than before: only the pause changes
+            return left  # a lease lapses sooner than known before: only the pause changes
         pause = min(self._every, _EXTEND_EVERY) if self._leases else self._every
         due, self._due = self._clock.ticks() + pause, 0.0  # still due if the store is unavailable
         await self.extend()
@@ -140,19 +141,19 @@ class JobRunner:
         return min(self._due, self._lapse_at) - self._clock.ticks()
 
     def foresee(self, seconds: float) -> None:
-        """A lease lapses after so many seconds unless it is extended: look then."""
+        """A lease lapses after so many seconds unless it is extended: run a pass then."""
         at = self._clock.ticks() + seconds + _A_MOMENT
         if at < self._lapse_at:
             self._lapse_at = at
             self._hint.set()
 
     def withdraw(self, key: JobKey) -> bool:
-        """A job was called off; whether somebody has to `withdraw_all`."""
+        """A job was cancelled; returns whether `withdraw_all` has to be called."""
         self._cancelled.append(key)
         return not self._is_withdrawing
 
     async def withdraw_all(self) -> None:
-        """End what was called off before anybody had begun with it; the others have their grace."""
+        """End cancelled jobs that have not begun; those under way have their grace period."""
         self._is_withdrawing = True
         try:
             while self._cancelled:
@@ -162,13 +163,13 @@ class JobRunner:
                     self._let_go[lease] = self._clock.ticks()
                     self._report(_cancelled(lease))
         except StoreUnavailable as error:
-            # It ends with its grace, as what has begun does.
+            # They end with their grace period, like those under way.
             log.warning("jobs: cancelled offers were not withdrawn at once: %s", error)
         finally:
             self._is_withdrawing = False
 
     async def _look_ahead(self) -> None:
-        """Where nobody else looks, and often enough, ask when the next lease lapses."""
+        """Where no other process polls often, ask when the next lease lapses."""
         if self._store.is_shared and self._clock.ticks() < self._lapse_at:
             return
         self._lapse_at = inf
@@ -177,7 +178,7 @@ class JobRunner:
             self.foresee(ahead.total_seconds())
 
     async def run_once(self) -> int:
-        """Take on jobs, and tell of those that others have dropped; how many were taken on."""
+        """Claim jobs, and report lapsed leases; returns how many jobs were claimed."""
         self._forget_lapsed()
         known = len(self._granted)
         if self._is_in_doubt:
@@ -186,7 +187,7 @@ class JobRunner:
         try:
             claims = await self._claim()
         except CommitUnknown:
-            # The claim may still be under way: the next round asks once more.
+            # The claim may still be under way: the next pass asks again.
             await self._take_up()
         else:
             self._is_in_doubt = False
@@ -203,14 +204,14 @@ class JobRunner:
             max(room, 0),
             LEASE,
             self._clock.now(),
-            # Those of instances that nobody can read stay, and hide no others.
+            # Lapsed leases of unreadable instances stay, and must not hide others.
             lapsed=BATCH + len(self._reported_lapsed),
         )
 
     async def _take_up(self) -> None:
-        """Go on with what was leased to this process by a claim that it heard nothing of."""
+        """Begin with jobs that a claim with an unknown outcome has leased to this process."""
         if self._is_stopping:
-            return  # left like all else that a clean stop leaves
+            return  # left, as in every clean stop
         found = await self._store.jobs.leases(self._clock.now())
         unheard_of = [
             lease
@@ -218,7 +219,7 @@ class JobRunner:
             if self._leases.get(lease.key) != lease.token and lease not in self._let_go
         ]
         if unheard_of:
-            # It may have been a while: they begin with a whole lease, or not at all.
+            # It may have been a while: they begin with a full lease, or not at all.
             held = await self._store.jobs.extend(unheard_of, LEASE, self._clock.now())
             self._take_on([lease for lease in unheard_of if lease in held])
 
@@ -236,7 +237,7 @@ class JobRunner:
             del self._let_go[next(iter(self._let_go))]
 
     async def extend(self) -> int:
-        """Hold on to what is being worked on; how many leases that are."""
+        """Extend the leases of running jobs; returns how many."""
         if not self._leases:
             return 0
         leases = [Lease(key, token) for key, token in self._leases.items()]
@@ -269,7 +270,7 @@ class JobRunner:
             held = loaded.get(key.instance_id)
             if isinstance(held, Held) and self._start(held, key):
                 continue
-            # One that is not owed any more is left to lapse.
+            # A job that is not owed any more is left to lapse.
             self._drop(key, token)
             if isinstance(held, TenutoError):
                 self._unreadable(Lease(key, token), held)
@@ -284,7 +285,7 @@ def _cancelled(lease: Lease) -> Request:
 
 
 def _end(lapsed: Lapsed) -> AttemptLost | TaskFailed:
-    """What became of an attempt whose lease is over: a worker may have been too slow, or silent."""
+    """The report on an attempt with a lapsed lease: lost, too slow, or silent."""
     key, overrun = lapsed.lease.key, lapsed.overrun
     if overrun is None:
         return AttemptLost(

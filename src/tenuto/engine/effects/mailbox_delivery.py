@@ -1,8 +1,8 @@
-"""Messages to instances: handed over at once where this process can, and found again where not.
+"""Delivers mailbox messages to instances: at once in this process, else when the owner polls.
 
-A message is a row that was written with its cause, and stays until the log of the instance it is for
-has taken it: what happens here is a hint, and may happen twice. A message that starts an instance
-comes before every other one for it; until it has been taken, the others stay where they are.
+A mailbox message is a row that was written with its cause, and stays until the log of its instance
+has taken it: a delivery is a hint, and may happen twice. The message that starts an instance
+precedes all others for it; until it has been taken, the others stay.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _decode = msgspec.json.Decoder(Occurrence | LookAgain | IndexAgain | InInbox).de
 
 
 class MailboxDelivery:
-    """Hands instances what others left for them."""
+    """Hands mailbox messages over to instances of this process."""
 
     def __init__(
         self,
@@ -47,9 +47,9 @@ class MailboxDelivery:
         may_start: Callable[[], Collection[str]],
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
-        """`unreadable`: a message is for a process whose program can read it.
+        """`unreadable`: a mailbox message is for a process whose program can read it.
 
-        `may_start`: instances for whom such a message, perhaps their start, has come before.
+        `may_start`: instances with unreadable messages, which may be their starts.
         """
         self._store = store
         self._plans = plans
@@ -62,19 +62,19 @@ class MailboxDelivery:
         self._in_hand: dict[MailKey, bool] = {}
         """Messages that were handed over and are not taken yet; whether each is a start."""
         self._taken: set[MailKey] | None = None
-        """During a look: messages that were taken since, and that its answer may have still."""
+        """During a read: messages that were taken since, and that its result may still have."""
         self._left: list[Request] = []
-        """Messages in hand that nobody could take."""
+        """Messages in hand whose instance does not exist yet."""
         self._others: list[MailKey] = []
-        """Messages that this process had and that are another's."""
+        """Messages in hand that belong to other processes."""
         self._is_in_doubt = False
-        """Whether messages may have come to this process and not have been handed over."""
+        """Whether a read may have claimed messages that were not handed over."""
 
     def send(self, message: SendMail, tenant: str) -> None:
         """Hand over a message that has just become durable."""
         key = MailKey(message.id, message.to)
         if key in self._in_hand:
-            return  # a look was faster
+            return  # a read was faster
         self._in_hand[key] = isinstance(message.input, Started)
         if not isinstance(message.input, Started):
             self._report(Request(message.to, message.input, mail_id=message.id))
@@ -89,7 +89,7 @@ class MailboxDelivery:
             self._report(request)
 
     async def run_once(self) -> int:
-        """Fetch what is new; returns how many messages were handed over."""
+        """Read new messages; returns how many were handed over."""
         await self.put_back()
         count = 0
         again, self._is_in_doubt = self._is_in_doubt, True
@@ -107,14 +107,14 @@ class MailboxDelivery:
             if len(fresh) < batch:
                 break
         else:
-            # Not all was seen: whoever is not there may be once the others were handed over.
+            # Not all was read: a missing instance may exist once the others were handed over.
             self._is_in_doubt = False
             return count
         self._is_in_doubt = False
         return count + await self._hand_over_again()
 
     def taken(self, instance_id: str, mail_ids: Iterable[str]) -> None:
-        """The log of an instance has taken messages: they are gone."""
+        """The log of an instance has taken messages: their rows are gone."""
         for mail_id in mail_ids:
             key = MailKey(mail_id, instance_id)
             self._in_hand.pop(key, None)
@@ -122,25 +122,25 @@ class MailboxDelivery:
                 self._taken.add(key)
 
     def let_go(self, request: Request) -> None:
-        """Nobody was there to take a message: it is handed over again another time."""
+        """The instance does not exist: the message is handed over again later."""
         if request.mail_id is not None:
             key = MailKey(request.mail_id, request.instance_id)
             self._in_hand.setdefault(key, isinstance(request.input, Started))
             self._left.append(request)
 
     def leave_to_owner(self, request: Request) -> None:
-        """A message is for an instance that another process owns: that one takes it."""
+        """Another process owns the instance: leave the message to it."""
         if request.mail_id is not None:
             key = MailKey(request.mail_id, request.instance_id)
             self._in_hand.pop(key, None)
             self._others.append(key)
 
     def given_back(self, key: MailKey) -> None:
-        """A message is for a newer program; should it come here again, it is handed over anew."""
+        """The message is for a newer program; if it comes here again, it is handed over anew."""
         self._in_hand.pop(key, None)
 
     async def put_back(self) -> None:
-        """Put back what is others', for them to find."""
+        """Put messages of other processes back, for them to claim."""
         others, self._others = self._others, []
         if others:
             try:
@@ -150,13 +150,13 @@ class MailboxDelivery:
                 raise
 
     def let_all_go(self) -> None:
-        """What this process had in hand may be another's now."""
+        """Drop the messages in hand, which may be another process's now."""
         self._in_hand.clear()
         self._left.clear()
         self._others.clear()
 
     async def _hand_over_again(self) -> int:
-        """Once all that is there was fetched: what nobody could take before, perhaps now."""
+        """Once all was read: hand messages over whose instance did not exist before."""
         left, self._left = self._left, []
         try:
             starting = self._starting() | await self._started_elsewhere(left)
@@ -170,9 +170,9 @@ class MailboxDelivery:
         return len(left)
 
     async def _started_elsewhere(self, requests: list[Request]) -> set[str]:
-        """For whom another process has the start in hand.
+        """Instances whose start another process has in hand.
 
-        Asked before the instance is looked for once more: whichever was first is found.
+        Asked before the instance is read once more: so one of both is found.
         """
         if not (requests and self._store.is_shared):
             return set()
@@ -181,7 +181,7 @@ class MailboxDelivery:
         return {key.instance_id for key in await self._store.mailbox.waiting(starts)}
 
     def _starting(self) -> set[str]:
-        """Who is not there, and may be once a message that is known of was taken."""
+        """Instances that may exist once a message in hand was taken."""
         starting = {key.instance_id for key, is_start in self._in_hand.items() if is_start}
         return starting.union(self._may_start())
 
@@ -200,7 +200,7 @@ class MailboxDelivery:
                     message.id,
                     error,
                 )
-                self._in_hand[key] = True  # for all that is known, its start
+                self._in_hand[key] = True  # it may be the start
                 starting.add(message.instance_id)
                 self._unreadable(key)
                 continue
@@ -217,12 +217,12 @@ class MailboxDelivery:
                 try:
                     await self._start_of_known(request, input, await tenants.of(input))
                 except StoreUnavailable:
-                    # The next look brings it again, and what comes after it.
+                    # The next read brings it again, and its successors.
                     self._in_hand.pop(key, None)
                     raise
             else:
-                # Messages come oldest first: without its start before it, whoever is not there now
-                # will never be; unless another process has that in hand.
+                # Messages come oldest first: an instance without a start before this message will
+                # never exist, unless another process has its start in hand.
                 is_known = message.instance_id in starting or self._store.is_shared
                 request.drops_if_gone = not is_known
                 self._report(request)
@@ -243,8 +243,8 @@ class MailboxDelivery:
                 return
 
     async def _start(self, request: Request, started: Started, tenant: str) -> None:
-        """Start an instance by message, or have it refused where its workflow is gone."""
-        # A child was promised to its parent; whatever else comes after a removal comes too late.
+        """Start an instance, or refuse it where its definition is gone."""
+        # A child was promised to its parent; every other start after a removal comes too late.
         found = self._plans.for_start if started.parent is not None else self._plans.for_new
         try:
             deployed = await found(tenant, started.definition_id, started.definition_version)
@@ -261,7 +261,7 @@ class MailboxDelivery:
             self._report(request)
 
     def _refuse(self, request: Request, message: str, code: str) -> None:
-        """Whoever asked for the start is told; the message is taken off."""
+        """Report the refusal to the parent, and remove the message."""
         request.drops_if_gone = True
         request.refusal = Rejection(code=code, message=message)
         self._report(request)
@@ -272,14 +272,14 @@ def _key(message: Mail) -> MailKey:
 
 
 class _Tenants:
-    """Whose instances those are that messages start: whoever has what they come from."""
+    """The tenants of new instances: those of the instances or events that caused them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, str | None] = {}
 
     async def of(self, started: Started) -> str | None:
-        """None: the instance that it comes from is gone, and nobody may have the new one."""
+        """None: the instance that caused the start is gone."""
         if started.cause is not None:
             return started.cause.tenant
         source = started.parent.id if started.parent is not None else started.rerun_of

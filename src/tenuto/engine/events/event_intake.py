@@ -1,4 +1,4 @@
-"""Makes events of what somebody hands in, if they can be taken."""
+"""Makes events of documents that clients publish, after checking them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class EventIntake:
     """Knows how large an event may be, what time it is, and what to call one without a name."""
 
     def __init__(self, clock: Clock, ids: Ids, limits: Limits, tenant: str = "default") -> None:
-        """`tenant`: whose the events will be."""
+        """`tenant`: the tenant of the events."""
         self._clock = clock
         self._ids = ids
         self._limits = limits
         self._tenant = tenant
 
     def events(self, document: JSON) -> list[Event | TenutoError]:
-        """The events of a document, or what is wrong with each; InvalidInput if it is none."""
+        """The events of a document, or the problems of each; InvalidInput if it has none."""
         form = "$[{}]" if isinstance(document, list) else "$"
         taken: list[Event | TenutoError] = []
         for index, reading in enumerate(read_events(document)):
@@ -38,7 +38,7 @@ class EventIntake:
     def event(
         self, reading: Reading, path: str = "$", *, problems: Sequence[Problem] = ()
     ) -> Event:
-        """The event, received now; InvalidInput with all that is wrong with it."""
+        """The event, received now; InvalidInput with all of its problems."""
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
         too_large = json_problems(reading.payload, self._limits.event_bytes, f"{path}.payload")
@@ -58,7 +58,7 @@ class EventIntake:
 
 
 def _id_problems(id: str | None, path: str) -> list[Problem]:
-    """Nobody outside takes the id of an event that an instance may publish yet."""
+    """Clients must not take the id of an event that an instance may publish later."""
     if id is None or not is_of_an_instance(id):
         return []
     return [

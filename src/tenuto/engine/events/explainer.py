@@ -1,4 +1,4 @@
-"""Finds out what is to be known about an instance that is not moving, and has it explained."""
+"""Gathers the facts about an instance that does not move, and explains it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Budget:
         self._left = left
 
     def take(self, wanted: list[str]) -> list[str]:
-        """Those for which there is room; siblings go before what is below them."""
+        """Take as many as fit; siblings come before their children."""
         taken = wanted[: min(MOST_CHILDREN, self._left)]
         self._left -= len(taken)
         return taken

@@ -1,4 +1,4 @@
-"""Finds the waits that events fit: for those that come at the same time, with one question."""
+"""Finds the waits that events match: with one query for events that arrive at the same time."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ Found: TypeAlias = list[WaitRow]
 
 
 class WaitFinder:
-    """Whoever asks after an event is stored hears of every wait that was open before it asked."""
+    """A query that begins after an event was stored finds every wait that was open before."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._together = Batcher(self.fitting_each)
 
     async def fitting(self, event: Event) -> Found:
-        """The open waits that an event fits, by key."""
+        """The open waits that an event matches, by key."""
         return await self._together.ask(event)
 
     async def fitting_each(self, events: Sequence[Event]) -> list[Found]:
-        """For each of these events the open waits of its tenant that it fits, by key."""
+        """For each event the open waits of its tenant that it matches, by key."""
         found: list[Found] = [[] for _ in events]
         for tenant in dict.fromkeys(event.tenant for event in events):
             await self._find(tenant, events, found)
         return found
 
     async def _find(self, tenant: str, events: Sequence[Event], found: list[Found]) -> None:
-        """Add what those of one tenant fit, with one question for all of them."""
+        """Add the matches of one tenant's events, with one query for all."""
         interested = await self._by_term(tenant, events)
         after: WaitKey | None = None
         while interested:
@@ -63,13 +63,13 @@ class WaitFinder:
             after = WaitKey(last.instance_id, last.node, last.iteration, last.arm)
 
     async def _by_term(self, tenant: str, events: Sequence[Event]) -> Mapping[WaitTerm, list[int]]:
-        """The places in the index where waits for a tenant's events are, and for which of them."""
+        """The places in the index of waits for a tenant's events, and the events of each."""
         its_own = [(index, each) for index, each in enumerate(events) if each.tenant == tenant]
         of_pattern = {
             pattern: await self._store.waits.terms(tenant, pattern)
             for pattern in dict.fromkeys(event.pattern for _, event in its_own)
         }
-        # Where events of one name are looked for is worked out once, and not for each of them.
+        # The places for events of one name are computed once.
         places = {
             pattern: [(term, _paths(term)) for term in terms if fits(term.pattern, pattern)]
             for pattern, terms in of_pattern.items()
@@ -84,13 +84,13 @@ class WaitFinder:
 
 
 def is_fit(wait: WaitRow, event: Event) -> bool:
-    """Whether an event is one that a wait is open for, as far as its row tells."""
+    """Whether an event matches a wait, as far as its row tells."""
     if not fits(wait.pattern, event.pattern):
         return False
     if wait.correlation_id is not None and wait.correlation_id != event.correlation_id:
         return False
     if wait.condition is None or not wait.captures:
-        # Without captures it is read in the instance as it is: that comes later.
+        # Without captures it is evaluated on the state of the instance, later.
         return True
     captured: list[JSON] = msgspec.json.decode(wait.captures)
     try:

@@ -72,7 +72,7 @@ class Drainer:
 
     @property
     def undelivered(self) -> Mapping[str, str]:
-        """The reasons: undelivered notifications by instance or event, unreadable webhooks by id."""
+        """The reasons: undelivered streams by instance or event, unreadable webhooks by id."""
         return {**self._aside.reasons, **self._audiences.unreadable}
 
     @property

@@ -1,4 +1,4 @@
-"""A workflow as it is tried out: the same graph, with stand-ins for what reaches outside."""
+"""The definition of a test run: the same graph, with mocks for tasks and sub-workflows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tenuto.model.policy import ONCE
 from tenuto.model.rehearsal import NOT_RUN, PREFIX, Mock, Rehearsal
 
 _GRACE = timedelta(seconds=1)
-"""Nobody waits longer for tasks of a workflow that is only tried out."""
+"""The longest timeout of tasks in a test run."""
 
 
 class Stored(Struct, frozen=True, kw_only=True):
-    """A workflow that is tried out, as the store keeps it."""
+    """The document of a test run, as the store keeps it."""
 
     definition: JSON
     rehearsal: Rehearsal
@@ -32,14 +32,14 @@ _decode = msgspec.json.Decoder(Stored).decode
 
 
 def read_stored(content: bytes) -> Stored:
-    """What was kept of a workflow that is tried out."""
+    """Read the stored document of a test run."""
     return _decode(content)
 
 
 def rehearsed(definition: Definition, rehearsal: Rehearsal, instance_id: str) -> Definition:
-    """The definition that is run: its own id, and steps of other kinds as tasks that stand in.
+    """The definition that is run: its own id, and mocked steps of other kinds as tasks.
 
-    A step that starts a workflow never does: what ran in there would be as real as any other.
+    A step that starts a workflow is always mocked: the child would be a real instance.
     """
     nodes = tuple(_node(each, rehearsal) for each in definition.graph.nodes)
     grace = min(definition.options.cancel_grace, _GRACE)
@@ -52,7 +52,7 @@ def rehearsed(definition: Definition, rehearsal: Rehearsal, instance_id: str) ->
 
 
 def with_stand_ins(definition: Definition, rehearsal: Rehearsal) -> Rehearsal:
-    """The rehearsal with an empty output for each step that never runs and that nobody mocked."""
+    """Add an empty output for each step that never runs and has no mock."""
     never = {
         node.id: NOT_RUN
         for node in definition.graph.nodes
@@ -73,7 +73,7 @@ def _node(node: Node, rehearsal: Rehearsal) -> Node:
 
 
 def mocked(order: StartAttempt, mock: Mock) -> TaskSucceeded | TaskFailed:
-    """What an attempt reports that is not run."""
+    """The report of a mocked attempt."""
     place = {"node": order.node, "iteration": order.iteration}
     if mock.error is not None:
         return TaskFailed(**place, attempt=order.attempt, error=mock.error)
@@ -82,7 +82,7 @@ def mocked(order: StartAttempt, mock: Mock) -> TaskSucceeded | TaskFailed:
 
 
 def refuse_bad_mocks(definition: Definition, rehearsal: Rehearsal) -> None:
-    """InvalidInput where a mock is for no step that is run, or says nothing or too much."""
+    """InvalidInput where a mock is for no step that is run, or has no or several outcomes."""
     mockable = {
         node.id
         for node in definition.graph.nodes
@@ -107,7 +107,7 @@ def _wrong(name: str, mock: Mock, mockable: set[str]) -> list[tuple[str, str]]:
 
 
 def not_run(plan: Plan) -> list[str]:
-    """Steps that are neither mocked nor run: they give an empty object."""
+    """Steps that are neither mocked nor run: their output is an empty object."""
     return [
         node.id
         for node in plan.definition.graph.nodes

@@ -1,4 +1,4 @@
-"""Test runs: unsaved workflows that run as any other does, and are gone when they are stopped."""
+"""Test runs: unsaved workflows that run like any other, and are erased when they are stopped."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ log = logging.getLogger("tenuto.engine")
 _BATCH = 100
 _END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC)
 _PATIENCE = 10.0
-"""Seconds that what is under way has to end when a test run is stopped."""
+"""Seconds that attempts have to end when a test run is stopped."""
 
 
 _ENDED = Erasure(with_dead_letters=True, with_debts=True)
-"""Nobody waits for anything that a test run owes."""
+"""A test run is erased with all of its obligations."""
 
 
 class TestRuns:
-    """Keeps what is tried out for as long as it is, and then erases every trace of it."""
+    """Keeps test runs until they are stopped or expire, and then erases every row of them."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class TestRuns:
         self._keep_for = timedelta(seconds=shared.settings.test_run_retention)
 
     async def started(self, tenant: str, document: JSON, plan: Plan, input: JSON) -> Started:
-        """Keep the document; what starts its one instance."""
+        """Keep the document; returns the start of its one instance."""
         version = await self._plans.keep_rehearsal(tenant, document, plan)
         return Started(
             definition_id=plan.definition.id,
@@ -65,12 +65,12 @@ class TestRuns:
         )
 
     async def stop(self, tenant: str, instance_id: str) -> bool:
-        """End a test run and erase it; whether all of it has ended. Safe to repeat."""
-        # One that has ended needs nobody: whoever keeps a store in order can erase it too.
+        """End a test run and erase it; returns whether all of it has ended. Safe to repeat."""
+        # One that has ended needs no engine: a process that only does upkeep can erase it too.
         if await self._erased(tenant, instance_id):
             return True
         asked = CancelAsked(by="system", reason="the test run was stopped", should_compensate=False)
-        # One that never began is not there.
+        # One that never began does not exist.
         with suppress(NotFound):
             await self._ask(instance_id, asked)
             with suppress(TimeoutError):
@@ -79,7 +79,7 @@ class TestRuns:
         if await self._erased(tenant, instance_id):
             return True
         # Its definition stays: by its age it is found again once all of it has ended.
-        log.warning("test run %s is erased later: it has not ended yet", instance_id)
+        log.warning("test_run=%s is erased later: it has not ended yet", instance_id)
         return False
 
     async def _erased(self, tenant: str, instance_id: str) -> bool:
@@ -95,7 +95,7 @@ class TestRuns:
         return True
 
     async def run_once(self) -> int:
-        """Erase test runs that nobody has stopped; how many."""
+        """Erase expired test runs; returns how many."""
         before = self._clock.now() - self._keep_for
         old = await self._store.definitions.old_test_runs(before, _BATCH)
         gone = 0
@@ -105,9 +105,9 @@ class TestRuns:
             except StoreUnavailable:
                 raise
             except TenutoError as error:
-                log.warning("test run %s is erased later: %s", id, error)
+                log.warning("test_run=%s is erased later: %s", id, error)
         for name in await self._store.upkeep.tenants():
             if is_rehearsed(name):
-                # What was not matched yet when its run was stopped, or was the newest of all.
+                # Events that were not matched when the run was stopped, or the newest of all.
                 await self._store.inbox.prune(name, before, _BATCH)
         return gone

@@ -1,1 +1,1 @@
-"""Turns: what waits for a lane, the drafts made of it, and the one write that makes it durable."""
+"""Turns: the intake of a lane, the drafts made of it, and the one write that makes them durable."""

@@ -1,4 +1,4 @@
-"""What a decision on an approval is refused for: by its words, its form, or by the instance."""
+"""Checks of a decision on an approval: its fields, its form, and the instance."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def decision_asked(
     form: JSON = None,
     iteration: str = "",
 ) -> DecisionAsked:
-    """A decision in the words that it was given in; InvalidInput where they mean nothing."""
+    """The decision that a request asks for; InvalidInput where its fields are not valid."""
     named = (roles,) if isinstance(roles, str) else tuple(roles)
     refuse_bad_text(step=step, by=by, iteration=iteration)
     for role in named:
@@ -93,9 +93,9 @@ def decision_asked(
 
 
 def refuse_bad_form(held: Held, asked: DecisionAsked, now: datetime, limits: Limits) -> None:
-    """InvalidInput with all that is wrong with a form; what else refuses it is said first.
+    """InvalidInput with all problems of a form; other refusals come first.
 
-    Where the form is right, the instance itself has the word: `held` may be an old picture of it.
+    Where the form is valid, the instance decides: `held` may be out of date.
     """
     planned = held.plan.nodes.get(asked.node)
     config = planned.node.config if planned is not None else None
@@ -115,10 +115,10 @@ def refuse_bad_form(held: Held, asked: DecisionAsked, now: datetime, limits: Lim
 async def refuse_unless_said_before(
     store: Store, held: Held, asked: DecisionAsked, refused: Rejection
 ) -> None:
-    """Raise why a decision was not taken, unless the log of a loop holds that very decision.
+    """Raise why a decision was refused, unless the log of a loop has that very decision.
 
-    An instance forgets the iterations that have ended; its log does not. Before the loop began
-    nothing of it is there.
+    An instance forgets iterations that have ended; its log does not. No entry of a loop precedes
+    its begin.
     """
     if refused.code == NOT_OPEN and asked.iteration:
         outermost = held.plan.outermost(asked.node)
@@ -137,7 +137,7 @@ async def refuse_unless_said_before(
 async def decision_in_log(
     store: Store, instance_id: str, asked: DecisionAsked, after: int = 0
 ) -> Object | None:
-    """What somebody has decided there, behind `after`: that stands, and nothing else is read."""
+    """The decision after entry `after`, if any: it stands, and nothing else is read."""
     while rows := await store.instances.entries(instance_id, after=after):
         for row in rows:
             if row.event_type != EventType.NODE_COMPLETED:
@@ -153,7 +153,7 @@ async def decision_in_log(
 
 
 def refused_decision(rejection: Rejection) -> TenutoError:
-    """The error that tells why a decision was not taken."""
+    """The error that says why a decision was refused."""
     kind: type[TenutoError] = Conflict
     if rejection.code in (NO_SUCH_APPROVAL, NO_SUCH_INSTANCE):
         kind = NotFound

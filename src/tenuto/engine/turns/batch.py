@@ -1,4 +1,4 @@
-"""What one turn takes on, and how it is taken apart when the store refuses something in it."""
+"""The inputs of one turn, and how they are divided when the store refuses some of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tenuto.store.parts.waits import LookedBack
 
 
 class PendingMatch(NamedTuple):
-    """An event's targets, on their way into the store."""
+    """The recipients of an event, on their way into the store."""
 
     match: MatchWrite
     settled: Callable[[Exception | None], None]
-    """Told once they are durable, or why they are not; at once, and not a future for each: a burst
-    has thousands."""
+    """Called once they are durable, or with the error; no future for each, since a burst has
+    thousands."""
 
 
 class PendingLookBack(NamedTuple):
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     looked_back: list[PendingLookBack]
 
     def noted(self) -> None:
-        """Tell those who wait for a note about matching that it is durable."""
+        """Answer those that wait for notes about matching."""
         for match in self.matches:
             match.settled(None)
         for pending in self.looked_back:
@@ -66,7 +66,7 @@ class Batch(NamedTuple):
         ]
 
     def refuse(self, error: Exception) -> None:
-        """Tell everybody who waits that nothing of this was taken."""
+        """Refuse every input of the turn."""
         for request in self.requests:
             request.refuse(error)
         futures: list[asyncio.Future[None] | asyncio.Future[EventResult]] = [

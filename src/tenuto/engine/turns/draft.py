@@ -54,13 +54,13 @@ from tenuto.store.parts.turns import (
 from tenuto.store.parts.waits import WaitRow
 
 ROW_BYTES = 100
-"""What a row of the log takes beside its payload, about."""
+"""Bytes of a row of the log beside its payload, about."""
 
 _encode = msgspec.json.Encoder().encode
 
 
 def size_of_rows(rows: Iterable[LogRow]) -> int:
-    """Bytes that rows of the log take, about."""
+    """Bytes of rows of the log, about."""
     size = 0
     for row in rows:
         size += ROW_BYTES
@@ -85,7 +85,7 @@ def is_owed(state: InstanceState, place: Place) -> bool:
 
 
 class Draft(Struct, eq=False):
-    """What a turn will write for one instance, and what follows once it is durable."""
+    """The rows that a turn will write for one instance, and the effects that follow."""
 
     instance_id: str
     held: Held
@@ -94,20 +94,20 @@ class Draft(Struct, eq=False):
     rows: list[LogRow] = []
     requests: list[Request] = []
     answers: list[tuple[Request, Answer]] = []
-    """What became of those that somebody wants to hear of; decisions would keep states alive."""
+    """The answers to requests with waiting senders; decisions would keep states alive."""
     follow_ups: list[Effect] = []
-    """What is to be done once the turn is durable."""
+    """The effects to perform once the turn is durable."""
     policies: Policies = NO_POLICIES
-    """How its tasks are tried, for every decision of this turn."""
+    """The policies of its tasks, for every decision of this turn."""
     is_offered: Callable[[str], bool] | None = None
-    """Of which tasks the attempts are offered to other processes; None: of none."""
+    """Whether the attempts of a task are offered to other processes; None: of no task."""
     is_shared: bool = False
     """Whether other processes may have advanced it since it was read."""
     snapshot_every: int = DEFAULT_BOUNDS.snapshot_every
     is_shown: bool = False
-    """Whether its row follows it now: it was not brought up to date for a while."""
+    """Whether its row is updated with this write, since it lags."""
     stored: Mapping[str, EventResult] = {}
-    """What became of the events of its turn, those that it published among them."""
+    """The results of the events of its turn, also of those that it published."""
     _needs_owner: bool = False
     """Whether the state that is written does; worked out once, with the write."""
     _owed: Obligations | None = None
@@ -115,7 +115,7 @@ class Draft(Struct, eq=False):
     _create: NewInstance | None = None
     _snapshot: Snapshot | None = None
     _found_by: FoundBy | None = None
-    """What it is found by once the write is durable, where that was worked out."""
+    """Its search terms once the write is durable, where they were computed."""
 
     @classmethod
     def of(
@@ -131,12 +131,12 @@ class Draft(Struct, eq=False):
 
     @property
     def jobs_offered(self) -> Sequence[JobRow]:
-        """The attempts that it leaves to others."""
+        """The attempts that it offers to other processes."""
         return () if self._owed is None else self._owed.jobs
 
     @property
     def mail_taken(self) -> Sequence[str]:
-        """The messages that the instance's log takes with it."""
+        """The mailbox messages that the instance's log takes with it."""
         return () if self._owed is None else self._owed.mail_taken
 
     def arms_opened(self, node: str, iteration: str) -> list[WaitRow]:
@@ -144,7 +144,7 @@ class Draft(Struct, eq=False):
         return [] if self._owed is None else self._owed.arms_opened(node, iteration)
 
     def note(self, request: Request, refusal: Rejection | None = None) -> None:
-        """Take a message to which nothing is decided, or a report that does not count."""
+        """Take a mailbox message without a decision, or a report that does not count."""
         self.requests.append(request)
         if request.future is not None:
             self.answers.append((request, self._answer(self.state, refusal)))
@@ -152,7 +152,7 @@ class Draft(Struct, eq=False):
             self._obligations.mail_taken.append(request.mail_id)
 
     def index_again(self, request: Request, now: datetime) -> None:
-        """Write by what it is found; an owner elsewhere does, who knows what it has written."""
+        """Write the search terms; where another process owns the instance, that process does."""
         self.note(request)
         owed = self._obligations  # with any there is a write
         if self.held.owner_elsewhere is not None:
@@ -167,19 +167,19 @@ class Draft(Struct, eq=False):
             )
 
     def offer(self, request: Request, order: OfferJob) -> None:
-        """Leave an attempt to others, if it is still owed."""
+        """Offer an attempt to other processes, if it is still owed."""
         self.requests.append(request)
         place = (order.node, order.iteration, order.attempt)
         if is_owed(self.state, place) and place not in self.held.jobs:
             self._obligations.offer(order, self.state.updated_at)
 
     def under(self, place: Place, token: int) -> None:
-        """Have what is decided hold only while a lease does."""
+        """Make the write conditional on a lease."""
         self._obligations.under(place, token)
 
     def take(self, request: Request, decision: Decision) -> None:
         """Add a decision; its entries follow those of the decisions before it."""
-        # First what may fail: until it has not, nothing is taken.
+        # First the parts that may fail: until then nothing is changed.
         rows = to_rows(self.state.version + 1, decision.entries)
         self.requests.append(request)
         if request.future is not None or isinstance(request.input, TimerDue):
@@ -266,13 +266,13 @@ class Draft(Struct, eq=False):
 
     @property
     def _lifecycle(self) -> Lifecycle | None:
-        """For whom its entries may be."""
+        """The lifecycle events that its entries may cause."""
         if not self.rows or self.held.plan.rehearsal is not None:
             return None
         return Lifecycle(level_of(self.rows), self.before.status, self.held.tenant)
 
     def _confirmation(self) -> InstanceWrite | None:
-        """Where others write too, also "nothing follows" is said only of the newest state."""
+        """Where other processes write too, an empty decision also needs the newest state."""
         is_newest = self.held.is_fresh or not self.before.version
         if not self.is_shared or is_newest or not self.requests:
             return None
@@ -296,7 +296,7 @@ class Draft(Struct, eq=False):
             held.snapshot_bytes = len(self._snapshot.state)
 
     def _withdraw_jobs(self) -> None:
-        """Attempts that have come to their end, one way or another, are nobody's job."""
+        """Withdraw the jobs of attempts that have ended."""
         over = [place for place in self.held.jobs if not is_owed(self.state, place)]
         if over:
             self._obligations.withdraw(over)
@@ -315,7 +315,7 @@ class Draft(Struct, eq=False):
         return Ownership.RELEASE if held.is_owned else Ownership.TAKE
 
     def _message_to_owner(self) -> Mail:
-        """What is decided here has to be done there."""
+        """The owner, another process, has to perform the effects."""
         return Mail(
             id=f"look/{self.instance_id}/{self.state.version}",
             instance_id=self.instance_id,
@@ -358,7 +358,7 @@ class Draft(Struct, eq=False):
                 if effect.looks_back:
                     follow_ups.append(effect)
             case PublishEvent():
-                # Whose an instance is is no matter of its decisions: only here it is known.
+                # The core does not know the tenant of an instance: it is added here.
                 event = replace(effect.event, tenant=self.held.inbox)
                 self._obligations.events.append(event)
                 follow_ups.append(PublishEvent(event=event))
@@ -368,7 +368,7 @@ class Draft(Struct, eq=False):
                 self._obligations.send(effect)
                 follow_ups.append(effect)
             case KeepDeadLetter() if self.held.plan.rehearsal is not None:
-                pass  # Whoever tries a workflow out sees its end; nobody repairs it.
+                pass  # A test run is watched by its author: no dead letter.
             case KeepDeadLetter():
                 at = self.state.updated_at
                 self._obligations.keep_dead_letter(effect, self.state.version, at)
@@ -410,7 +410,7 @@ class Draft(Struct, eq=False):
             deadline=state.deadline,
             created_at=state.created_at,
             started_at=state.started_at,
-            # Most instances are elsewhere, or done, before anybody could look: see the projector.
+            # Most instances have moved on, or ended, before a list is read: see the projector.
             current_steps=() if state.needs_owner else tuple(current_steps(state)),
             parent_id=state.parent.id if state.parent else None,
             root_id=state.parent.root_id if state.parent else None,
@@ -422,7 +422,7 @@ class Draft(Struct, eq=False):
 
     @property
     def _shows_in_lists(self) -> bool:
-        """Lists show a status as soon as it holds; where a running instance is, a little later."""
+        """Lists show a new status at once, and the open steps of a running instance later."""
         if not self._needs_owner:
             return True
         if self._create is not None:
@@ -448,12 +448,12 @@ class Draft(Struct, eq=False):
         )
 
     def _searchable(self) -> Searchable | None:
-        """It is found by what it has once lists show it; what did not change is not written."""
+        """The search terms are written with the row; unchanged ones are not."""
         state = self.state
         if not state.version or (self.rows and not self._shows_in_lists):
             return None
         if self.held.owner_elsewhere is not None and not self.rows:
-            return None  # nothing tells its owner that another wrote
+            return None  # the owner is not told that another process wrote
         known = self.held.found_by
         self._found_by = found_by(self.held.plan, state, known)
         if known is not None and self._found_by.by_name == known.by_name:
@@ -471,7 +471,7 @@ class Draft(Struct, eq=False):
             return None
         if held.tail_entries + len(self.rows) < self.state.weight:
             return None
-        # One that rests will be read again to go on; one that has ended, seldom.
+        # An instance at rest will be read again to continue; one that has ended, seldom.
         is_resting = ownership is Ownership.RELEASE and not self.state.has_ended
         if held.tail_bytes + self._bytes < held.snapshot_bytes and not is_resting:
             return None

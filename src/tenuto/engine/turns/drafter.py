@@ -1,4 +1,4 @@
-"""Requests into drafts: which instances a turn is about, and what is decided on each."""
+"""Makes drafts of requests: groups them by instance, and decides on each."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from tenuto.store.parts.members import Orphan
 log = logging.getLogger("tenuto.lane")
 
 MOST_PUT_OFF = 3
-"""For so many turns, those that have to be read may have to wait for those at hand."""
+"""For so many turns, instances that must be read may wait for those in memory."""
 
 NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
-"""Of an instance that is not there: nothing is decided on it but to take off its messages."""
+"""The plan of a missing instance: the only effect is the removal of its mailbox messages."""
 
 
 LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was done is over")
 
 
 Decide: TypeAlias = Callable[[Plan, InstanceState, Input, datetime, Policies], Decision]
-"""The core's `decide`, or what stands around it."""
+"""The core's `decide`, or a wrapper of it."""
 
 _NOTES = (LookAgain, IndexAgain, TakenOver, OfferJob)
 
@@ -58,18 +58,18 @@ class Core(NamedTuple):
 
     decide: Decide
     policies: Callable[[str], Policies]
-    """Those of a tenant's tasks, as they are now."""
+    """The current policies of a tenant's tasks."""
 
 
 class Undecided(NamedTuple):
-    """What becomes of requests on which nothing is decided here."""
+    """The handlers of requests that are not decided on here."""
 
     left_alone: Callable[[Request], None]
-    """It stays where it came from, since there is no such instance."""
+    """There is no such instance: the request stays where it came from."""
     leave_to_owner: Callable[[Request], None]
-    """A message is for the other process that owns its instance."""
+    """A mailbox message is for the process that owns its instance."""
     unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None]
-    """What this program cannot read is for others, with all that was asked of it."""
+    """This program cannot read the instance: it is given back, with its requests."""
 
 
 class Drafter:
@@ -96,27 +96,27 @@ class Drafter:
         self._is_offered = is_offered
         self._is_shared = is_shared
         self._unprojected: dict[str, int] = {}
-        """Instances whose rows do not show where they are, and since which stretch of time."""
+        """Instances whose rows lag, and since which stretch of time."""
         self._due: set[str] = set()
-        """Those that the next turn is to bring up to date, also if nothing happens to them."""
+        """Instances whose rows the next turn updates, also if nothing else happens to them."""
         self._stretch = 1
         """Time passes in stretches; in each of them a row follows its instance once."""
         self._put_off_for = 0
-        """For how many turns those that have to be read have been waiting."""
+        """For how many turns instances that must be read have been waiting."""
         self._owners_to_hint: set[str] = set()
 
     # -- before the commit
 
     def project(self) -> int:
-        """Have the next turn bring all rows up to date; returns how many are not."""
+        """Let the next turn update all rows; returns how many lag."""
         self._due.update(self._unprojected)
         return len(self._unprojected)
 
     def next_stretch(self) -> int:
-        """Half of the time has passed by which rows may lag; returns how many have to be written.
+        """Half of the permitted lag has passed; returns how many rows have to be written.
 
-        What moves on takes its row along, which costs little beside its entries. What stood still
-        for a whole stretch has a write of its own.
+        An instance that advances updates its row, which costs little beside its entries. One that
+        stood still for a whole stretch has a write of its own.
         """
         self._stretch += 1
         before = self._stretch - 1
@@ -126,11 +126,11 @@ class Drafter:
 
     @property
     def has_work(self) -> bool:
-        """Whether a turn is wanted also when nobody asks for anything."""
+        """Whether a turn is due without any request."""
         return bool(self._due)
 
     async def draft(self, requests: Sequence[Request]) -> tuple[list[Draft], list[Request]]:
-        """Decide on what a turn can hold; returns the drafts, and the requests that are left.
+        """Decide on as many requests as fit a turn; returns the drafts, and the requests left over.
 
         Nothing is awaited between the first decision and the last.
         """
@@ -185,13 +185,13 @@ class Drafter:
             return
         if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
             draft.note(request, LEASE_LOST)
-            log.warning("instance %s: the lease of %r is lost", draft.instance_id, request.input)
+            log.warning("instance=%s: the lease of %r is lost", draft.instance_id, request.input)
             return
         input, refusal = request.input, request.refusal
         try:
             self._take(draft, request, input if refusal is None else _refused(input, refusal), now)
-        except Exception as error:  # one bad instance must not stop the others
-            log.exception("instance %s cannot be decided on", draft.instance_id)
+        except Exception as error:  # one faulty instance must not stop the others
+            log.exception("instance=%s cannot be decided on", draft.instance_id)
             because = Rejection(code="TEN-4000", message=f"{type(error).__name__}: {error}")
             self._take(draft, request, _refused(input, because), now)
 
@@ -200,7 +200,7 @@ class Drafter:
         draft.take(request, decision)
 
     def _take_note(self, draft: Draft, request: Request, now: datetime) -> None:
-        """What happened is no matter of the instance, but of the process that works for it."""
+        """An input for the owner of the instance, not for the core."""
         if request.refusal is not None:
             self._take(draft, request, _refused(None, request.refusal), now)
         elif isinstance(request.input, OfferJob):
@@ -213,8 +213,8 @@ class Drafter:
     def _take_over(self, draft: Draft, now: datetime) -> None:
         """Attempts that should be running were lost with the process that ran them.
 
-        This process is the owner and has done nothing for the instance yet. Word of the take-over
-        may still be on its way.
+        This process is the owner and has performed no effects of the instance yet. The notice of
+        the takeover may still be on its way.
         """
         held = draft.held
         for effect in outstanding(held.plan, draft.state, draft.policies):
@@ -228,7 +228,7 @@ class Drafter:
                 self._decide(draft, Request(draft.instance_id, lost), now)
 
     def _at_hand(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
-        """Of those that requests are about, the ones that need not be read."""
+        """The requested instances that need not be read."""
         held: dict[str, Held] = {}
         for instance_id, requests in grouped.items():
             start = requests[0].start if requests else None
@@ -248,7 +248,7 @@ class Drafter:
     def _refuse_what_is_over(
         self, grouped: dict[str, list[Request]], held: dict[str, Held]
     ) -> None:
-        """Reports that came too late already when their instances were last read: twice is enough.
+        """Refuse reports that were late already when their instances were last read.
 
         Where the same results reach several processes, most come second, time and again.
         """
@@ -273,10 +273,10 @@ class Drafter:
                 del grouped[instance_id]
 
     def _put_off(self, grouped: dict[str, list[Request]], held: dict[str, Held]) -> list[Request]:
-        """Leave those that have to be read to another turn, or, when they have waited, the others.
+        """Leave instances that must be read to another turn, or, when they have waited, the others.
 
-        What others own has to be read. By then they may have done what is asked for, and whoever
-        loses to them takes nobody along who is at hand.
+        Instances of other processes must be read. By then the owner may have done what was
+        requested, and a lost write takes no instance in memory along.
         """
         if not held or len(held) == len(grouped):
             return []
@@ -313,9 +313,9 @@ class Drafter:
         return held
 
     def _not_left_to_owner(self, requests: list[Request], owner: str) -> list[Request]:
-        """Messages stay where they are, for the process that works for the instance.
+        """Leave mailbox messages to the process that owns the instance.
 
-        Everything else is decided here and now: whoever asked waits for the answer.
+        Every other request is decided here and now: its sender waits for the answer.
         """
         left = [each for each in requests if each.mail_id is not None]
         for request in left:
@@ -329,10 +329,10 @@ class Drafter:
             self._undecided.left_alone(request)
 
     def _leave_unread(self, instance_id: str, requests: list[Request], error: TenutoError) -> None:
-        """Nothing can be decided here on an instance that a newer program has written to.
+        """Leave an instance that a newer program has written to.
 
-        What this process does for it is stopped in good order. What it took over, and never began
-        with, is as its owner before has left it, which the store knows.
+        Its work here is stopped in good order. If it was only just taken over, the store knows how
+        its former owner left it.
         """
         for request in requests:
             request.refuse(error)
@@ -343,13 +343,13 @@ class Drafter:
     # -- after it
 
     def won(self, draft: Draft) -> None:
-        """It is durable: the instance advances."""
+        """The write is durable: the instance advances."""
         draft.committed()
         held = draft.held
         if held.state.version == 0:
-            return  # a start that was rejected: there is no such instance
+            return  # a rejected start: there is no such instance
         if held.owner_elsewhere is not None:
-            # It moves on without this process knowing.
+            # It advances without this process.
             self._unprojected.pop(draft.instance_id, None)
             self._cache.read(draft.instance_id, held.state)
             if draft.rows:
@@ -363,34 +363,34 @@ class Drafter:
             self._unprojected.setdefault(draft.instance_id, held.shown_in)
 
     def lost(self, draft: Draft) -> None:
-        """Another writer was first: the instance is read anew."""
+        """Another writer was first: the instance is read again."""
         if draft.before.version:
             self._cache.drop(draft.instance_id)
 
     def owners_to_hint(self) -> set[str]:
-        """Other processes for whose instances there is something new; asked once."""
+        """Other processes with new input for their instances; reset by the call."""
         owners, self._owners_to_hint = self._owners_to_hint, set()
         return owners
 
     def forget_all(self) -> None:
-        """This process owns nothing any more."""
+        """Own no instance any more."""
         self._cache.clear()
         self._unprojected.clear()
 
     def forget(self, drafts: Sequence[Draft]) -> None:
-        """Nothing of these was written: what memory holds of them is read anew."""
+        """The write failed: these instances are read again."""
         for draft in drafts:
             self._cache.drop(draft.instance_id)
             self._unprojected.setdefault(draft.instance_id, 0)
 
 
 def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], list[Request]]:
-    """Requests by instance, and those that have to wait for a turn of their own."""
+    """Requests by instance, and those that wait for a turn of their own."""
     grouped: dict[str, list[Request]] = {}
     left: list[Request] = []
     for request in requests:
         together = grouped.setdefault(request.instance_id, [])
-        # A start meets the gate by itself: it may turn out to be a repeat.
+        # A start is checked by the store's gate alone: it may be a repeat.
         if together and (request.start is not None or together[0].start is not None):
             left.append(request)
         else:
@@ -414,7 +414,7 @@ def _refused_for_good(state: InstanceState, request: Request) -> Rejection | Non
 def _is_leased(draft: Draft, request: Request) -> bool:
     """Whether a report about a job may count; the store has the last word.
 
-    Only what was just read tells for sure that it may not.
+    Only a state that was just read shows for sure that it may not.
     """
     if not isinstance(request.input, TaskSucceeded | TaskFailed | AttemptLost):
         return True
@@ -422,7 +422,7 @@ def _is_leased(draft: Draft, request: Request) -> bool:
     if request.lease is None:
         return place not in draft.held.jobs
     if not is_owed(draft.state, place):
-        return True  # the core says so, and what came too late is kept
+        return True  # the core refuses it, and keeps late results
     if draft.held.is_fresh and draft.held.jobs.get(place) != request.lease:
         return False
     draft.under(place, request.lease)
@@ -434,9 +434,9 @@ def _place(of: StartAttempt | TaskSucceeded | TaskFailed | AttemptLost) -> Place
 
 
 def _is_behind(held: Held, requests: list[Request]) -> bool:
-    """Whether an instance has moved on, or changed hands, since it was read.
+    """Whether an instance has advanced, or changed its owner, since it was read.
 
-    Who decides on an old picture loses, and has to read it then.
+    A decision on an old state loses, and has to be repeated.
     """
     for request in requests:
         match request.input:

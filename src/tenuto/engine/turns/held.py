@@ -14,7 +14,7 @@ Place: TypeAlias = tuple[str, str, int]
 """Node, iteration, attempt."""
 
 RESTING_KEPT = 1_024
-"""So many instances that nothing in this process works for stay in memory, the newest used."""
+"""The most instances without work here that stay in memory, most recently used."""
 
 
 class Held:
@@ -43,43 +43,43 @@ class Held:
         self.plan = plan
         self.tenant = tenant
         self.is_owned = False
-        """Whether this process is the one that works for it."""
+        """Whether this process owns it."""
         self.owner_elsewhere: str | None = None
         """The other process that does."""
         self.was_left_clean = False
-        """Of one that was taken over: whether the process before had let go in good order."""
+        """Of one that was taken over: whether its former owner stopped in good order."""
         self.jobs: dict[Place, int] = {}
-        """Attempts that are left to whoever has their task, each with the token of its lease."""
+        """Offered attempts, each with the token of its lease."""
         self.is_fresh = False
-        """Whether it was just read: what it owes the world may not be under way yet."""
+        """Whether it was just read: its effects may not be under way yet."""
         self.performed: InstanceState | None = None
-        """Of one that was read anew: the state up to which this process did what it owed."""
+        """Of one that was read again: the state whose effects this process has performed."""
         self.is_projected = True
         """Whether the instance's row shows its newest open steps."""
         self.found_by: FoundBy | None = None
-        """What it is found by; None: this process has not written it."""
+        """Its search terms; None: this process has not written it."""
         self.shown_in = 0
-        """The stretch of time in which its row was last brought up to date, or made."""
+        """The stretch of time in which its row was last updated, or made."""
         self.tail_entries = 0
         self.tail_bytes = 0
         self.snapshot_bytes = 0
 
     @property
     def inbox(self) -> str:
-        """Whose events it sees and sends: its tenant's, or its own where it is only tried out."""
+        """The inbox of its events: its tenant's, or its own in a test run."""
         return self.tenant if self.plan.rehearsal is None else inbox_of(self.state.id)
 
 
 class Cache:
-    """Held instances: owned ones as long as they are, others as long as there is room."""
+    """Instances in memory: owned ones always, others as long as there is room."""
 
     def __init__(self, resting_kept: int = RESTING_KEPT) -> None:
         self._owned: dict[str, Held] = {}
         self._performed: dict[str, InstanceState] = {}
-        """Of owned ones that have to be read anew: the state up to which their effects are done."""
+        """Of owned ones that must be read again: the state whose effects are performed."""
         self._resting: OrderedDict[str, Held] = OrderedDict()
         self._known: OrderedDict[str, InstanceState] = OrderedDict()
-        """Of those that others advance too: how far this process has read them."""
+        """Of instances that others advance too: the state that this process has read."""
         self._room = resting_kept
 
     def get(self, instance_id: str) -> Held | None:
@@ -109,21 +109,21 @@ class Cache:
             self._resting.popitem(last=False)
 
     def drop(self, instance_id: str) -> None:
-        """Have it read anew; what this process does for it goes on."""
+        """Have it read again; its work here continues."""
         held = self._owned.pop(instance_id, None)
         if held is not None:
             self._performed[instance_id] = held.state
         self._resting.pop(instance_id, None)
 
     def read(self, instance_id: str, state: InstanceState) -> None:
-        """Keep the durable state of an instance that others advance, to read on from there."""
+        """Keep the durable state of an instance that others advance, to continue from there."""
         self._known[instance_id] = state
         self._known.move_to_end(instance_id)
         if len(self._known) > self._room:
             self._known.popitem(last=False)
 
     def known(self, instance_ids: Iterable[str]) -> dict[str, InstanceState]:
-        """States of instances that have to be read anew, from which their logs go on."""
+        """States of instances that must be read again, from which their logs continue."""
         known: dict[str, InstanceState] = {}
         for instance_id in instance_ids:
             performed, read = self._performed.get(instance_id), self._known.get(instance_id)
@@ -135,20 +135,20 @@ class Cache:
         return known
 
     def reread(self, instance_id: str, held: Held) -> None:
-        """Say of an instance that was read anew how far its effects had been performed here."""
+        """Note on an instance that was read again which effects were performed here."""
         if held.owner_elsewhere is not None:
-            # Whatever this process did for it is over.
+            # All of its work here is over.
             self._performed.pop(instance_id, None)
         held.performed = self._performed.get(instance_id)
         if held.performed is not None or held.owner_elsewhere is not None:
             self.read(instance_id, held.state)
 
     def is_at_work_for(self, instance_id: str) -> bool:
-        """Whether this process does something for an instance that has to be read anew."""
+        """Whether this process works for an instance that must be read again."""
         return instance_id in self._performed
 
     def forget(self, instance_id: str) -> None:
-        """Nothing that this process did for it counts any more."""
+        """Forget the work of this process for it."""
         self._owned.pop(instance_id, None)
         self._resting.pop(instance_id, None)
         self._performed.pop(instance_id, None)

@@ -1,4 +1,4 @@
-"""What waits for a lane's next turn: who may still come in, and who is taken first."""
+"""The queues before a lane: admission, and the order of inputs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.waits import LookedBack
 
 MOST_MESSAGES, MOST_BYTES = 1_000, 4_000_000
-"""So many messages, and so many bytes of them, matchings may leave in one turn."""
+"""The most mailbox messages, and bytes of them, that matchings may write in one turn."""
 
 _T = TypeVar("_T")
 
 
 class Intake:
-    """The queues before one lane; what was promised goes before what is new."""
+    """The queues before one lane; promised inputs precede new ones."""
 
     def __init__(self, bounds: Bounds = DEFAULT_BOUNDS) -> None:
         self._most_taken = bounds.turn_requests
@@ -39,10 +39,10 @@ class Intake:
         """Set while nothing waits and no turn is under way."""
         self.is_idle.set()
 
-    # -- for those who have something
+    # -- for senders
 
     def report(self, request: Request) -> None:
-        """Take what was promised already: results, timers, mail. Always let in."""
+        """Take a promised input: results, timers, mail. Never refused for lack of room."""
         if self._ended is not None:
             request.refuse(self._ended)
             return
@@ -50,7 +50,7 @@ class Intake:
         self.wake_up()
 
     def ask(self, request: Request) -> None:
-        """Take something new; Overloaded when too much is waiting."""
+        """Take a new input; Overloaded when too much is waiting."""
         self._refuse_when_ended()
         if len(self._begin) >= self._most_waiting:
             raise Overloaded(f"{len(self._begin)} starts and commands are waiting")
@@ -80,9 +80,9 @@ class Intake:
         return future
 
     def abandon(self, error: TenutoError) -> None:
-        """No more turns will be taken: tell everybody who waits, and whoever comes now.
+        """Refuse every waiting request, and all later ones: no more turns will be taken.
 
-        What was refused is gone: a lane that is still alive does not find it, and do it after all.
+        Refused requests are removed: a lane that is still alive does not execute them after all.
         """
         self._ended = error
         for suspect in self._suspects:
@@ -108,7 +108,7 @@ class Intake:
         if self._ended is not None:
             raise self._ended
 
-    # -- for whoever watches
+    # -- for metrics
 
     @property
     def promised(self) -> int:
@@ -123,13 +123,13 @@ class Intake:
     # -- for the lane
 
     def wake_up(self) -> None:
-        """There is something to do: the lane does not sleep, or not any longer."""
+        """Wake the lane up, or keep it awake."""
         self.is_idle.clear()
         if self._sleeping is not None and not self._sleeping.done():
             self._sleeping.set_result(None)
 
     def sleep(self) -> asyncio.Future[None]:
-        """Nothing is left to do; done when the lane is woken up."""
+        """Wait until the lane is woken up; there is nothing to do."""
         self.is_idle.set()
         self._sleeping = asyncio.get_running_loop().create_future()
         return self._sleeping
@@ -146,7 +146,7 @@ class Intake:
         )
 
     def take(self) -> Batch:
-        """What waits now: results before new work."""
+        """The next batch: results before new work."""
         if self._suspects:
             return self._suspects.popleft()
         requests = list(self._finish)
@@ -170,7 +170,7 @@ class Intake:
         return list(taken.values())
 
     def _taken_matches(self) -> list[PendingMatch]:
-        """As many as a turn can hold of what each of them leaves to others, and at least one."""
+        """As many matchings as fit a turn with their messages, and at least one."""
         taken: list[PendingMatch] = []
         messages = size = 0
         while self._matches and len(taken) < self._most_taken // 10:
@@ -191,14 +191,14 @@ class Intake:
         self._suspects.extendleft(reversed(parts))
 
     def turn_away(self, error: StoreUnavailable) -> None:
-        """No turn can be taken now: what is new is refused, what was promised waits."""
+        """No turn can be taken now: new inputs are refused, promised ones wait."""
         new = Batch(list(self._begin), list(self._events), [], [])
         self._begin.clear()
         self._events.clear()
         new.refuse(error)
 
     def put_back(self, batch: Batch, error: StoreUnavailable | None = None) -> None:
-        """Nothing was written: what was promised waits; with an error what is new is refused."""
+        """Nothing was written: promised inputs wait; with an error new ones are refused."""
         if error is None:
             self.go_first(batch.requests)
             self._events.extendleft(reversed(batch.events))

@@ -1,7 +1,7 @@
-"""The only writer of logs: turns of whatever waits, each one transaction, one after the other.
+"""The only writer of logs: takes turns, each one transaction, one after the other.
 
-A turn is never delayed to fill up: it is what arrived while the one before was being committed.
-Nothing is answered, started or armed before the turn that led to it is durable.
+A turn is never delayed to fill up: it has the inputs that arrived while the last one was committed.
+Nothing is answered, started or armed before its turn is durable.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
 
 
 class Process(Protocol):
-    """Whoever a lane works for."""
+    """The process that a lane works for."""
 
     @property
     def process_id(self) -> str:
-        """The name under which it owns instances."""
+        """The id under which it owns instances."""
 
     def concluded(self, draft: Draft) -> None:
         """An instance's share of a turn is durable."""
 
     def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
-        """Events are in the inbox, or were before; what became of each, by its id."""
+        """Events are in the inbox, or were before; the results by event id."""
 
     def hint(self, owners: Collection[str]) -> None:
-        """There is something new for instances that other processes own."""
+        """There is new input for instances that other processes own."""
 
     def later(self, request: Request) -> None:
-        """Not even that an input was refused could be written: it is tried again after a while."""
+        """Not even the refusal of an input could be written: it is retried later."""
 
     async def fenced(self, process_id: str) -> None:
-        """The store took `process_id` for dead: go on under another name."""
+        """The store has declared `process_id` dead: continue under a new id."""
 
 
 class Lane:
@@ -85,11 +85,11 @@ class Lane:
         self._is_available = True
 
     def project(self) -> int:
-        """Bring the rows of all running instances up to where they are."""
+        """Update the rows of all running instances."""
         return self._woken_up_for(self._drafter.project())
 
     def next_stretch(self) -> int:
-        """Bring those up to date that lag; a list lags by two such stretches of time at most."""
+        """Update rows that lag; a list lags by two such stretches of time at most."""
         return self._woken_up_for(self._drafter.next_stretch())
 
     def _woken_up_for(self, lagging: int) -> int:
@@ -98,7 +98,7 @@ class Lane:
         return lagging
 
     def let_all_go(self) -> None:
-        """This process owns nothing any more."""
+        """Own no instance any more."""
         self._drafter.forget_all()
 
     async def idle(self) -> None:
@@ -120,11 +120,11 @@ class Lane:
         try:
             return await self._turn_over(batch)
         except asyncio.CancelledError:
-            # The engine stops, and the store has not answered: nobody knows what became of it.
+            # The engine stops, and the store has not answered: the outcome is unknown.
             batch.refuse(may_be_written("the engine stopped before the store had answered"))
             raise
         except Exception as error:
-            # A bug of ours, and the end of this lane; nobody is left waiting for an answer.
+            # A bug of ours, and the end of this lane; every sender is answered.
             batch.refuse(TenutoError(f"the engine's lane died: {error!r}"))
             raise
 
@@ -133,8 +133,8 @@ class Lane:
         process_id = self._process.process_id
         try:
             drafts, left = await self._drafter.draft(batch.requests)
-            # A bounded turn keeps the loop and the store responsive; the rest goes first next time.
-            # Neither that nor what was settled on the way has part in what becomes of this turn.
+            # A bounded turn keeps the loop and the store responsive; the rest comes first next
+            # time. Neither it nor settled requests depend on the outcome of this turn.
             if left:
                 self._intake.go_first(left)
             if sum([len(draft.requests) for draft in drafts]) < len(batch.requests):
@@ -154,7 +154,7 @@ class Lane:
         except DataRefused as error:
             self._drafter.forget(drafts)
             if batch.size == 1 and len(drafts) > len(batch.requests):
-                # It was not alone: rows of other instances were brought up to date beside it.
+                # It was not alone: rows of other instances were updated beside it.
                 self._intake.try_apart([batch])
             else:
                 self._take_apart(batch, error)
@@ -190,7 +190,7 @@ class Lane:
         )
 
     async def _commit(self, turn: Turn) -> TurnResult:
-        """Commit; when the outcome is unknown, the same turn is sent until it is known."""
+        """Commit; when the outcome is unknown, the same turn is repeated until it is known."""
         is_unknown = False
         pause = _FIRST_PAUSE
         began = self._clock.ticks()
@@ -204,13 +204,13 @@ class Lane:
             except StoreUnavailable as error:
                 if not is_unknown:
                     raise
-                # Those of this turn cannot be told anything yet; whoever came later can.
+                # Requests of this turn cannot be answered yet; later ones are refused.
                 self._intake.turn_away(error)
             await self._clock.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _conclude(self, drafts: Sequence[Draft], result: TurnResult) -> None:
-        """The turn is durable: the winners advance, the losers go again."""
+        """The turn is durable: winners advance, losers are decided again."""
         for draft in drafts:
             outcome = result.writes.get(draft.instance_id, _WON)
             if outcome.outcome is Outcome.WON:
@@ -226,9 +226,9 @@ class Lane:
                 self._repeated(draft, outcome)
 
     def _conclude_for_others(self, drafts: Sequence[Draft], result: TurnResult) -> None:
-        """The turn is durable, and its process was taken for dead meanwhile.
+        """The turn is durable, and its process was declared dead meanwhile.
 
-        Whoever asked is answered; what follows is for those who have inherited.
+        Senders are answered; the effects are for the successors.
         """
         for draft in drafts:
             outcome = result.writes.get(draft.instance_id, _WON)
@@ -258,7 +258,7 @@ class Lane:
             self._intake.report(_again(request))
 
     def _take_apart(self, batch: Batch, error: DataRefused) -> None:
-        """The store refuses something in here: find the guilty input, let the others through."""
+        """The store refuses some of it: find the faulty input, let the others through."""
         if batch.size > 1:
             self._intake.try_apart(batch.parts())
             return
@@ -267,21 +267,21 @@ class Lane:
         batch._replace(requests=[]).refuse(_as_answer(error))
 
     def _refused(self, request: Request, error: DataRefused) -> None:
-        """What follows from one input is data that the store does not take.
+        """The store refuses the consequences of one input.
 
-        Whoever waits to hear if it is accepted is told. What was promised is not forgotten: the
-        task has failed, or the instance is set aside where people see it. A store that does not
-        even take that is asked again, ever less often.
+        A waiting sender is refused. A promised input is not forgotten: the task has failed, or the
+        instance is quarantined where operators see it. If the store refuses even that, it is
+        retried with growing pauses.
         """
         kind = type(request.input).__name__
         reason = _reason(error)
-        log.error("instance %s: the store refused %s: %s", request.instance_id, kind, reason)
+        log.error("instance=%s: the store refused %s: %s", request.instance_id, kind, reason)
         if request.is_new and not isinstance(request.input, EventMatched):
             request.refuse(_as_answer(error))
         elif request.refusal is not None:
             request.refuse(_as_answer(error))
             if request.refusal.code == _REFUSED:
-                request.refusal = None  # perhaps the store takes what follows, next time
+                request.refusal = None  # the store may accept the consequences next time
             self._process.later(request)
         elif (failed := _failed_instead(request, error)) is not None:
             self._intake.report(failed)
@@ -331,7 +331,7 @@ def _failed_instead(request: Request, error: DataRefused) -> Request | None:
 
 
 def _reason(error: DataRefused) -> str:
-    """The store's words; they may quote what it does not take."""
+    """The store's message; it may quote the refused data."""
     text = str(error)[:_LONGEST_REASON].replace("\0", "")
     return text.encode("utf-8", "replace").decode()
 

@@ -21,17 +21,17 @@ _NOTHING: Mapping[str, InstanceState] = MappingProxyType({})
 
 
 class Loader:
-    """Rebuilds what the log says, without ever changing it."""
+    """Rebuilds instances from their logs."""
 
     def __init__(self, store: Store, plans: Plans) -> None:
         self.process_id: str | None = None
-        """Whose instances are one's own; None for those who only look."""
+        """The id of the owner of own instances; None for read-only use."""
         self._store = store
         self._plans = plans
         self._together = Batcher(self._load_in_order)
 
     async def look_at(self, instance_id: str) -> Held:
-        """One instance as its log says it is now; NotFound, or what keeps it from being read."""
+        """The current state of one instance; NotFound, or the reason why it cannot be read."""
         found = await self._together.ask(instance_id)
         if found is None:
             raise NotFound(f"there is no instance {instance_id}")
@@ -42,9 +42,9 @@ class Loader:
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, InstanceState] = _NOTHING
     ) -> dict[str, Held | TenutoError]:
-        """Held instances by id; one that this program cannot read has an error in its place.
+        """Instances by id; one that this program cannot read has an error in its place.
 
-        Where a state is `known` that was durable once, only the log since then is folded.
+        From a `known` state that was durable once, only the log since then is folded.
         """
         versions = {instance_id: state.version for instance_id, state in known.items()}
         stored = await self._store.turns.load(instance_ids, versions)
@@ -75,7 +75,7 @@ class Loader:
         plan = deployed.plan
         state = await self._state(plan, stored, known)
         held = Held(state, plan, row.tenant)
-        # Where a running instance was when its process went may not be in its row yet.
+        # The row may lag behind where a running instance was when its process died.
         held.is_projected = state.status is not Status.RUNNING
         held.is_owned = stored.owner is not None and stored.owner == self.process_id
         held.owner_elsewhere = None if held.is_owned else stored.owner
@@ -103,7 +103,7 @@ class Loader:
 
 
 def _goes_on(stored: StoredInstance, known: InstanceState) -> bool:
-    """Whether a known state is on the way to what is stored now; a log may have been put back."""
+    """Whether a known state precedes the stored one; a log may have been restored from a backup."""
     if known.version <= stored.state_version:
         return True
     return any(row.seq == known.version for row in stored.tail)

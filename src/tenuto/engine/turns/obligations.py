@@ -36,12 +36,12 @@ class Obligations:
     """Timers, waits, deliveries, mail and dead letters; what a turn sets and clears cancels out."""
 
     def __init__(self, instance_id: str, tenant: str, inbox: str) -> None:
-        """`inbox` says whose events it sees."""
+        """`inbox`: the inbox of its events."""
         self._instance_id = instance_id
         self._tenant = tenant
         self._inbox = inbox
         self.timers: dict[TimerKey, TimerRow | None] = {}
-        """None: the timer's row, if there is one, goes."""
+        """None: the timer's row, if there is one, is deleted."""
         self.opened: dict[tuple[str, str], dict[str, WaitRow]] = {}
         """By node and iteration, and then by arm."""
         self.closed: set[WaitKey] = set()
@@ -101,11 +101,11 @@ class Obligations:
         return list(self.opened.get((node, iteration), {}).values())
 
     def discard_event(self, place: tuple[str, str, str], event: Event) -> None:
-        """An event came for a wait that something else had ended."""
+        """An event came for a wait that had ended otherwise."""
         self._deliver(event.id, place, "discarded")
 
     def start_by_event(self, started: Started, refusal: str | None) -> None:
-        """The instance is there because of an event, or there is none in spite of it."""
+        """An event has started the instance, or was to start it."""
         if started.cause is not None:
             place = (started.definition_id, "", str(started.cause.trigger))
             outcome: DeliveryOutcome = "started" if refusal is None else "refused"
@@ -147,7 +147,7 @@ class Obligations:
         )
 
     def call_off(self, order: StopAttempt) -> None:
-        """Nobody is to begin with an attempt that others have, or were to be offered."""
+        """Cancel an attempt that other processes have, or were to be offered."""
         key = JobKey(self._instance_id, order.node, order.iteration, order.attempt)
         self.jobs_called_off.append(key)
         self.jobs = [
@@ -158,7 +158,7 @@ class Obligations:
         self.jobs_withdrawn += [JobKey(self._instance_id, *place) for place in places]
 
     def under(self, place: Place, token: int) -> None:
-        """What is decided holds only while the lease does."""
+        """Make the write conditional on the lease."""
         self.leases.append(Lease(JobKey(self._instance_id, *place), token))
 
     def drop_dead_letters(self, order: DropDeadLetters) -> None:

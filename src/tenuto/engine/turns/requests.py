@@ -1,4 +1,4 @@
-"""What reaches a lane: an input for an instance, and who wants to know what became of it."""
+"""Requests to a lane: an input for an instance, and the future of its answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tenuto.store.parts.turns import EventResult
 
 
 class Answer(Struct, frozen=True, gc=False, kw_only=True):
-    """What became of an input, told only once it is durable."""
+    """The result of an input, given once it is durable."""
 
     instance_id: str
     status: Status
@@ -27,7 +27,7 @@ class Answer(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class StartFacts(Struct, frozen=True, kw_only=True):
-    """What a start brings beside its input."""
+    """The facts of a start beside its input."""
 
     plan: Plan
     tenant: str = "default"
@@ -36,25 +36,25 @@ class StartFacts(Struct, frozen=True, kw_only=True):
 
 
 class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
-    """A message to whoever owns an instance: another process has advanced it, to this version."""
+    """A mailbox message to the owner: another process has advanced the instance to `version`."""
 
     version: int = 0
 
 
 class IndexAgain(Struct, frozen=True, gc=False, tag="index-again"):
-    """By what the instance is found has to be written, since nobody may have yet.
+    """The search terms of the instance have to be written, since they may be missing.
 
-    A write has what follows from the state, and that there is one is all it is for. To an owner
-    elsewhere it is a message.
+    The write has the terms that follow from the state. To an owner elsewhere it is a mailbox
+    message.
     """
 
 
 class TakenOver(Struct, frozen=True, gc=False, tag="taken-over"):
-    """This process owns an instance whose owner is gone."""
+    """This process owns an instance of a dead process."""
 
 
 class OfferJob(Struct, frozen=True, gc=False, tag="offer-job"):
-    """An attempt that this process's instance owes, and whose task others have."""
+    """An attempt that is offered to other processes."""
 
     node: str
     iteration: str
@@ -65,11 +65,11 @@ class OfferJob(Struct, frozen=True, gc=False, tag="offer-job"):
 
 
 Matter: TypeAlias = Input | LookAgain | IndexAgain | TakenOver | OfferJob
-"""What a request is about: something that happened to an instance, or to its owner."""
+"""The subject of a request: an input of the core, or one for the owner."""
 
 
 class Request(Struct, eq=False):
-    """An input on its way; without a future nobody waits for the answer."""
+    """An input on its way; without a future it has no waiting sender."""
 
     instance_id: str
     input: Matter
@@ -77,17 +77,17 @@ class Request(Struct, eq=False):
     mail_id: str | None = None
     start: StartFacts | None = None
     drops_if_gone: bool = False
-    """A message: whether it is taken off where no instance is, and none will be, to take it."""
+    """A mailbox message: whether it is removed where its instance does not, and will not, exist."""
     lease: int | None = None
-    """Of a report about a job: the token under which it came about."""
+    """Of a report about a job: the token of its lease."""
     refusal: Rejection | None = None
-    """Why nothing can follow from it: there can be no such instance, or the store refuses that."""
+    """Why it is refused: there can be no such instance, or the store refuses the consequences."""
     setbacks: int = 0
     """How often not even its refusal could be written."""
 
     @property
     def is_new(self) -> bool:
-        """Whether somebody waits to hear if it is accepted; nothing is promised to them yet."""
+        """Whether a sender waits to learn whether it is accepted; nothing is promised yet."""
         return self.future is not None and self.mail_id is None
 
     def answer(self, answer: Answer) -> None:

@@ -1,4 +1,4 @@
-"""Those who wait for the end of an instance, whichever process sees it."""
+"""Waiters for the end of instances, whichever process sees it."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _PAGE = 1_000
 
 
 class Watchers:
-    """Futures by instance. They are registered first, and then the log is looked at."""
+    """Futures by instance. They are registered first, and then the log is read."""
 
     def __init__(
         self, store: Store, loader: Loader, run_here: Callable[[str], Held | None]
     ) -> None:
-        """`run_here`: the instance, if it is this process that will see its end."""
+        """`run_here`: the instance, if this process will see its end."""
         self._store = store
         self._loader = loader
         self._run_here = run_here
         self._futures: dict[str, list[asyncio.Future[Held]]] = {}
         self._tenants: dict[str, str] = {}
-        """Of the instances that somebody waits for."""
+        """The tenants of the awaited instances."""
 
     async def end_of(self, instance_id: str, refuse: Callable[[], None]) -> Held:
-        """The instance once it has ended; `refuse` raises when nobody here will see that."""
+        """The instance once it has ended; `refuse` raises when this process will not see it."""
         future: asyncio.Future[Held] = asyncio.get_running_loop().create_future()
         futures = self._futures.setdefault(instance_id, [])
         futures.append(future)
@@ -71,7 +71,7 @@ class Watchers:
     async def run_once(self) -> int:
         """Look for ends that other processes have seen; returns how many there were.
 
-        What comes to rest here may be woken up elsewhere: who runs an instance is asked anew.
+        An instance at rest here may be woken up elsewhere: its owner is looked up each time.
         """
         by_tenant: defaultdict[str, list[str]] = defaultdict(list)
         for instance_id, tenant in self._tenants.items():

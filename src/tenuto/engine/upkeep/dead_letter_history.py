@@ -1,4 +1,4 @@
-"""What led to a dead letter, as the log of its instance has it."""
+"""The history of a dead letter: the entries of its step in the log of its instance."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.store.protocol import Parts
 
 MOST_READ = 500
-"""So many entries before the letter are looked through: a log may be of any length."""
+"""The most entries before the dead letter that are searched: a log may have any length."""
 
 
 async def entries_behind(store: Parts, letter: DeadLetterRow) -> list[LogRow]:
     """The entries of its step, in its iteration, up to when it was given up; oldest first."""
-    # A letter is named after the entry that it was kept with.
+    # The id of a dead letter names the entry that it was kept with.
     seq = int(letter.id.rpartition(":")[2])
     rows = await store.instances.entries(
         letter.instance_id, after=max(seq - MOST_READ, 0), limit=MOST_READ

@@ -1,4 +1,4 @@
-"""What is compared with the fold of a log, and what differs."""
+"""Compares stored data with the fold of a log, and collects the differences."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tenuto.store.parts.instances import InstanceRow
 
 _LONGEST: Final = 400
 _MOST_KEPT: Final = 100
-"""So many differences of one instance are kept; the others are counted."""
+"""The most differences of one instance that are kept; the others are counted."""
 
 Timers = dict[TimerKey, datetime]
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """Something that is stored and does not follow from the log."""
+    """A stored value that does not follow from the log."""
 
     instance_id: str
     what: str
@@ -36,7 +36,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What came of one instance; without differences it is proven."""
+    """The verdict on one instance; without differences it is verified."""
 
     instance_id: str
     entries: int

@@ -1,4 +1,4 @@
-"""Forgets instances that have ended and are kept no longer, each with all that is below it."""
+"""Retention of instances: deletes ended ones after their time, with their children."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.retention")
 
 BATCH = 100
-"""Roots that are forgotten together: nobody waits for more than that."""
+"""Roots that are deleted together, so that other writes do not wait for long."""
 _PAGE = 500
 PAGES = 400
-"""Pages that one pass looks at, of all tenants together; the next goes on from there."""
+"""The most pages of one pass, of all tenants together; the next pass continues."""
 _STATUSES = tuple(sorted(FINAL))
 
 
@@ -32,11 +32,11 @@ class Rule(Struct, frozen=True):
 
     keep: Duration
     definition_id: str | None = None
-    """None: all of definitions that do not say so themselves."""
+    """None: all definitions without a rule of their own."""
 
 
 class _Walk(Struct):
-    """How far one tenant's instances have been gone through, by one rule after the other."""
+    """The progress of one tenant through its rules."""
 
     tenant: str
     rules: list[Rule]
@@ -50,14 +50,14 @@ class _Walk(Struct):
         return self.number >= len(self.rules)
 
     def resume(self, definition_id: str | None, after: str) -> None:
-        """Go on where the pass before had come to, if there still is such a rule."""
+        """Continue where the last pass ended, if there still is such a rule."""
         ids = [rule.definition_id for rule in self.rules]
         if definition_id in ids:
             self.number, self.after = ids.index(definition_id), after
 
 
 class InstanceRetention:
-    """Goes through instances that have ended, a page of one tenant after one of another."""
+    """Goes through ended instances, a page of each tenant in turn."""
 
     def __init__(
         self,
@@ -75,12 +75,13 @@ class InstanceRetention:
         self._keep = None if keep is None else Duration(keep)
         self._pages = pages
         self._places: dict[str, tuple[str | None, str]] = {}
-        """Where the pass before had come to, by tenant: the rule's definition, and after whom."""
+        """Where the last pass ended, by tenant: the definition of the rule, and the last
+        instance."""
 
     async def run_once(self) -> int:
-        """Forget some of what is old, by the rules of definitions and of the server; how many.
+        """Delete some expired instances, by the rules of definitions and of the server; how many.
 
-        Tenants take turns, so that one of which there is much to forget holds up nobody.
+        Tenants take turns, so that one with many does not delay the others.
         """
         places, self._places = self._places, {}
         walks: deque[_Walk] = deque()
@@ -94,7 +95,7 @@ class InstanceRetention:
             if walk.after is not None:
                 self._places[walk.tenant] = (walk.rules[walk.number].definition_id, walk.after)
         if gone:
-            log.info("forgot %d instances that ended long ago", gone)
+            log.info("retention: deleted %d instances that ended long ago", gone)
         return gone
 
     async def prune(
@@ -103,7 +104,7 @@ class InstanceRetention:
         older_than: Duration | None = None,
         tenants: Collection[str] | None = None,
     ) -> int:
-        """Forget all that is old: by the rules, or what ended so long ago; how many roots."""
+        """Delete all expired instances, by the rules or by the age of their end; how many roots."""
         walks: deque[_Walk] = deque()
         for tenant in await self._store.upkeep.tenants() if tenants is None else tenants:
             rules = await self._rules(tenant) if older_than is None else [Rule(older_than)]
@@ -111,7 +112,7 @@ class InstanceRetention:
         return await self._go_through(walks, manner, None)
 
     async def _go_through(self, walks: deque[_Walk], manner: Erasure, pages: int | None) -> int:
-        """Take a page of each in turn, so many at most; those that are not over are left there."""
+        """A page of each in turn, so many at most; unfinished walks stay in the list."""
         gone = seen = 0
         while walks and (pages is None or seen < pages):
             walk = walks.popleft()
@@ -122,20 +123,22 @@ class InstanceRetention:
             except StoreUnavailable:
                 raise
             except TenutoError as error:
-                log.warning("instances of tenant %s are forgotten later: %s", walk.tenant, error)
+                log.warning(
+                    "retention: tenant=%s: instances are deleted later: %s", walk.tenant, error
+                )
                 continue
             seen += 1
             walks.append(walk)
         return gone
 
     async def _rules(self, tenant: str) -> list[Rule]:
-        """What the newest versions of definitions say, and then what holds for all others."""
+        """The rules of the newest versions of definitions, and then the general one."""
         rules = [] if self._keep is None else [Rule(self._keep)]
         for id in await self._store.definitions.ids(tenant):
             try:
                 deployed = await self._plans.get(tenant, id)
             except TenutoError:
-                # It was removed, or a newer program wrote it: it has nothing to say here.
+                # It was removed, or a newer program wrote it: it has no rule here.
                 continue
             keep = deployed.plan.definition.options.retention
             if keep is not None:
@@ -143,7 +146,7 @@ class InstanceRetention:
         return rules
 
     async def _page(self, walk: _Walk, manner: Erasure) -> int:
-        """Forget what is old on the next page of a walk; how many."""
+        """Delete expired instances of the next page of a walk; how many."""
         rule = walk.rules[walk.number]
         before = rule.keep.before(self._clock.now())
         others = {each.definition_id for each in walk.rules} - {None, rule.definition_id}
@@ -151,7 +154,7 @@ class InstanceRetention:
             InstanceQuery(
                 statuses=_STATUSES,
                 definition_id=rule.definition_id,
-                # What ended before then was created before then.
+                # An instance that ended before then was created before then.
                 created_before=before,
                 tenant=walk.tenant,
                 limit=_PAGE,

@@ -1,9 +1,9 @@
-"""Has instances written again by what they are found, a page at a time.
+"""Writes the search terms of instances again, page by page.
 
-What was there before values were indexed, and what a program from before then has written since, is
-found by no value until it is written to. Whoever indexes again does so itself: those at work have
-nothing to do with it, and programs that do not know the index see nothing of it. Only what another
-process owns is left to that one, by a message.
+Instances that were written before values were indexed, or by an older program since, are found by
+no value until the next write. The process that reindexes writes them itself: running processes have
+no part in it, and older programs see nothing of it. Only instances of other processes are left to
+them, by a mailbox message.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.store.protocol import Store
 
 PAGE: Final = 100
-"""Instances that are in memory, and under way, at a time."""
+"""Instances in memory, and under way, at a time."""
 
 
 class Reindexer:
-    """Goes through the instances of workflows that list something as searchable."""
+    """Goes through the instances of workflows that list searchable values."""
 
     def __init__(
         self,
@@ -35,16 +35,16 @@ class Reindexer:
         index_again: Callable[[str], Awaitable[None]],
         page: int = PAGE,
     ) -> None:
-        """`index_again` returns once what was asked for is durable."""
+        """`index_again` returns once the terms are durable."""
         self._store = store
         self._plans = plans
         self._index_again = index_again
         self._page = page
 
     async def run(self, workflow: str | None = None) -> AsyncIterator[int]:
-        """Bring all up to date, or those of one workflow; tells after each page how many are.
+        """Reindex all instances, or those of one workflow; yields the count after each page.
 
-        It may be stopped at any time: nothing is lost by beginning anew.
+        It may be stopped at any time: beginning anew loses nothing.
         """
         done = 0
         async for rows in self._pages(workflow):
@@ -85,7 +85,7 @@ class Reindexer:
         return bool(deployed.plan.searchable)
 
     async def _indexed(self, rows: Sequence[InstanceRow]) -> int:
-        """How many of a page are now; all have come to an end before one's failure is told."""
+        """Reindex a page; returns how many. An error is raised once all of them are done."""
         results = await asyncio.gather(*map(self._is_indexed, rows), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
@@ -100,6 +100,6 @@ class Reindexer:
         except (StoreUnavailable, Overloaded):
             raise
         except TenutoError:
-            # It was forgotten meanwhile, or a newer program has written to it, and indexed it.
+            # It was deleted meanwhile, or a newer program has written, and indexed, it.
             return False
         return True

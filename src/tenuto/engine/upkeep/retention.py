@@ -1,4 +1,4 @@
-"""Forgets what is kept no longer beside instances: events, listeners, actions over many things."""
+"""Retention beside instances: deletes expired events, listeners and bulk operations."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.retention")
 
 BATCH = 1_000
-"""Rows that are forgotten together: nobody waits for more than that."""
+"""Rows that are deleted together, so that other writes do not wait for long."""
 BATCHES = 1_000
-"""Batches that one pass forgets, of all tenants together; the next goes on."""
+"""The most batches of one pass, of all tenants together; the next pass continues."""
 _PAGES = 10
 """Pages of instances that one pass looks at for the sake of a definition's old versions; the next
 goes on from there, so that any number of instances is looked through in the end."""
@@ -40,7 +40,7 @@ class Pruned(Struct, frozen=True, kw_only=True):
 
 
 class _InUse(Struct):
-    """Versions of a definition of which there are instances that may go on, as far as is known."""
+    """Versions of a definition with instances that may go on, as far as known."""
 
     newest: int
     created_before: datetime
@@ -50,7 +50,7 @@ class _InUse(Struct):
 
 
 class Pruner:
-    """Goes through what is old, a batch of one tenant after one of another."""
+    """Deletes expired rows, a batch of each tenant in turn."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Pruner:
         """Definitions of which there are more instances than one pass looks at."""
 
     async def run_once(self) -> Pruned:
-        """Forget what is old; tenants take turns, so that none holds up the others."""
+        """Delete expired rows; tenants take turns, so that none delays the others."""
         now, tenants = self._clock.now(), await self._store.upkeep.tenants()
         listeners = 0
         for tenant in tenants:
@@ -86,14 +86,17 @@ class Pruner:
         gone = Pruned(events=events, listeners=listeners, bulk_operations=bulks)
         if any((events, listeners, bulks)):
             log.info(
-                "forgot %d old events, %d listeners, %d bulk operations", events, listeners, bulks
+                "retention: deleted %d events, %d listeners, %d bulk operations",
+                events,
+                listeners,
+                bulks,
             )
         return gone
 
     async def _in_turns(
         self, tenants: Iterable[str], forget: Callable[[str], Awaitable[int]]
     ) -> int:
-        """A batch of each tenant after the other, until nobody has a full one; how many rows."""
+        """A batch of each tenant in turn, until no batch is full; returns how many rows."""
         gone, left = 0, deque(tenants)
         for _ in range(BATCHES):
             if not left:
@@ -119,9 +122,9 @@ class Pruner:
     async def _expired(
         self, tenant: str, listeners: Iterable[Listener], now: datetime
     ) -> list[Listener]:
-        """Subscriptions that have expired, and to which all has gone that happened before.
+        """Subscriptions that have expired, and whose earlier events are all delivered.
 
-        By then what was in the outbox when they expired has long been on its way.
+        By then the rows that were in the outbox when they expired have been handled.
         """
         over = [
             each
@@ -134,7 +137,7 @@ class Pruner:
     async def _of_old_versions(
         self, tenant: str, listeners: Iterable[Listener], now: datetime
     ) -> list[Listener]:
-        """Versions of definitions of which there is a newer one and no instance that may go on."""
+        """Versions with a newer one, and without instances that may go on."""
         by_definition: dict[str, list[Listener]] = {}
         for each in listeners:
             if each.kind == "definition" and each.created_at + STILL_WANTED <= now:
@@ -165,9 +168,9 @@ class Pruner:
     async def _versions_in_use(
         self, newest: DefinitionRow, listened_at: datetime
     ) -> set[int] | None:
-        """Those of instances that may go on; None while not all of those have been looked at.
+        """The versions of instances that may go on; None until all of those were read.
 
-        Who starts an old version, later than the newest came, has it listen anew shortly before.
+        Starting an old version renews its listener shortly before.
         """
         place = (newest.tenant, newest.id)
         before = max(newest.created_at, listened_at) + STILL_WANTED

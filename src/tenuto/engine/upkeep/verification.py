@@ -1,8 +1,8 @@
-"""Proves that what is stored follows from the logs: folds each from its beginning and compares.
+"""Verifies that stored data follows from the logs: folds each log and compares.
 
-The store may be in use: an instance is judged only when its log was equally long before and after
-everything that belongs to it was read. It may also be of any size: instances are read a portion at
-a time, and so are long logs, as many as fit into a bound of bytes.
+The store may be in use: an instance is judged only if its log was equally long before and after all
+of its data was read. The store may have any size: instances, and long logs, are read in portions
+that fit a bound of bytes.
 """
 
 from __future__ import annotations
