@@ -391,7 +391,7 @@ class Workspace:
         """
         engine = self.engine
         id = engine.ids.instance_id(engine.clock.now())
-        plan = engine.plans.rehearse(document, rehearsal, id)
+        plan = engine.plans.for_test_run(document, rehearsal, id)
         missing = unavailable(plan.definition)
         if missing:
             message = "the definition uses something this version does not run"

@@ -86,7 +86,7 @@ class Engine:
             self.turns,
             self.events,
             self.effects,
-            tasks_are=self.definitions.declared_tasks.heard,
+            tasks_are=self.definitions.declared_tasks.refresh,
         )
         self.outbox = Outbox.of(
             shared,

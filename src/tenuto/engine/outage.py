@@ -27,7 +27,7 @@ class Outage:
         self._waiting: dict[str, str] = {}
         """Loops that retry, and why the last try failed."""
         self._since: float | None = None
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def noticed(self, who: str, error: StoreUnavailable) -> None:
         """The store has failed for `who`, which retries until it `worked`."""
@@ -38,11 +38,11 @@ class Outage:
 
     def met(self, who: str, error: StoreUnavailable) -> None:
         """The store has failed for `who`; other loops find out when it is back."""
-        if _reason(error) in self._told:
+        if _reason(error) in self._logged:
             log.debug("%s: %s", who, error)
             return
         if self._since is not None:
-            self._told.add(_reason(error))
+            self._logged.add(_reason(error))
         log.warning("the store is unavailable, trying again (%s): %s", who, error)
 
     def rests(self, who: str) -> None:
@@ -57,7 +57,7 @@ class Outage:
         if not self._waiting and (was_waiting or who in _ALWAYS_ASK):
             log.warning("the store is back after %.1f s", self._clock.ticks() - self._since)
             self._since = None
-            self._told.clear()
+            self._logged.clear()
 
 
 def _reason(error: StoreUnavailable) -> str:

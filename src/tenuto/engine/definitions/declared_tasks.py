@@ -87,7 +87,7 @@ class DeclaredTasks:
                 self._swap(tenant, found.get(tenant, {}))
         self._mark = mark_of(rows)
 
-    async def heard(self, mark: TasksMark | None) -> None:
+    async def refresh(self, mark: TasksMark | None) -> None:
         """Read them again where they are not those that this process knows."""
         if mark is not None and mark != self._mark:
             await self.read()

@@ -23,7 +23,7 @@ class Definitions:
             shared.clock,
             settings.retry,
             settings.limits,
-            listens=shared.outbox_hint.set,
+            listeners_changed=shared.outbox_hint.set,
         )
 
     async def start(self) -> None:

@@ -19,10 +19,10 @@ from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_of
 from tenuto.engine.definitions.trigger_rows import trigger_rows
 from tenuto.engine.test_runs.mocks import (
     Stored,
+    definition_of_test_run,
     read_stored,
     refuse_bad_mocks,
-    rehearsed,
-    with_stand_ins,
+    with_mocks,
 )
 from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
 from tenuto.model.graph import Definition, SubWorkflow
@@ -98,10 +98,10 @@ class Plans:
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
         *,
-        listens: Callable[[], None] = lambda: None,
+        listeners_changed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`listens` is called when a definition is saved that subscribes to lifecycle events."""
-        self._listens = listens
+        """`listeners_changed` is called when a saved definition subscribes to lifecycle events."""
+        self._listeners_changed = listeners_changed
         self._store = store
         self._clock = clock
         self._limits = limits
@@ -146,7 +146,7 @@ class Plans:
             return found
         if (listener := listener_of(found.plan.definition, found.digest, now, tenant)) is not None:
             await self._store.listeners.put(listener)
-            self._listens()
+            self._listeners_changed()
         self._listened[key] = now
         return found
 
@@ -188,7 +188,7 @@ class Plans:
         if listener is not None:
             # First: once it is saved, no event that it waits for is missed.
             await self._store.listeners.put(listener)
-            self._listens()
+            self._listeners_changed()
         triggers = trigger_rows(plan.definition, tenant, now)
         try:
             row = await self._store.definitions.save(
@@ -218,16 +218,16 @@ class Plans:
         if number != version:
             raise _not_the_newest(id, number)
 
-    def rehearse(self, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
+    def for_test_run(self, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
         """The plan of a test run's document, for one instance.
 
         InvalidDefinition and InvalidInput name all problems of it and of its mocks.
         """
         definition = self.compile(document).definition
         refuse_bad_mocks(definition, rehearsal)
-        return self._rehearsed(definition, rehearsal, instance_id)
+        return self._test_run_plan(definition, rehearsal, instance_id)
 
-    async def keep_rehearsal(self, tenant: str, document: JSON, plan: Plan) -> int:
+    async def keep_test_run(self, tenant: str, document: JSON, plan: Plan) -> int:
         """Keep the document of a test run for as long as its instance exists; returns its version.
 
         Only the test run starts it, and it causes no notifications.
@@ -251,12 +251,14 @@ class Plans:
         stored = read_stored(row.content)
         definition = compile_definition(stored.definition, is_saved=True)
         instance_id = row.id.removeprefix(PREFIX)
-        return self._rehearsed(definition, stored.rehearsal, instance_id)
+        return self._test_run_plan(definition, stored.rehearsal, instance_id)
 
-    def _rehearsed(self, definition: Definition, rehearsal: Rehearsal, instance_id: str) -> Plan:
-        rehearsal = with_stand_ins(definition, rehearsal)
+    def _test_run_plan(
+        self, definition: Definition, rehearsal: Rehearsal, instance_id: str
+    ) -> Plan:
+        rehearsal = with_mocks(definition, rehearsal)
         return Plan(
-            rehearsed(definition, rehearsal, instance_id),
+            definition_of_test_run(definition, rehearsal, instance_id),
             retry=self._retry,
             limits=self._limits,
             rehearsal=rehearsal,

@@ -96,12 +96,12 @@ class Dispatcher:
         outstanding_now = outstanding(held.plan, draft.state, policies)
         owed = {_place(effect): effect for effect in outstanding_now}
         for place, effect in under_way.items():
-            if place not in owed or _is_called_off(draft, effect):
-                self._call_off(draft, effect)
+            if place not in owed or _is_cancelled(draft, effect):
+                self._cancel(draft, effect)
         facts = context_of(draft.state)
         for place, effect in owed.items() if held.is_owned else ():
             # An attempt that was cancelled before it began here ends with its grace period.
-            if place in under_way or place in held.jobs or _is_called_off(draft, effect):
+            if place in under_way or place in held.jobs or _is_cancelled(draft, effect):
                 continue
             if (
                 isinstance(effect, StartAttempt)
@@ -112,7 +112,7 @@ class Dispatcher:
             else:
                 self._perform(draft.instance_id, draft, effect, facts)
 
-    def _call_off(self, draft: Draft, effect: Effect) -> None:
+    def _cancel(self, draft: Draft, effect: Effect) -> None:
         if isinstance(effect, StartAttempt):
             self._stop(draft, effect)
         elif isinstance(effect, SetTimer):
@@ -162,7 +162,7 @@ class Dispatcher:
                 assert_never(effect)
 
 
-def _is_called_off(draft: Draft, effect: Effect) -> bool:
+def _is_cancelled(draft: Draft, effect: Effect) -> bool:
     """Whether it is an attempt of a step while the instance ends; compensations continue."""
     if draft.state.ending is None or not isinstance(effect, StartAttempt):
         return False

@@ -191,7 +191,7 @@ class JobRunner:
             await self._take_up()
         else:
             self._is_in_doubt = False
-            self._tell_of(claims.lapsed)
+            self._report_lapsed(claims.lapsed)
             self._take_on(claims.granted)
         taken_on = len(self._granted) - known
         await self._begin()
@@ -252,7 +252,7 @@ class JobRunner:
                 self._stop(lost.key)
         return len(held)
 
-    def _tell_of(self, lapsed: Iterable[Lapsed]) -> None:
+    def _report_lapsed(self, lapsed: Iterable[Lapsed]) -> None:
         fresh = set(lapsed) - self._reported_lapsed
         self._reported_lapsed = set(lapsed)
         for each in sorted(fresh):

@@ -31,20 +31,20 @@ FIRST_PAUSE, LONGEST_PAUSE = 60.0, 3600.0
 K = TypeVar("K")
 
 
-class _Left(NamedTuple):
+class _Pause(NamedTuple):
     """For how long an entry is ignored."""
 
     pause: float
     until: float
 
 
-class _LeftAlone(Generic[K]):
+class _Ignored(Generic[K]):
     """Keys that are ignored, each for a growing time."""
 
     def __init__(self, clock: Clock, most: int) -> None:
         self._clock = clock
         self._most = most
-        self._left: dict[K, _Left] = {}
+        self._left: dict[K, _Pause] = {}
 
     def add(self, key: K) -> bool:
         """Ignore a key, if there is room; returns whether it was not ignored already."""
@@ -54,7 +54,7 @@ class _LeftAlone(Generic[K]):
         if known is None and not self._has_room:
             return True
         pause = FIRST_PAUSE if known is None else min(known.pause * 2, LONGEST_PAUSE)
-        self._left[key] = _Left(pause, now + pause)
+        self._left[key] = _Pause(pause, now + pause)
         return True
 
     @property
@@ -110,8 +110,8 @@ class Unreadable:
         self._clock = clock
         self._spawn = spawn
         self._given_back = given_back
-        self._instances: _LeftAlone[str] = _LeftAlone(clock, most)
-        self._messages: _LeftAlone[MailKey] = _LeftAlone(clock, most)
+        self._instances: _Ignored[str] = _Ignored(clock, most)
+        self._messages: _Ignored[MailKey] = _Ignored(clock, most)
         self.is_full = False
         """Whether the bound is reached, so that further entries could not be recognised."""
         self._orphans: list[Orphan] = []

@@ -65,13 +65,13 @@ class NearMisses:
         self, tenant: str, waits: Sequence[WaitRow]
     ) -> dict[WaitKey, list[NearEvent]]:
         """The events that some open waits of a tenant did not take, the newest first."""
-        told = waits[:MOST_WAITS]
+        shown = waits[:MOST_WAITS]
         events = {
             pattern: await self._recent(tenant, pattern)
-            for pattern in dict.fromkeys(wait.pattern for wait in told)
+            for pattern in dict.fromkeys(wait.pattern for wait in shown)
         }
         found: dict[WaitKey, list[NearEvent]] = {}
-        for wait in told:
+        for wait in shown:
             near = (NearEvent(event, _failed(wait, n, event)) for n, event in events[wait.pattern])
             # If no part failed it is on its way, or another wait of the instance took it.
             found[key_of(wait)] = [each for each in near if each.failed]

@@ -96,14 +96,14 @@ class Drainer:
         if len(rows) < self._page:
             self._aside.went(self._aside.reasons.keys() - aside - {row.stream for row in rows})
         # Afterwards: the subscriber for which a row was written is among them, even if it is new.
-        await self._look_who_listens()
+        await self._read_subscribers()
         rows = [row for row in rows if row.stream not in aside]
         if not rows:
             return False
-        await self._tell(_together(rows))
+        await self._notify(_one_pass(rows))
         return True
 
-    async def _look_who_listens(self) -> None:
+    async def _read_subscribers(self) -> None:
         listening = await self._store.listeners.version()
         if listening != self._listening:
             listeners = await self._store.listeners.of(None)
@@ -113,7 +113,7 @@ class Drainer:
             # Read before the rows: if subscribers changed meanwhile, they are read again.
             self._listening = listening
 
-    async def _tell(self, rows: Sequence[OutboxRow]) -> None:
+    async def _notify(self, rows: Sequence[OutboxRow]) -> None:
         notices = await self._in_inbox(await self._read(rows))
         now = self._clock.now()
         postings = [
@@ -153,8 +153,8 @@ class Drainer:
             try:
                 events = [row.event] if row.event is not None else []
                 if (instance := instances.get(row.stream)) is not None and row.event is None:
-                    facts = _told(instance, chains.get(row.stream, ()))
-                    events = list(events_of(facts, row.status, log_rows))
+                    lifecycle = _lifecycle_of(instance, chains.get(row.stream, ()))
+                    events = list(events_of(lifecycle, row.status, log_rows))
             except Exception as error:  # noqa: BLE001 - one that cannot be read keeps no other
                 unread.add(row.stream)
                 self._aside.put(row.stream, error)
@@ -224,7 +224,7 @@ class Drainer:
             log.error("event=%s is not in the inbox: %s", event.id, error)  # noqa: TRY400
 
 
-def _together(rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
+def _one_pass(rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
     """The rows of one pass: one turn may have written thousands of entries."""
     events = 0
     for place, row in enumerate(rows):
@@ -234,7 +234,7 @@ def _together(rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
     return rows
 
 
-def _told(row: InstanceRow, first: Sequence[LogRow]) -> Told:
+def _lifecycle_of(row: InstanceRow, first: Sequence[LogRow]) -> Told:
     payload = first[0].payload if first else None
     chain = 0 if payload is None else int(msgspec.json.decode(payload).get("chain", 0))
     return Told(

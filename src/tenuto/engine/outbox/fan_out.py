@@ -24,7 +24,7 @@ _EVENT = frozenset({"event"})
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
-class Addressee(NamedTuple):
+class Subscriber(NamedTuple):
     """A webhook that may receive an event."""
 
     listener: Listener
@@ -40,9 +40,9 @@ class Audience:
         self.has_definitions = False
         self._workflows: list[str] = []
         """Patterns of definitions."""
-        self._by_name: dict[str, list[Addressee]] = {}
+        self._by_name: dict[str, list[Subscriber]] = {}
         """Exact name → webhooks."""
-        self._by_first_word: dict[str, list[tuple[str, Addressee]]] = {}
+        self._by_first_word: dict[str, list[tuple[str, Subscriber]]] = {}
         """First word → pattern and webhooks; under `*` patterns that begin with a wildcard."""
         self.unreadable: dict[str, str] = {}
         """Webhooks that receive nothing, since their configuration cannot be read: the reasons."""
@@ -62,50 +62,50 @@ class Audience:
     def postings_of(self, event: Event, now: datetime) -> Iterator[Posting]:
         """The deliveries of an event, one for each subscribed webhook."""
         value: Object | None = None
-        for addressee in self._who_asks_for(event.pattern):
-            if not _may_be_for(addressee, event):
+        for subscriber in self._subscribers_of(event.pattern):
+            if not _may_be_for(subscriber, event):
                 continue
-            if addressee.filter is not None:
+            if subscriber.filter is not None:
                 value = event.as_value() if value is None else value
-                if not _holds(addressee, addressee.filter, value):
+                if not _holds(subscriber, subscriber.filter, value):
                     continue
             yield Posting(
-                listener_id=addressee.listener.id,
+                listener_id=subscriber.listener.id,
                 event_id=event.id,
                 stream=event.stream,
-                body=_encode(_body(addressee, event)),
+                body=_encode(_body(subscriber, event)),
                 created_at=now,
             )
 
     def _add_if_readable(self, listener: Listener) -> None:
         try:
-            self._add(_addressee(listener))
+            self._add(_subscriber(listener))
         except (msgspec.DecodeError, ExpressionError) as error:
             # A newer program's, or damaged. It does not hold up the others.
             log.error("webhook=%s receives nothing, it cannot be read: %s", listener.id, error)  # noqa: TRY400
             self.unreadable[listener.id] = f"it is told nothing, since it cannot be read: {error}"
 
-    def _add(self, addressee: Addressee) -> None:
-        for pattern in addressee.listener.patterns:
+    def _add(self, subscriber: Subscriber) -> None:
+        for pattern in subscriber.listener.patterns:
             if "*" not in pattern:
-                self._by_name.setdefault(pattern, []).append(addressee)
+                self._by_name.setdefault(pattern, []).append(subscriber)
                 continue
             word = pattern.partition(".")[0]
             word = "*" if "*" in word else word
-            self._by_first_word.setdefault(word, []).append((pattern, addressee))
+            self._by_first_word.setdefault(word, []).append((pattern, subscriber))
 
-    def _who_asks_for(self, name: str) -> Iterator[Addressee]:
+    def _subscribers_of(self, name: str) -> Iterator[Subscriber]:
         """Each webhook once, however many of its patterns match."""
         seen: set[str] = set()
-        for addressee in self._by_name.get(name, ()):
-            if addressee.listener.id not in seen:
-                seen.add(addressee.listener.id)
-                yield addressee
+        for subscriber in self._by_name.get(name, ()):
+            if subscriber.listener.id not in seen:
+                seen.add(subscriber.listener.id)
+                yield subscriber
         for word in (name.partition(".")[0], "*"):
-            for pattern, addressee in self._by_first_word.get(word, ()):
-                if addressee.listener.id not in seen and fits(pattern, name):
-                    seen.add(addressee.listener.id)
-                    yield addressee
+            for pattern, subscriber in self._by_first_word.get(word, ()):
+                if subscriber.listener.id not in seen and fits(pattern, name):
+                    seen.add(subscriber.listener.id)
+                    yield subscriber
 
 
 class Audiences:
@@ -133,30 +133,30 @@ class Audiences:
         return found
 
 
-def _addressee(listener: Listener) -> Addressee:
+def _subscriber(listener: Listener) -> Subscriber:
     endpoint = endpoint_of(listener)
     if endpoint.filter is None:
-        return Addressee(listener, endpoint, None)
-    return Addressee(listener, endpoint, compile_expression(endpoint.filter, roots=_EVENT))
+        return Subscriber(listener, endpoint, None)
+    return Subscriber(listener, endpoint, compile_expression(endpoint.filter, roots=_EVENT))
 
 
-def _may_be_for(addressee: Addressee, event: Event) -> bool:
-    listener, endpoint, _ = addressee
+def _may_be_for(subscriber: Subscriber, event: Event) -> bool:
+    listener, endpoint, _ = subscriber
     if listener.expires_at is not None and listener.expires_at <= event.received_at:
         return False
     return endpoint.correlation_id in (None, event.correlation_id)
 
 
-def _holds(addressee: Addressee, expression: Expression, value: Object) -> bool:
+def _holds(subscriber: Subscriber, expression: Expression, value: Object) -> bool:
     try:
         return expression.truthy({"event": value})
     except ExpressionError as error:
-        log.debug("webhook=%s: its filter fails: %s", addressee.listener.id, error)
+        log.debug("webhook=%s: its filter fails: %s", subscriber.listener.id, error)
         return False
 
 
-def _body(addressee: Addressee, event: Event) -> Object:
-    listener, endpoint, _ = addressee
+def _body(subscriber: Subscriber, event: Event) -> Object:
+    listener, endpoint, _ = subscriber
     timestamp = iso(event.timestamp or event.received_at)
     if listener.kind == "subscription":
         return {

@@ -36,7 +36,9 @@ def read_stored(content: bytes) -> Stored:
     return _decode(content)
 
 
-def rehearsed(definition: Definition, rehearsal: Rehearsal, instance_id: str) -> Definition:
+def definition_of_test_run(
+    definition: Definition, rehearsal: Rehearsal, instance_id: str
+) -> Definition:
     """The definition that is run: its own id, and mocked steps of other kinds as tasks.
 
     A step that starts a workflow is always mocked: the child would be a real instance.
@@ -51,7 +53,7 @@ def rehearsed(definition: Definition, rehearsal: Rehearsal, instance_id: str) ->
     )
 
 
-def with_stand_ins(definition: Definition, rehearsal: Rehearsal) -> Rehearsal:
+def with_mocks(definition: Definition, rehearsal: Rehearsal) -> Rehearsal:
     """Add an empty output for each step that never runs and has no mock."""
     never = {
         node.id: NOT_RUN

@@ -54,7 +54,7 @@ class TestRuns:
 
     async def started(self, tenant: str, document: JSON, plan: Plan, input: JSON) -> Started:
         """Keep the document; returns the start of its one instance."""
-        version = await self._plans.keep_rehearsal(tenant, document, plan)
+        version = await self._plans.keep_test_run(tenant, document, plan)
         return Started(
             definition_id=plan.definition.id,
             definition_version=version,

@@ -256,7 +256,7 @@ class Draft(Struct, eq=False):
             dead_letters_dropped=tuple(owed.dead_letters_dropped),
             jobs_offered=tuple(job for job in owed.jobs if is_owed(self.state, job.key[1:])),
             jobs_withdrawn=tuple(owed.jobs_withdrawn),
-            jobs_called_off=tuple(owed.jobs_called_off),
+            jobs_called_off=tuple(owed.jobs_cancelled),
             leases=tuple(owed.leases),
             events=tuple(owed.events),
             ownership=ownership,
@@ -340,7 +340,7 @@ class Draft(Struct, eq=False):
                 follow_ups.append(effect)
             case StopAttempt():
                 if self.held.jobs or self.jobs_offered:
-                    self._obligations.call_off(effect)
+                    self._obligations.cancel_attempt(effect)
                 follow_ups.append(effect)
             case ResolveChild():
                 follow_ups.append(effect)

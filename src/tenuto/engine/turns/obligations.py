@@ -52,7 +52,7 @@ class Obligations:
         self.dead_letters_dropped: list[tuple[str, str]] = []
         self.jobs: list[JobRow] = []
         self.jobs_withdrawn: list[JobKey] = []
-        self.jobs_called_off: list[JobKey] = []
+        self.jobs_cancelled: list[JobKey] = []
         self.leases: list[Lease] = []
         self.events: list[Event] = []
 
@@ -146,10 +146,10 @@ class Obligations:
             )
         )
 
-    def call_off(self, order: StopAttempt) -> None:
+    def cancel_attempt(self, order: StopAttempt) -> None:
         """Cancel an attempt that other processes have, or were to be offered."""
         key = JobKey(self._instance_id, order.node, order.iteration, order.attempt)
-        self.jobs_called_off.append(key)
+        self.jobs_cancelled.append(key)
         self.jobs = [
             replace(job, is_called_off=True) if job.key == key else job for job in self.jobs
         ]
