@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto import NotFound, Tenuto
-from tenuto.engine.upkeep import retention
+from tenuto.engine.bounds import Bounds
 from tenuto.model.json import Object
 from tenuto.store.errors import DataRefused
-from tests.engine.notification_world import DAY, World, quiet
+from tests.engine.notification_world import DAY, QUIET, World, quiet
 from tests.engine.situations import steps
 
 LISTENS: Object = {
@@ -53,11 +54,8 @@ def test_old_versions_stop_listening_once_none_of_their_instances_goes_on() -> N
     world.life(work)
 
 
-def test_however_many_instances_there_are_they_are_looked_through_in_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_however_many_instances_there_are_they_are_looked_through_in_the_end() -> None:
     """One pass looks at some of them; the next goes on where it had come to."""
-    monkeypatch.setattr(retention, "BATCH", 2)
     world = World()
 
     async def work(app: Tenuto) -> None:
@@ -70,7 +68,7 @@ def test_however_many_instances_there_are_they_are_looked_through_in_the_end(
         await quiet(app, 2 * DAY)
         assert len(await app.engine.store.listeners.of("default")) == 1
 
-    world.life(work)
+    world.life(work, replace(QUIET, bounds=Bounds(retention_batch=2)))
 
 
 def test_a_definition_that_was_not_saved_does_not_listen() -> None:

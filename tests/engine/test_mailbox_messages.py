@@ -7,8 +7,7 @@ import asyncio
 import pytest
 
 from tenuto import Settings, Tenuto
-from tenuto.engine.events import mailbox_messages
-from tenuto.engine.turns import intake
+from tenuto.engine.bounds import Bounds
 from tenuto.engine.turns.batch import PendingMatch
 from tenuto.engine.turns.intake import Intake
 from tenuto.model.json import JSON, Object
@@ -22,6 +21,7 @@ from tests.store.situations import NOON, mail
 pytestmark = pytest.mark.asyncio
 
 QUIET = Settings(mail_every=3600, project_every=3600)
+IN_PARTS = Settings(mail_every=3600, project_every=3600, bounds=Bounds(turn_messages=4))
 WAIT: Object = {
     "id": "waiting",
     "steps": [{"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "report"}],
@@ -110,12 +110,9 @@ async def test_a_letter_that_comes_again_after_its_event_is_gone_is_taken_off() 
         assert await store.mailbox.claim(10) == []
 
 
-async def test_an_event_for_many_is_written_in_parts_and_done_with_the_last(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(mailbox_messages, "MOST_MESSAGES", 4)
+async def test_an_event_for_many_is_written_in_parts_and_done_with_the_last() -> None:
     store = Noting()
-    async with Tenuto(store, settings=QUIET) as app:
+    async with Tenuto(store, settings=IN_PARTS) as app:
         await waiting(app, 10)
         assert (await app.publish("report", {"n": 1})).resumed == 10
         await completed(app, 10)
@@ -123,14 +120,11 @@ async def test_an_event_for_many_is_written_in_parts_and_done_with_the_last(
     assert parts[:3] == [(4, 4, False), (4, 4, False), (2, 2, True)]
 
 
-async def test_an_event_whose_last_part_was_never_written_is_matched_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_an_event_whose_last_part_was_never_written_is_matched_again() -> None:
     """Those of the first parts have it, the others get it; nobody gets it twice."""
-    monkeypatch.setattr(mailbox_messages, "MOST_MESSAGES", 4)
     disk = MemoryDisk()
     dying = Noting(disk, never_done=True)
-    app = Tenuto(dying, settings=QUIET)
+    app = Tenuto(dying, settings=IN_PARTS)
     await app.open()
     await waiting(app, 10)
     publishing = asyncio.ensure_future(app.publish("report", {"n": 1}, id="e"))
@@ -140,7 +134,7 @@ async def test_an_event_whose_last_part_was_never_written_is_matched_again(
     closing.cancel()
     await asyncio.gather(closing, publishing, return_exceptions=True)
     assert [len(match.mail) for match in dying.matches] == [4, 4]
-    async with Tenuto(Noting(disk), settings=QUIET) as app:
+    async with Tenuto(Noting(disk), settings=IN_PARTS) as app:
         await completed(app, 10)
         deliveries = await app.engine.store.inbox.deliveries_of("default", "e")
         assert [each.outcome for each in deliveries] == ["resumed"] * 10
@@ -150,11 +144,8 @@ async def test_an_event_whose_last_part_was_never_written_is_matched_again(
         assert (await app.event("e"))["resumed"] == 10
 
 
-async def test_a_turn_takes_as_many_matchings_as_it_can_hold(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(intake, "MOST_MESSAGES", 5)
-    queue = Intake()
+async def test_a_turn_takes_as_many_matchings_as_it_can_hold() -> None:
+    queue = Intake(Bounds(turn_messages=5))
     for n, count in enumerate((2, 3, 1, 9, 1)):
         sent = tuple(mail(f"m{n}-{k}", f"i{k}") for k in range(count))
         match = MatchWrite(

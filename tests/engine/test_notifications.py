@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto import Settings, Tenuto
+from tenuto.engine.bounds import Bounds
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.store.parts.outbox import OutboxRow
@@ -483,10 +484,9 @@ def test_whoever_comes_while_the_outbox_is_read_misses_nothing() -> None:
     assert world.hook.ids == ["e1"]
 
 
-def test_more_than_is_told_together_is_told_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenuto.engine.outbox.drainer.MOST_EVENTS", 2)
+def test_more_than_is_told_together_is_told_in_order() -> None:
     world = World()
-    world.life(tell)
+    world.life(tell, replace(QUIET, bounds=Bounds(outbox_events=2)))
     assert in_order(world.hook.received) == whole_story(world)
     assert world.disk.outbox == {}
 

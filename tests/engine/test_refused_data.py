@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 
 from tenuto import InstanceRef, Settings, Tenuto, TenutoError, WorkflowFailed
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.loops import Loops
 from tenuto.engine.outage import Outage
 from tenuto.engine.turns import deferred_inputs
@@ -89,8 +90,10 @@ def entry(seq: int, *, of_children: bool = False) -> Callable[[InstanceWrite], b
     return refuses
 
 
-def app_on(store: Store, clock: SystemClock | None = None) -> Tenuto:
-    app = Tenuto(store, settings=Settings(stop_grace=0.0), clock=clock)
+def app_on(
+    store: Store, clock: SystemClock | None = None, bounds: Bounds = DEFAULT_BOUNDS
+) -> Tenuto:
+    app = Tenuto(store, settings=Settings(stop_grace=0.0, bounds=bounds), clock=clock)
 
     @app.task
     async def work(input: object) -> object:
@@ -180,10 +183,7 @@ async def test_what_another_process_left_is_set_aside_too(step: Object) -> None:
         assert await store.timers.due(app.engine.clock.now(), 10) == ([], None)
 
 
-async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(deferred_inputs, "FIRST_PAUSE", 0.001)
+async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while() -> None:
     store = Picky()
 
     def refuses(write: InstanceWrite) -> bool:
@@ -192,7 +192,7 @@ async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while(
         return (is_fired or is_aside) and store.refused < 8
 
     store.refuses = refuses
-    async with app_on(store) as app:
+    async with app_on(store, bounds=Bounds(first_retry=0.001)) as app:
         run = await played(app, event_first=True)
         assert await run.status() == "COMPLETED"
         assert store.refused == 8

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
+from msgspec.structs import replace
 
 from tenuto import Tenuto
+from tenuto.engine.bounds import Bounds
 from tenuto.engine.outbox.drainer import PAGE
-from tests.engine.notification_world import World, quiet
+from tests.engine.notification_world import QUIET, World, quiet
 from tests.engine.situations import steps
 from tests.kit.hooks import Received
 
 
-def test_silent_addresses_leave_room_for_those_that_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("tenuto.engine.outbox.deliverer.MOST_ADDRESSES", 6)
-    monkeypatch.setattr("tenuto.engine.outbox.deliverer.MOST_DOUBTFUL", 2)
+def test_silent_addresses_leave_room_for_those_that_answer() -> None:
     world = World()
+    narrow = replace(QUIET, bounds=Bounds(webhooks=6, failing_webhooks=2))
 
     async def work(app: Tenuto) -> None:
         world.hook.answer = lambda each: None if "silent" in each.path else 200
@@ -43,7 +41,7 @@ def test_silent_addresses_leave_room_for_those_that_answer(
         tried = {each.path for each in world.hook.received if "silent" in each.path}
         assert len(tried) == 20
 
-    world.life(work)
+    world.life(work, narrow)
 
 
 def answered(world: World) -> list[Received]:

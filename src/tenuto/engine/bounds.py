@@ -19,6 +19,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """The most inputs of a kind in one turn; results, timers and mail count together."""
     waiting: int = 10_000
     """The most starts and commands that may wait, and the most events."""
+    turn_messages: int = 1_000
+    """The most mailbox messages that matchings write in one turn."""
     look_back_page: int = 500
     """The most events that a wait reads at once."""
     recovery_batch: int = 500
@@ -32,6 +34,16 @@ class Bounds(Struct, frozen=True, kw_only=True):
     unreadable_kept: int = 10_000
     """The most unreadable instances, and messages, that are remembered; then no further ones are
     claimed."""
+    outbox_events: int = 1_000
+    """The most events of one pass over the outbox; the rest follows with the next."""
+    webhooks: int = 64
+    """The most webhooks that are served at once; failing ones have slots of their own."""
+    failing_webhooks: int = 16
+    """The most failing webhooks that are served at once."""
+    retention_batch: int = 1_000
+    """The most rows that retention deletes at once: other writes wait meanwhile."""
+    first_retry: float = 1.0
+    """Seconds until an input is retried whose consequences the store refuses; doubled each time."""
 
 
 DEFAULT_BOUNDS = Bounds()

@@ -23,7 +23,7 @@ from tenuto.engine.events.mailbox_messages import Part, parts_of
 from tenuto.engine.events.recipients import Recipients
 from tenuto.engine.events.triggers import Triggers
 from tenuto.engine.events.wait_finder import WaitFinder
-from tenuto.engine.outage import Outage
+from tenuto.engine.shared import Shared
 from tenuto.engine.turns.batch import PendingMatch
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import EventRequest
@@ -31,10 +31,8 @@ from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.events import Event
 from tenuto.model.policy import BAD_WEATHER
-from tenuto.ports import Clock
 from tenuto.store.parts.turns import EventResult, MatchWrite
 from tenuto.store.parts.waits import WaitRow
-from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.events")
 
@@ -80,29 +78,23 @@ class EventRouter:
 
     def __init__(
         self,
-        store: Store,
-        clock: Clock,
+        shared: Shared,
         intake_of: Callable[[str], Intake],
         *,
-        spawn: Callable[[Coroutine[None, None, None]], object],
-        outage: Outage,
         triggers: Triggers,
         send: Callable[[SendMail, str], None],
-        is_guest: bool = False,
     ) -> None:
-        """With `is_guest` its mailbox messages are handed over by the processes that work.
-
-        `spawn` starts a background task; `send` hands a durable mailbox message over to an instance
-        of that tenant.
-        """
-        self._spawn = spawn
-        self._outage = outage
-        self._finder = WaitFinder(store)
-        self._recipients = Recipients(self._finder, triggers, clock)
+        """`send` hands a durable mailbox message over to an instance of that tenant."""
+        self._spawn = shared.background.spawn
+        self._outage = shared.outage
+        self._finder = WaitFinder(shared.store)
+        self._recipients = Recipients(self._finder, triggers, shared.clock)
         self._send = send
-        self._is_guest = is_guest
-        self._store = store
-        self._clock = clock
+        self._is_guest = shared.settings.is_guest
+        """A guest writes its mailbox messages for the processes that work."""
+        self._most = shared.settings.bounds.turn_messages
+        self._store = shared.store
+        self._clock = shared.clock
         self._intake_of = intake_of
         self.unmatched: set[tuple[str, str]] = set()
         """Events that are being matched, by tenant and id."""
@@ -131,7 +123,7 @@ class EventRouter:
                 self.unmatched.add((event.tenant, event.id))
                 waiting.append(each)
         if waiting:
-            self._spawn(self._match_in_the_end(waiting))
+            _ = self._spawn(self._match_in_the_end(waiting))
 
     async def _match_in_the_end(self, events: Sequence[StoredEvent]) -> None:
         """Match events until it succeeds: in the inbox they may be late, never dropped."""
@@ -171,7 +163,7 @@ class EventRouter:
             if targets is None or self._is_guest:
                 others.append(self._match_one(each, fitting))
             else:
-                parts = parts_of(each.event, targets)
+                parts = parts_of(each.event, targets, self._most)
                 part = next(parts)
                 if not part.match.is_done:
                     others.append(self._match_one(each, fitting))
@@ -245,7 +237,7 @@ class EventRouter:
                 log.warning(
                     "event=%s does not start definition=%s: %s", event.id, start.node, start.reason
                 )
-        for match, messages in parts_of(event, targets):
+        for match, messages in parts_of(event, targets, self._most):
             if self._is_guest:
                 # The messages of a turn are handed over by the process that wrote it. These go out
                 # before the matching is complete: if it breaks off, it is repeated, and so are

@@ -40,16 +40,7 @@ class Events:
         self.past = LookBack(
             shared.store, turns.intake_of, page=shared.settings.bounds.look_back_page
         )
-        self.router = EventRouter(
-            shared.store,
-            shared.clock,
-            turns.intake_of,
-            spawn=shared.background.spawn,
-            outage=shared.outage,
-            is_guest=shared.settings.is_guest,
-            triggers=triggers,
-            send=send,
-        )
+        self.router = EventRouter(shared, turns.intake_of, triggers=triggers, send=send)
 
     def look_back(self, arms: Sequence[WaitRow]) -> None:
         """Offer past events to a new wait, given as its arms."""

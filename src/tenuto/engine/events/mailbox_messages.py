@@ -27,9 +27,8 @@ from tenuto.store.parts.turns import MatchWrite
 from tenuto.store.parts.waits import WaitRow
 from tenuto.store.protocol import Store
 
-MOST_MESSAGES = 1_000
 MOST_BYTES = 2_000_000
-"""The most messages, and about the most bytes, of one part."""
+"""About the most bytes of one part."""
 LARGE = 4_096
 """A payload of more bytes stays in the inbox, and is not copied into each message."""
 
@@ -51,8 +50,8 @@ class Part(NamedTuple):
     messages: list[SendMail]
 
 
-def parts_of(event: Event, targets: Targets) -> Iterator[Part]:
-    """The rows of a matching, mostly one part; each is written before the next."""
+def parts_of(event: Event, targets: Targets, most: int) -> Iterator[Part]:
+    """The rows of a matching, in parts of at most `most` messages; each is written in turn."""
     mail: list[Mail] = []
     messages: list[SendMail] = []
     deliveries: list[Delivery] = []
@@ -69,7 +68,7 @@ def parts_of(event: Event, targets: Targets) -> Iterator[Part]:
         matched_at=targets.at,
     )
     for message, row, delivery in _written(event, targets):
-        if len(deliveries) >= MOST_MESSAGES or size >= MOST_BYTES:
+        if len(deliveries) >= most or size >= MOST_BYTES:
             match = msgspec.structs.replace(
                 done, mail=tuple(mail), deliveries=tuple(deliveries), is_done=False
             )

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.outbox.endpoints import Endpoint, Gap, Health, encoded, endpoint_of, health_of
 from tenuto.engine.outbox.retry_backoff import arrived, failed_again, is_hopeless, pause
 from tenuto.engine.outbox.signatures import signed_headers
@@ -29,10 +30,6 @@ from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.webhooks")
 
-MOST_ADDRESSES = 64
-"""Webhooks served at once; failing ones have slots of their own."""
-MOST_DOUBTFUL = 16
-"""Failing webhooks served at once."""
 MOST_WAITED_FOR = 256
 """Webhooks in all that may owe an answer."""
 _SLOW = 2.0
@@ -61,6 +58,7 @@ class Deliverer:
         seconds: float,
         disable_after: timedelta,
         again: Callable[[], None],
+        bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         """`again`: a webhook is free, and there may be more for it."""
         self._store = store
@@ -69,6 +67,7 @@ class Deliverer:
         self._seconds = seconds
         self._disable_after = disable_after
         self._again = again
+        self._bounds = bounds
         self._busy: dict[str, asyncio.Task[None]] = {}
         """Webhooks that are being served."""
         self._failures: dict[str, int] = {}
@@ -98,13 +97,17 @@ class Deliverer:
     def _trusted(self) -> _Ask:
         """Serve webhooks that did not fail last time."""
         answering = sum(id not in self._failures and id not in self._slow for id in self._busy)
-        return _Ask(MOST_ADDRESSES - answering, {*self._busy, *self._resting, *self._failures})
+        return _Ask(
+            self._bounds.webhooks - answering, {*self._busy, *self._resting, *self._failures}
+        )
 
     def _doubted(self) -> _Ask:
         """Serve failing webhooks: however many, the others keep their slots."""
         asked = sum(id in self._failures for id in self._busy)
         unavailable = {*self._busy, *self._resting}
-        return _Ask(MOST_DOUBTFUL - asked, unavailable, self._failures.keys() - unavailable)
+        return _Ask(
+            self._bounds.failing_webhooks - asked, unavailable, self._failures.keys() - unavailable
+        )
 
     async def _serve_all(self, ask: _Ask) -> datetime | None:
         """Serve as many webhooks as there are slots; returns when the next delivery is due."""

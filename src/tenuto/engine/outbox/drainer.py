@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from tenuto.core.lifecycle import Told, events_of
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.outbox.fan_out import Audiences
 from tenuto.engine.outbox.parked_streams import ParkedStreams
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
@@ -32,8 +33,6 @@ log = logging.getLogger("tenuto.outbox")
 
 PAGE = 200
 """Rows of the outbox that are handled together."""
-MOST_EVENTS = 1_000
-"""The most events of one pass; the rest follows with the next."""
 
 
 class _Notice(NamedTuple):
@@ -53,12 +52,14 @@ class Drainer:
         clock: Clock,
         publish: Callable[[Event], Awaitable[object]],
         known: Callable[[Sequence[Listener]], None] = lambda _: None,
+        most_events: int = DEFAULT_BOUNDS.outbox_events,
     ) -> None:
         """`publish` stores an event once, and matches it.
 
         `known` is called with all subscribers, whenever they have changed.
         """
         self._known = known
+        self._most_events = most_events
         self._store = store
         self._clock = clock
         self._publish = publish
@@ -100,7 +101,7 @@ class Drainer:
         rows = [row for row in rows if row.stream not in aside]
         if not rows:
             return False
-        await self._notify(_one_pass(rows))
+        await self._notify(_one_pass(rows, self._most_events))
         return True
 
     async def _read_subscribers(self) -> None:
@@ -224,12 +225,12 @@ class Drainer:
             log.error("event=%s is not in the inbox: %s", event.id, error)  # noqa: TRY400
 
 
-def _one_pass(rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
+def _one_pass(rows: Sequence[OutboxRow], most: int) -> Sequence[OutboxRow]:
     """The rows of one pass: one turn may have written thousands of entries."""
     events = 0
     for place, row in enumerate(rows):
         events += row.last_seq - row.first_seq + 1
-        if events > MOST_EVENTS and place:
+        if events > most and place:
             return rows[:place]
     return rows
 

@@ -77,12 +77,14 @@ class Outbox:
                 seconds=settings.webhook_timeout,
                 disable_after=timedelta(seconds=settings.disable_webhooks_after),
                 again=shared.outbox_hint.set,
+                bounds=settings.bounds,
             )
         drainer = Drainer(
             store=store,
             clock=clock,
             publish=publish,
             known=(lambda _: None) if deliverer is None else deliverer.know,
+            most_events=settings.bounds.outbox_events,
         )
         return cls(
             drainer=drainer,

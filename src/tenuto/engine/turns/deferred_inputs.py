@@ -7,20 +7,27 @@ import heapq
 from collections.abc import Callable
 from itertools import count
 
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.loops import Loops
 from tenuto.engine.turns.requests import Request
 from tenuto.ports import Clock
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
-"""Seconds until such an input is tried again; twice as many each time."""
+LONGEST_PAUSE = 300.0
+"""Seconds between retries, at most."""
 
 
 class DeferredInputs:
     """Requests that wait to be tried again, each with a growing pause."""
 
-    def __init__(self, clock: Clock, report: Callable[[Request], None]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        report: Callable[[Request], None],
+        first_pause: float = DEFAULT_BOUNDS.first_retry,
+    ) -> None:
         self._clock = clock
         self._report = report
+        self._first_pause = first_pause
         self._waiting: list[tuple[float, int, Request]] = []
         self._numbers = count()
         self._hint = asyncio.Event()
@@ -29,7 +36,7 @@ class DeferredInputs:
     def put(self, request: Request) -> None:
         """Report it again after a pause; its sender is not answered."""
         request.future = None
-        pause = min(FIRST_PAUSE * 2.0 ** min(request.setbacks, 20), LONGEST_PAUSE)
+        pause = min(self._first_pause * 2.0 ** min(request.setbacks, 20), LONGEST_PAUSE)
         request.setbacks += 1
         due = self._clock.ticks() + pause
         heapq.heappush(self._waiting, (due, next(self._numbers), request))

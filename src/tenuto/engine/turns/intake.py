@@ -13,8 +13,8 @@ from tenuto.engine.turns.requests import EventRequest, Request
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.waits import LookedBack
 
-MOST_MESSAGES, MOST_BYTES = 1_000, 4_000_000
-"""The most mailbox messages, and bytes of them, that matchings may write in one turn."""
+MOST_BYTES = 4_000_000
+"""The most bytes of mailbox messages that matchings may write in one turn."""
 
 _T = TypeVar("_T")
 
@@ -23,6 +23,7 @@ class Intake:
     """The queues before one lane; promised inputs precede new ones."""
 
     def __init__(self, bounds: Bounds = DEFAULT_BOUNDS) -> None:
+        self._most_messages = bounds.turn_messages
         self._most_taken = bounds.turn_requests
         self._most_waiting = bounds.waiting
         self._finish: deque[Request] = deque()
@@ -177,7 +178,7 @@ class Intake:
             mail = self._matches[0].match.mail
             messages += len(mail)
             size += sum(len(message.input) for message in mail)
-            if taken and (messages > MOST_MESSAGES or size > MOST_BYTES):
+            if taken and (messages > self._most_messages or size > MOST_BYTES):
                 break
             taken.append(self._matches.popleft())
         return taken

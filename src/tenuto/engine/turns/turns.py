@@ -52,7 +52,9 @@ class Turns:
         self._caches = [Cache() for _ in range(store.lanes)]
         self.intakes = [Intake(shared.settings.bounds) for _ in range(store.lanes)]
         self.lanes: list[Lane] = []
-        self._deferred = DeferredInputs(shared.clock, self.report)
+        self._deferred = DeferredInputs(
+            shared.clock, self.report, shared.settings.bounds.first_retry
+        )
         self.watchers = Watchers(store, self.loader, self.at_hand)
         self._listeners: list[Callable[[Draft], None]] = []
 

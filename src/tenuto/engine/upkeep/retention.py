@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_id
 from tenuto.model.status import Status
 from tenuto.ports import Clock
@@ -19,8 +20,6 @@ from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.retention")
 
-BATCH = 1_000
-"""Rows that are deleted together, so that other writes do not wait for long."""
 BATCHES = 1_000
 """The most batches of one pass, of all tenants together; the next pass continues."""
 _PAGES = 10
@@ -60,12 +59,14 @@ class Pruner:
         keep_events: timedelta,
         keep_bulks: timedelta,
         pages: int = _PAGES,
+        batch: int = DEFAULT_BOUNDS.retention_batch,
     ) -> None:
         self._store = store
         self._clock = clock
         self._keep_events = keep_events
         self._keep_bulks = keep_bulks
         self._pages = pages
+        self._batch = batch
         self._in_use: dict[tuple[str, str], _InUse] = {}
         """Definitions of which there are more instances than one pass looks at."""
 
@@ -77,11 +78,11 @@ class Pruner:
             listeners += await self._forget_listeners(tenant, now)
         before = now - self._keep_events
         events = await self._in_turns(
-            tenants, lambda tenant: self._store.inbox.prune(tenant, before, BATCH)
+            tenants, lambda tenant: self._store.inbox.prune(tenant, before, self._batch)
         )
         long_ago = now - self._keep_bulks
         bulks = await self._in_turns(
-            tenants, lambda tenant: self._store.bulk.prune(tenant, long_ago, BATCH)
+            tenants, lambda tenant: self._store.bulk.prune(tenant, long_ago, self._batch)
         )
         gone = Pruned(events=events, listeners=listeners, bulk_operations=bulks)
         if any((events, listeners, bulks)):
@@ -104,7 +105,7 @@ class Pruner:
             tenant = left.popleft()
             count = await forget(tenant)
             gone += count
-            if count == BATCH:
+            if count == self._batch:
                 left.append(tenant)
         return gone
 
@@ -184,7 +185,7 @@ class Pruner:
                     definition_id=newest.id,
                     created_before=before,
                     tenant=newest.tenant,
-                    limit=BATCH,
+                    limit=self._batch,
                     after=known.after,
                 )
             )

@@ -33,6 +33,7 @@ class Upkeep:
             clock=shared.clock,
             keep_events=timedelta(seconds=settings.inbox_retention),
             keep_bulks=timedelta(seconds=settings.bulk_retention),
+            batch=settings.bounds.retention_batch,
         )
         keep = settings.instance_retention
         self.instances = InstanceRetention(
