@@ -87,6 +87,10 @@ format: setup  ## Format, and fix what can be fixed
 bench: setup  ## Measure
 	$(BIN)/python -m bench
 
+.PHONY: shape
+shape: setup  ## Count what a change costs; over the commits of RANGE (the last hundred)
+	@$(BIN)/python -m tests.architecture.shape $(RANGE)
+
 .PHONY: soak
 soak: setup  ## Run the long tests, for MINUTES (30) in all
 	TENUTO_EVERY_WRITE=1 $(BIN)/python -m pytest $(PARALLEL) -m "slow and not soak" -o faulthandler_timeout=0 tests/simulation

@@ -15,10 +15,10 @@ from bench.postgres.server import new_database
 from bench.report import Report
 from bench.workflows import WAITING
 from tenuto import Tenuto
-from tenuto.cli.serving import fast_loop
+from tenuto.cli.service import fast_loop
 from tenuto.engine.turns.draft import Draft
-from tenuto.instances import InstanceRef
 from tenuto.model.status import Status
+from tenuto.workspace.instance import InstanceRef
 
 FEW = 1_000
 MANY = int(os.environ.get("TENUTO_BENCH_WAITING", "100000"))

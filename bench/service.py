@@ -15,8 +15,8 @@ from bench.workflows import linear
 from tenuto import Tenuto
 from tenuto.api.asgi import build_api
 from tenuto.api.config import ServiceConfig
-from tenuto.api.serving import bind, serving, url_of
-from tenuto.cli.serving import fast_loop
+from tenuto.api.server import bind, serving, url_of
+from tenuto.cli.service import fast_loop
 from tenuto.engine.settings import Settings
 from tenuto.tasks.registry import Registry
 

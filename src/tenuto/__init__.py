@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.client import Client, SyncClient
+    from tenuto.engine.outbox.endpoints import Gap
     from tenuto.engine.settings import Settings
-    from tenuto.instances import InstanceRef, Summary
+    from tenuto.model.edited import EditedInput
     from tenuto.model.errors import (
         Conflict,
         Forbidden,
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
         WorkflowCancelled,
         WorkflowFailed,
     )
+    from tenuto.model.failure import Failure
     from tenuto.model.status import Status
-    from tenuto.published import Published
+    from tenuto.model.task_definition import TaskDefinition
+    from tenuto.model.test_run import Mock
     from tenuto.python_form.barriers import publish, sleep, terminate, wait_event
     from tenuto.python_form.blocks import otherwise, repeat_while, when
     from tenuto.python_form.child import child
@@ -39,43 +42,70 @@ if TYPE_CHECKING:
     from tenuto.tasks.registry import task
     from tenuto.tasks.retry import Retry
     from tenuto.tasks.undo import Undo
-    from tenuto.webhooks import Gap, Subscription, Webhook
-    from tenuto.workspace import Start
+    from tenuto.workspace.instance import InstanceRef
+    from tenuto.workspace.protocol import Instance, Workspace
+    from tenuto.workspace.values import (
+        BulkOperation,
+        DeadLetterFilter,
+        DeclaredTask,
+        DefinitionVersion,
+        InstanceFilter,
+        Page,
+        Published,
+        Start,
+        Subscription,
+        Summary,
+        TestRun,
+        Webhook,
+    )
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BulkOperation": "tenuto.workspace.values",
     "Client": "tenuto.client",
     "Conflict": "tenuto.model.errors",
-    "Forbidden": "tenuto.model.errors",
     "Context": "tenuto.tasks.context",
-    "Gap": "tenuto.webhooks",
-    "InstanceRef": "tenuto.instances",
+    "DeadLetterFilter": "tenuto.workspace.values",
+    "DeclaredTask": "tenuto.workspace.values",
+    "DefinitionVersion": "tenuto.workspace.values",
+    "EditedInput": "tenuto.model.edited",
+    "Failure": "tenuto.model.failure",
+    "Forbidden": "tenuto.model.errors",
+    "Gap": "tenuto.engine.outbox.endpoints",
+    "Instance": "tenuto.workspace.protocol",
+    "InstanceFilter": "tenuto.workspace.values",
+    "InstanceRef": "tenuto.workspace.instance",
     "InvalidDefinition": "tenuto.model.errors",
     "InvalidInput": "tenuto.model.errors",
+    "Mock": "tenuto.model.test_run",
     "NotAvailable": "tenuto.model.errors",
     "NotFound": "tenuto.model.errors",
     "Overloaded": "tenuto.model.errors",
+    "Page": "tenuto.workspace.values",
     "Problem": "tenuto.model.errors",
-    "Published": "tenuto.published",
+    "Published": "tenuto.workspace.values",
     "Result": "tenuto.tasks.output",
     "Retry": "tenuto.tasks.retry",
     "Settings": "tenuto.engine.settings",
-    "Start": "tenuto.workspace",
+    "Start": "tenuto.workspace.values",
     "Status": "tenuto.model.status",
     "StoreUnavailable": "tenuto.model.errors",
-    "Subscription": "tenuto.webhooks",
-    "Summary": "tenuto.instances",
+    "Subscription": "tenuto.workspace.values",
+    "Summary": "tenuto.workspace.values",
     "SyncClient": "tenuto.client",
+    "TaskDefinition": "tenuto.model.task_definition",
     "TaskError": "tenuto.model.errors",
     "Tenuto": "tenuto.app",
     "TenutoError": "tenuto.model.errors",
+    "TestRun": "tenuto.workspace.values",
     "Unauthenticated": "tenuto.model.errors",
     "Undo": "tenuto.tasks.undo",
-    "Webhook": "tenuto.webhooks",
+    "Webhook": "tenuto.workspace.values",
     "WorkflowCancelled": "tenuto.model.errors",
     "WorkflowFailed": "tenuto.model.errors",
     "WorkflowFunction": "tenuto.python_form.workflow",
+    "Workspace": "tenuto.workspace.protocol",
     "child": "tenuto.python_form.child",
     "event": "tenuto.python_form.events",
     "one_of": "tenuto.python_form.joins",
@@ -106,17 +136,27 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "BulkOperation",
     "Client",
     "Conflict",
     "Context",
+    "DeadLetterFilter",
+    "DeclaredTask",
+    "DefinitionVersion",
+    "EditedInput",
+    "Failure",
     "Forbidden",
     "Gap",
+    "Instance",
+    "InstanceFilter",
     "InstanceRef",
     "InvalidDefinition",
     "InvalidInput",
+    "Mock",
     "NotAvailable",
     "NotFound",
     "Overloaded",
+    "Page",
     "Problem",
     "Published",
     "Result",
@@ -128,15 +168,18 @@ __all__ = [
     "Subscription",
     "Summary",
     "SyncClient",
+    "TaskDefinition",
     "TaskError",
     "Tenuto",
     "TenutoError",
+    "TestRun",
     "Unauthenticated",
     "Undo",
     "Webhook",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",
+    "Workspace",
     "__version__",
     "child",
     "event",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tenuto.access.gatekeeper import Gatekeeper, Tokens
-from tenuto.access.oidc import OidcSettings
-from tenuto.egress import LateSender
-from tenuto.engine.engine import Engine
-from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.ports import Caller, Clock, Ids, Sender, SystemClock, SystemIds
-from tenuto.store.memory import MemoryStore
-from tenuto.store.protocol import Store
-from tenuto.tasks.registry import Registry
+from tenuto.ports import SystemClock, SystemIds
+
+if TYPE_CHECKING:
+    from tenuto.access.authenticator import Authenticator, Tokens
+    from tenuto.access.oidc import OidcSettings
+    from tenuto.engine.engine import Engine
+    from tenuto.engine.settings import Settings
+    from tenuto.ports import Caller, Clock, Ids, Sender
+    from tenuto.store.protocol import Store
+    from tenuto.tasks.registry import Registry
 
 MEMORY = "memory://"
 SQLITE = "sqlite:///"
@@ -40,6 +42,8 @@ def open_store(url: str | None, *, listen_url: str | None = None) -> Store:
             advice="Leave listen_url out, or name a store postgresql://…",
         )
     if url is None or url == MEMORY:
+        from tenuto.store.memory import MemoryStore  # noqa: PLC0415 - only where it is used
+
         return MemoryStore()
     from tenuto.store.sqlite import SqliteStore  # noqa: PLC0415 - apsw only where it is used
 
@@ -122,6 +126,10 @@ def build_engine(
     sender: Sender | None = None,
 ) -> Engine:
     """An engine with the real clock, ids and way out, unless others are given."""
+    # A command that only reads a store loads no engine.
+    from tenuto.egress import LateSender  # noqa: PLC0415
+    from tenuto.engine.engine import Engine  # noqa: PLC0415
+
     may_be_private = settings is not None and settings.private_webhooks
     return Engine(
         store,
@@ -135,12 +143,12 @@ def build_engine(
 
 def build_caller(*, may_be_private: bool = False) -> Caller:
     """What tasks are pushed with."""
-    from tenuto.egress.caller import HttpCaller  # noqa: PLC0415 - aiohttp only where used
+    from tenuto.egress.http import HttpSender  # noqa: PLC0415 - aiohttp only where used
 
-    return HttpCaller(may_be_private=may_be_private)
+    return HttpSender(may_be_private=may_be_private)
 
 
-def build_gatekeeper(
+def build_authenticator(
     store: Store,
     clock: Clock,
     *,
@@ -148,20 +156,22 @@ def build_gatekeeper(
     oidc: OidcSettings | None = None,
     is_required: bool = False,
     may_be_private: bool = False,
-) -> Gatekeeper:
+) -> Authenticator:
     """Whoever knows people by their credentials; with `oidc` also by tokens of a provider.
 
     With `may_be_private` that provider may be one of no public network, such as this machine.
     """
+    from tenuto.access.authenticator import Authenticator  # noqa: PLC0415 - only where it is used
+
     tokens: Tokens | None = None
     if oidc is not None:
         # What reads tokens and fetches keys is loaded where there are any.
         from tenuto.access.provider import Provider  # noqa: PLC0415
         from tenuto.access.tokens import OidcTokens  # noqa: PLC0415
-        from tenuto.egress.fetcher import HttpFetcher  # noqa: PLC0415
+        from tenuto.egress.http import HttpSender  # noqa: PLC0415
 
-        fetcher = HttpFetcher(may_be_private=may_be_private)
+        fetcher = HttpSender(may_be_private=may_be_private)
         tokens = OidcTokens(oidc, Provider(oidc.issuer, fetcher, clock))
-    return Gatekeeper(
+    return Authenticator(
         store.access, clock, admin_key=admin_key, tokens=tokens, is_required=is_required
     )

@@ -75,11 +75,11 @@ async def test_whoever_is_refused_without_being_known_is_recorded_too(
         await audit.record(principal=None, action="a", target="b", outcome="maybe")
 
 
-async def test_strangers_of_one_network_have_one_line_for_their_first_refusal(
+async def test_unauthenticated_clients_of_one_network_have_one_line_for_their_first_refusal(
     audit: AuditLog, store: CountingStore
 ) -> None:
     for source in ("2001:db8::1", "2001:db8::2", "10.0.0.1"):
-        await audit.refuse_stranger(
+        await audit.refuse_unauthenticated(
             code="TEN-5010", action="a", target="b", source=source, request_id="r"
         )
     told = [row.entry.source for row in await lines(store, "default")]
@@ -228,18 +228,16 @@ async def test_a_chain_tells_what_was_done_to_it(
 
 
 async def test_a_chain_is_read_page_by_page_while_it_grows(
-    audit: AuditLog, store: CountingStore, monkeypatch: pytest.MonkeyPatch
+    audit: AuditLog, store: CountingStore
 ) -> None:
-    monkeypatch.setattr("tenuto.access.chain._PAGE", 2)
     for number in range(5):
         await note(audit, f"i{number}")
-    verdict = await verify_chain(store.audit, "acme")
+    verdict = await verify_chain(store.audit, "acme", page=2)
     assert (verdict.head.number, verdict.fault) == (5, None)
-    assert await verify_chain(store.audit, "nobody") == (NO_HEAD, None)
+    assert await verify_chain(store.audit, "nobody", page=2) == (NO_HEAD, None)
     del store.disk.audit_log[("acme", 5)]
-    assert (await verify_chain(store.audit, "acme")).fault == ChainFault(
-        5, "lines 5 to 5 are missing"
-    )
+    verdict = await verify_chain(store.audit, "acme", page=2)
+    assert verdict.fault == ChainFault(5, "lines 5 to 5 are missing")
 
 
 async def test_tenants_have_chains_of_their_own(audit: AuditLog, store: CountingStore) -> None:

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from tenuto.egress.fetcher import HttpFetcher
+from tenuto.egress.http import HttpSender
 
 pytestmark = pytest.mark.asyncio
 
@@ -47,13 +47,13 @@ async def site() -> AsyncIterator[Site]:
 
 
 @pytest_asyncio.fixture
-async def fetcher() -> AsyncIterator[HttpFetcher]:
-    made = HttpFetcher(may_be_private=True)
+async def fetcher() -> AsyncIterator[HttpSender]:
+    made = HttpSender(may_be_private=True)
     yield made
     await made.close()
 
 
-async def test_what_is_there_is_fetched_up_to_its_limit(site: Site, fetcher: HttpFetcher) -> None:
+async def test_what_is_there_is_fetched_up_to_its_limit(site: Site, fetcher: HttpSender) -> None:
     page = await fetcher.get(f"{site.url}/fits", seconds=60, most=1_000)
     assert (page.status, page.body) == (200, b"x" * 1_000)
     page = await fetcher.get(f"{site.url}/large", seconds=60, most=1_000)
@@ -64,13 +64,13 @@ async def test_what_is_there_is_fetched_up_to_its_limit(site: Site, fetcher: Htt
     )
 
 
-async def test_nobody_is_led_elsewhere(site: Site, fetcher: HttpFetcher) -> None:
+async def test_nobody_is_led_elsewhere(site: Site, fetcher: HttpSender) -> None:
     page = await fetcher.get(f"{site.url}/elsewhere", seconds=60, most=1_000)
     assert page.status == 302
     assert site.asked == ["/elsewhere"]
 
 
-async def test_who_does_not_answer_is_not_waited_for(site: Site, fetcher: HttpFetcher) -> None:
+async def test_who_does_not_answer_is_not_waited_for(site: Site, fetcher: HttpSender) -> None:
     page = await fetcher.get(f"{site.url}/slow", seconds=0.05, most=1_000)
     assert page.error == "no answer within 0.05 s"
 
@@ -79,7 +79,7 @@ async def test_who_does_not_answer_is_not_waited_for(site: Site, fetcher: HttpFe
     ("url", "problem"),
     [
         ("{site}/", "not an address of the public network"),
-        ("http://localhost/", "a name of no public network"),
+        ("http://localhost/", "not a name of the public network"),
         ("http://example.com/", "does not begin with https://"),
         ("https://169.254.169.254/latest", "not an address of the public network"),
         ("https://ada:secret@example.com/", "a user or a password"),
@@ -87,7 +87,7 @@ async def test_who_does_not_answer_is_not_waited_for(site: Site, fetcher: HttpFe
     ],
 )
 async def test_what_is_not_public_is_not_asked(site: Site, url: str, problem: str) -> None:
-    fetcher = HttpFetcher()
+    fetcher = HttpSender()
     page = await fetcher.get(url.replace("{site}", site.url), seconds=60, most=1_000)
     assert page.status is None
     assert problem in (page.error or "")

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
+from tenuto.access.key_ring import KeyRing
 from tenuto.access.keys import Keys, KeyWish, NewKey
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import LOCAL, Principal
@@ -34,25 +35,27 @@ def keys(store: CountingStore, clock: HandClock) -> Keys:
 
 
 @pytest.fixture
-def gate(store: CountingStore, clock: HandClock) -> Gatekeeper:
-    return Gatekeeper(store.access, clock)
+def authenticator(store: CountingStore, clock: HandClock) -> Authenticator:
+    return Authenticator(store.access, clock)
 
 
 async def made(keys: Keys, role: str = "operator", **wish: object) -> NewKey:
     return await keys.create(ADMIN, KeyWish(name="build", role=role, **wish))  # type: ignore[arg-type]
 
 
-async def refusal(gate: Gatekeeper, credential: str | None, clock: HandClock) -> Unauthenticated:
+async def refusal(
+    authenticator: Authenticator, credential: str | None, clock: HandClock
+) -> Unauthenticated:
     with pytest.raises(Unauthenticated) as refused:
-        await gate.admit(credential, clock.now())
+        await authenticator.authenticate(credential, clock.now())
     return refused.value
 
 
 async def test_a_key_opens_what_it_was_made_for(
-    keys: Keys, gate: Gatekeeper, clock: HandClock
+    keys: Keys, authenticator: Authenticator, clock: HandClock
 ) -> None:
     new = await made(keys, scopes=("instances:*", "events:publish"))
-    principal = await gate.admit(f"Bearer {new.text}", clock.now())
+    principal = await authenticator.authenticate(f"Bearer {new.text}", clock.now())
     assert (principal.tenant, principal.name, principal.kind) == ("acme", "build", "key")
     assert [each.value for each in Permission if principal.may(each)] == [
         "instances:read",
@@ -74,15 +77,15 @@ async def test_a_secret_is_kept_by_nobody(keys: Keys, store: CountingStore) -> N
 
 
 async def test_where_there_is_no_key_everybody_is_local_until_there_is_one(
-    keys: Keys, gate: Gatekeeper, clock: HandClock
+    keys: Keys, authenticator: Authenticator, clock: HandClock
 ) -> None:
-    assert await gate.admit(None, clock.now()) == LOCAL
+    assert await authenticator.authenticate(None, clock.now()) == LOCAL
     new = await made(keys)
     clock.move(0.5)
-    assert (await refusal(gate, None, clock)).code == "TEN-5010"
+    assert (await refusal(authenticator, None, clock)).code == "TEN-5010"
     await keys.revoke("acme", new.row.id)
     clock.move(60)
-    assert (await refusal(gate, None, clock)).code == "TEN-5010"
+    assert (await refusal(authenticator, None, clock)).code == "TEN-5010"
 
 
 @pytest.mark.parametrize(
@@ -96,13 +99,13 @@ async def test_where_there_is_no_key_everybody_is_local_until_there_is_one(
     ],
 )
 async def test_a_wrong_credential_is_refused_also_where_none_is_needed(
-    gate: Gatekeeper, clock: HandClock, credential: str
+    authenticator: Authenticator, clock: HandClock, credential: str
 ) -> None:
-    assert (await refusal(gate, credential, clock)).code == "TEN-5011"
+    assert (await refusal(authenticator, credential, clock)).code == "TEN-5011"
 
 
 async def test_a_refusal_does_not_tell_which_part_was_wrong(
-    keys: Keys, gate: Gatekeeper, clock: HandClock
+    keys: Keys, authenticator: Authenticator, clock: HandClock
 ) -> None:
     new = await made(keys)
     revoked = await made(keys)
@@ -110,7 +113,7 @@ async def test_a_refusal_does_not_tell_which_part_was_wrong(
     head, _, secret = new.text.rpartition("_")
     other = "1" if secret[0] != "1" else "2"
     refusals = [
-        await refusal(gate, f"Bearer {text}", clock)
+        await refusal(authenticator, f"Bearer {text}", clock)
         for text in (
             f"{head}_{other}{secret[1:]}",
             f"tnt_{'f' * 16}_{secret}",
@@ -125,13 +128,13 @@ async def test_a_refusal_does_not_tell_which_part_was_wrong(
 
 
 async def test_a_key_opens_nothing_from_the_moment_it_expires(
-    keys: Keys, gate: Gatekeeper, clock: HandClock
+    keys: Keys, authenticator: Authenticator, clock: HandClock
 ) -> None:
     new = await made(keys, expires_at=BEGIN + timedelta(seconds=10))
     clock.move(9.999)
-    await gate.admit(f"bearer {new.text}", clock.now())
+    await authenticator.authenticate(f"bearer {new.text}", clock.now())
     clock.move(0.001)
-    assert (await refusal(gate, f"Bearer {new.text}", clock)).code == "TEN-5012"
+    assert (await refusal(authenticator, f"Bearer {new.text}", clock)).code == "TEN-5012"
 
 
 @pytest.mark.parametrize(
@@ -144,87 +147,85 @@ async def test_a_key_that_expires_at_no_moment_of_utc_is_not_made(keys: Keys, mo
 
 
 async def test_a_known_key_is_not_looked_up_again_for_half_a_second(
-    keys: Keys, gate: Gatekeeper, store: CountingStore, clock: HandClock
+    keys: Keys, authenticator: Authenticator, store: CountingStore, clock: HandClock
 ) -> None:
     new = await made(keys)
     for _ in range(50):
-        await gate.admit(f"Bearer {new.text}", clock.now())
+        await authenticator.authenticate(f"Bearer {new.text}", clock.now())
         clock.move(0.009)
     assert store.looks == 1
     clock.move(0.1)
-    await asyncio.gather(*(gate.admit(f"Bearer {new.text}", clock.now()) for _ in range(50)))
+    await asyncio.gather(
+        *(authenticator.authenticate(f"Bearer {new.text}", clock.now()) for _ in range(50))
+    )
     assert store.looks == 2
 
 
 async def test_whether_there_are_keys_is_asked_once_for_all_who_come_at_once(
-    keys: Keys, gate: Gatekeeper, store: CountingStore, clock: HandClock
+    keys: Keys, authenticator: Authenticator, store: CountingStore, clock: HandClock
 ) -> None:
     store.is_away = True
     for refused in await asyncio.gather(
-        *(gate.admit(None, clock.now()) for _ in range(50)), return_exceptions=True
+        *(authenticator.authenticate(None, clock.now()) for _ in range(50)), return_exceptions=True
     ):
         assert isinstance(refused, StoreUnavailable)
     store.is_away = False
     for _ in range(2):
-        await asyncio.gather(*(gate.admit(None, clock.now()) for _ in range(50)))
+        await asyncio.gather(*(authenticator.authenticate(None, clock.now()) for _ in range(50)))
     assert store.looks_for_any == 2, "the one that failed, and one that counts for half a second"
     await made(keys)
     clock.move(0.5)
-    await refusal(gate, None, clock)
+    await refusal(authenticator, None, clock)
     clock.move(0.5)
-    await refusal(gate, None, clock)
+    await refusal(authenticator, None, clock)
     assert store.looks_for_any == 3, "that there are some needs no second look"
 
 
 async def test_made_up_keys_are_looked_up_once_and_drive_none_out(
-    keys: Keys,
-    gate: Gatekeeper,
-    store: CountingStore,
-    clock: HandClock,
-    monkeypatch: pytest.MonkeyPatch,
+    keys: Keys, authenticator: Authenticator, store: CountingStore, clock: HandClock
 ) -> None:
-    monkeypatch.setattr("tenuto.access.key_ring._MOST", 10)
+    authenticator.ring = KeyRing(store.access, clock, most=10)
     new = await made(keys)
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await authenticator.authenticate(f"Bearer {new.text}", clock.now())
     for number in range(40):
-        await refusal(gate, f"Bearer tnt_{number:016x}_{'0' * 64}", clock)
-        await refusal(gate, f"Bearer tnt_{number:016x}_{'0' * 64}", clock)
+        await refusal(authenticator, f"Bearer tnt_{number:016x}_{'0' * 64}", clock)
+        await refusal(authenticator, f"Bearer tnt_{number:016x}_{'0' * 64}", clock)
     assert store.looks == 41
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await authenticator.authenticate(f"Bearer {new.text}", clock.now())
     assert store.looks == 41
-    assert len(gate.ring._unknown) <= 10
+    assert len(authenticator.ring._unknown) <= 10
 
 
 async def test_a_revoked_key_opens_nothing_within_a_second_and_at_once_here(
-    keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
+    keys: Keys, store: CountingStore, authenticator: Authenticator, clock: HandClock
 ) -> None:
-    elsewhere = Gatekeeper(store.access, clock)
-    here = Keys(store, clock, SystemIds(), changed=gate.ring.forget)
+    elsewhere = Authenticator(store.access, clock)
+    here = Keys(store, clock, SystemIds(), changed=authenticator.ring.forget)
     new = await made(keys)
-    for each in (gate, elsewhere):
-        await each.admit(f"Bearer {new.text}", clock.now())
+    for each in (authenticator, elsewhere):
+        await each.authenticate(f"Bearer {new.text}", clock.now())
     await here.revoke("acme", new.row.id)
-    assert (await refusal(gate, f"Bearer {new.text}", clock)).code == "TEN-5012"
+    assert (await refusal(authenticator, f"Bearer {new.text}", clock)).code == "TEN-5012"
     clock.move(0.5)
     assert (await refusal(elsewhere, f"Bearer {new.text}", clock)).code == "TEN-5012"
 
 
 async def test_without_the_store_nobody_is_let_in_on_old_knowledge(
-    keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
+    keys: Keys, store: CountingStore, authenticator: Authenticator, clock: HandClock
 ) -> None:
     new = await made(keys)
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await authenticator.authenticate(f"Bearer {new.text}", clock.now())
     store.is_away = True
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await authenticator.authenticate(f"Bearer {new.text}", clock.now())
     clock.move(0.5)
     with pytest.raises(StoreUnavailable):
-        await gate.admit(f"Bearer {new.text}", clock.now())
+        await authenticator.authenticate(f"Bearer {new.text}", clock.now())
     store.is_away = False
-    await gate.admit(f"Bearer {new.text}", clock.now())
+    await authenticator.authenticate(f"Bearer {new.text}", clock.now())
 
 
 async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
-    keys: Keys, store: CountingStore, gate: Gatekeeper, clock: HandClock
+    keys: Keys, store: CountingStore, authenticator: Authenticator, clock: HandClock
 ) -> None:
     one, other = await made(keys), await made(keys)
 
@@ -234,51 +235,58 @@ async def test_when_a_key_was_used_is_written_once_a_minute_and_later(
             for row in sorted(await store.access.keys("acme"), key=lambda row: row.id != one.row.id)
         ]
 
-    await gate.admit(f"Bearer {one.text}", clock.now())
+    await authenticator.authenticate(f"Bearer {one.text}", clock.now())
     clock.move(1)
-    await gate.admit(f"Bearer {other.text}", clock.now())
+    await authenticator.authenticate(f"Bearer {other.text}", clock.now())
     assert await used() == [None, None]
     clock.move(4)
-    assert gate._uses._writing is not None
-    await gate._uses._writing
+    writing = authenticator._uses._writing._writing
+    assert writing is not None
+    await writing
     assert await used() == [0, 1]
     clock.move(50)
-    await gate.admit(f"Bearer {one.text}", clock.now())
-    assert not gate._uses._waiting
+    await authenticator.authenticate(f"Bearer {one.text}", clock.now())
+    assert not authenticator._uses._unwritten
     clock.move(10)
-    await gate.admit(f"Bearer {one.text}", clock.now())
-    await gate.close()
+    await authenticator.authenticate(f"Bearer {one.text}", clock.now())
+    await authenticator.close()
     assert await used() == [65, 1]
 
 
 async def test_the_admin_key_opens_every_tenant_and_no_other_names_one(
     keys: Keys, store: CountingStore, clock: HandClock
 ) -> None:
-    gate = Gatekeeper(store.access, clock, admin_key="a long secret".replace(" ", "-"))
+    authenticator = Authenticator(store.access, clock, admin_key="a long secret".replace(" ", "-"))
     now = clock.now()
-    admin = await gate.admit("Bearer a-long-secret", now)
+    admin = await authenticator.authenticate("Bearer a-long-secret", now)
     assert (admin.tenant, admin.role, admin.kind) == ("default", Role.ADMIN, "system")
-    assert (await gate.admit("Bearer a-long-secret", now, tenant="acme")).tenant == "acme"
+    assert (
+        await authenticator.authenticate("Bearer a-long-secret", now, tenant="acme")
+    ).tenant == "acme"
     with pytest.raises(InvalidInput):
-        await gate.admit("Bearer a-long-secret", now, tenant="../acme")
-    assert (await refusal(gate, "Bearer a-long-secre", clock)).code == "TEN-5011"
-    assert (await refusal(gate, None, clock)).code == "TEN-5010"
+        await authenticator.authenticate("Bearer a-long-secret", now, tenant="../acme")
+    assert (await refusal(authenticator, "Bearer a-long-secre", clock)).code == "TEN-5011"
+    assert (await refusal(authenticator, None, clock)).code == "TEN-5010"
     new = await made(keys)
-    assert (await gate.admit(f"Bearer {new.text}", now, tenant="acme")).tenant == "acme"
+    assert (
+        await authenticator.authenticate(f"Bearer {new.text}", now, tenant="acme")
+    ).tenant == "acme"
     with pytest.raises(Forbidden):
-        await gate.admit(f"Bearer {new.text}", now, tenant="default")
+        await authenticator.authenticate(f"Bearer {new.text}", now, tenant="default")
 
 
-async def test_a_local_user_names_no_other_tenant(gate: Gatekeeper, clock: HandClock) -> None:
+async def test_a_local_user_names_no_other_tenant(
+    authenticator: Authenticator, clock: HandClock
+) -> None:
     with pytest.raises(Forbidden):
-        await gate.admit(None, clock.now(), tenant="acme")
+        await authenticator.authenticate(None, clock.now(), tenant="acme")
 
 
 async def test_where_auth_is_required_nobody_is_local(
     store: CountingStore, clock: HandClock
 ) -> None:
-    gate = Gatekeeper(store.access, clock, is_required=True)
-    assert (await refusal(gate, None, clock)).code == "TEN-5010"
+    authenticator = Authenticator(store.access, clock, is_required=True)
+    assert (await refusal(authenticator, None, clock)).code == "TEN-5010"
 
 
 async def test_everything_wrong_with_a_key_that_is_asked_for_is_told(keys: Keys) -> None:
@@ -294,7 +302,7 @@ async def test_everything_wrong_with_a_key_that_is_asked_for_is_told(keys: Keys)
     assert [problem.path for problem in refused.value.problems] == [
         *("$.name", "$.role", "$.scopes[1]", "$.scopes[2]", "$.expiresAt", "$.tenant")
     ]
-    with pytest.raises(InvalidInput, match="opens nothing"):
+    with pytest.raises(InvalidInput, match="has no permission"):
         await made(keys, scopes=())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenuto.access.neighbours import counted_as
+from tenuto.access.client_network import client_network
 from tenuto.access.rates import RateLimiter
 from tests.access.hand_clock import HandClock
 
@@ -46,9 +46,9 @@ def test_a_bucket_that_is_never_filled_is_refused(clock: HandClock) -> None:
 
 
 def test_an_address_that_has_many_others_beside_it_counts_as_one_of_them() -> None:
-    network = counted_as("2001:db8:0:1::1")
-    assert counted_as("2001:db8:0:1:ffff:ffff:ffff:ffff") == network
-    assert counted_as("2001:db8:0:2::1") != network
-    assert counted_as("10.0.0.1") == counted_as("::ffff:10.0.0.1") == "10.0.0.1"
-    assert counted_as("fe80::1%eth0") == counted_as("fe80::2%eth0")
-    assert counted_as("a:name:of:a:socket") == "a:name:of:a:socket"
+    network = client_network("2001:db8:0:1::1")
+    assert client_network("2001:db8:0:1:ffff:ffff:ffff:ffff") == network
+    assert client_network("2001:db8:0:2::1") != network
+    assert client_network("10.0.0.1") == client_network("::ffff:10.0.0.1") == "10.0.0.1"
+    assert client_network("fe80::1%eth0") == client_network("fe80::2%eth0")
+    assert client_network("a:name:of:a:socket") == "a:name:of:a:socket"

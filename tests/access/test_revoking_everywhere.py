@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
 from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import LOCAL
 from tenuto.model.errors import Unauthenticated
@@ -25,21 +25,26 @@ async def _is_revoked_everywhere(here: Store, there: Store) -> None:
     await here.open("p1", BEGIN)
     await there.open("p2", BEGIN)
     try:
-        gates = [Gatekeeper(here.access, clock), Gatekeeper(there.access, clock)]
+        gates = [Authenticator(here.access, clock), Authenticator(there.access, clock)]
         keys = Keys(there, clock, SystemIds(), changed=gates[1].ring.forget)
-        assert [await gate.admit(None, clock.now()) for gate in gates] == [LOCAL, LOCAL]
+        assert [await authenticator.authenticate(None, clock.now()) for authenticator in gates] == [
+            LOCAL,
+            LOCAL,
+        ]
         new = await keys.create(LOCAL, KeyWish(name="build", role="viewer"))
         clock.move(0.5)
-        for gate in gates:
+        for authenticator in gates:
             with pytest.raises(Unauthenticated):
-                await gate.admit(None, clock.now())
-            assert (await gate.admit(f"Bearer {new.text}", clock.now())).name == "build"
+                await authenticator.authenticate(None, clock.now())
+            assert (
+                await authenticator.authenticate(f"Bearer {new.text}", clock.now())
+            ).name == "build"
         await keys.revoke("default", new.row.id)
         clock.move(0.5)
-        for gate in gates:
+        for authenticator in gates:
             with pytest.raises(Unauthenticated, match="TEN-5012"):
-                await gate.admit(f"Bearer {new.text}", clock.now())
-            await gate.close()
+                await authenticator.authenticate(f"Bearer {new.text}", clock.now())
+            await authenticator.close()
     finally:
         await there.close(BEGIN, clean=True)
         await here.close(BEGIN, clean=True)

@@ -16,10 +16,10 @@ import pytest_asyncio
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
 from tenuto.access.oidc import OidcSettings
 from tenuto.access.roles import Role
-from tenuto.compose import build_gatekeeper
+from tenuto.compose import build_authenticator
 from tenuto.model.errors import ProviderUnavailable, TenutoError, Unauthenticated
 from tests.access.conftest import CountingStore
 from tests.access.hand_clock import HandClock
@@ -37,46 +37,48 @@ async def provider() -> AsyncIterator[IdentityProvider]:
 
 
 @pytest_asyncio.fixture
-async def gate(
+async def authenticator(
     provider: IdentityProvider, store: CountingStore, clock: HandClock
-) -> AsyncIterator[Gatekeeper]:
+) -> AsyncIterator[Authenticator]:
     settings = OidcSettings(issuer=provider.issuer, audience=AUDIENCE)
-    made = build_gatekeeper(store, clock, oidc=settings, may_be_private=True)
+    made = build_authenticator(store, clock, oidc=settings, may_be_private=True)
     yield made
     await made.close()
 
 
-async def verdict(gate: Gatekeeper, clock: HandClock, token: str) -> str:
+async def verdict(authenticator: Authenticator, clock: HandClock, token: str) -> str:
     """Who it is, or the code of the refusal."""
     try:
-        return (await gate.admit(f"Bearer {token}", clock.now())).name
+        return (await authenticator.authenticate(f"Bearer {token}", clock.now())).name
     except TenutoError as refused:
         return refused.code
 
 
 async def test_whom_the_provider_names_is_let_in(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
-    principal = await gate.admit(f"Bearer {provider.token(clock.now())}", clock.now())
+    principal = await authenticator.authenticate(
+        f"Bearer {provider.token(clock.now())}", clock.now()
+    )
     assert (principal.tenant, principal.name, principal.role) == ("acme", "ada", Role.EDITOR)
     assert (principal.kind, principal.scopes) == ("jwt", None)
     with pytest.raises(Unauthenticated, match="TEN-5010"):
-        await gate.admit(None, clock.now())
+        await authenticator.authenticate(None, clock.now())
 
 
 async def test_all_signatures_that_only_the_provider_can_make_are_taken(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     provider.keys["curve"] = ec.generate_private_key(ec.SECP256R1())
     provider.keys["edwards"] = ed25519.Ed25519PrivateKey.generate()
     now = clock.now()
-    assert await verdict(gate, clock, provider.token(now, "curve", "ES256")) == "ada"
-    assert await verdict(gate, clock, provider.token(now, "edwards", "EdDSA")) == "ada"
-    assert await verdict(gate, clock, provider.token(now)) == "ada"
+    assert await verdict(authenticator, clock, provider.token(now, "curve", "ES256")) == "ada"
+    assert await verdict(authenticator, clock, provider.token(now, "edwards", "EdDSA")) == "ada"
+    assert await verdict(authenticator, clock, provider.token(now)) == "ada"
 
 
 async def test_what_the_claims_do_not_bear_out_is_refused(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     now = clock.now()
     at = int(now.timestamp())
@@ -109,15 +111,15 @@ async def test_what_the_claims_do_not_bear_out_is_refused(
         ("TEN-5011", {"role": {"admin": True}}),
         ("ada", {"role": None, "roles": ["king", "viewer"]}),
     ]
-    found = [await verdict(gate, clock, provider.signed(now, other)) for _, other in cases]
+    found = [await verdict(authenticator, clock, provider.signed(now, other)) for _, other in cases]
     assert list(zip(found, cases, strict=True)) == [(case[0], case) for case in cases]
 
 
 async def test_of_several_roles_the_strongest_counts(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     token = provider.token(clock.now(), role="viewer", roles=["operator", "king"])
-    assert (await gate.admit(f"Bearer {token}", clock.now())).role is Role.OPERATOR
+    assert (await authenticator.authenticate(f"Bearer {token}", clock.now())).role is Role.OPERATOR
 
 
 async def test_claims_may_have_other_names(
@@ -130,15 +132,15 @@ async def test_claims_may_have_other_names(
         role_claims=("realm.roles",),
         name_claim="email",
     )
-    gate = build_gatekeeper(store, clock, oidc=settings, may_be_private=True)
+    authenticator = build_authenticator(store, clock, oidc=settings, may_be_private=True)
     named: dict[str, object] = {"https://acme.example/tenant": "west", "email": "ada@acme.example"}
     named |= {"tenant": None, "realm": {"roles": ["admin"]}}
     token = provider.signed(clock.now(), named)
-    principal = await gate.admit(f"Bearer {token}", clock.now())
+    principal = await authenticator.authenticate(f"Bearer {token}", clock.now())
     assert (principal.tenant, principal.name) == ("west", "ada@acme.example")
     # The usual names say nothing then.
-    assert await verdict(gate, clock, provider.token(clock.now())) == "TEN-5011"
-    await gate.close()
+    assert await verdict(authenticator, clock, provider.token(clock.now())) == "TEN-5011"
+    await authenticator.close()
 
 
 def _signed(header: dict[str, object], claims: dict[str, object], secret: bytes) -> str:
@@ -151,7 +153,7 @@ def _signed(header: dict[str, object], claims: dict[str, object], secret: bytes)
 
 
 async def test_a_signature_that_others_can_make_is_none(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     claims = provider.claims(clock.now())
     public = RSA_KEY.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -179,93 +181,93 @@ async def test_a_signature_that_others_can_make_is_none(
         "..",
         "a.b.c",
     ]
-    found = [await verdict(gate, clock, token) for token in forged]
+    found = [await verdict(authenticator, clock, token) for token in forged]
     assert found == ["TEN-5011"] * len(forged)
-    assert await verdict(gate, clock, whole) == "ada"
+    assert await verdict(authenticator, clock, whole) == "ada"
 
 
 async def test_a_token_without_a_key_id_is_for_a_provider_with_one_key(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     token = provider.token(clock.now(), kid=None)
-    assert await verdict(gate, clock, token) == "ada"
+    assert await verdict(authenticator, clock, token) == "ada"
     provider.keys["second"] = ec.generate_private_key(ec.SECP256R1())
     clock.move(31)
-    await verdict(gate, clock, provider.token(clock.now(), "second", "ES256"))
-    assert await verdict(gate, clock, token) == "TEN-5011"
+    await verdict(authenticator, clock, provider.token(clock.now(), "second", "ES256"))
+    assert await verdict(authenticator, clock, token) == "TEN-5011"
 
 
 async def test_a_new_key_is_fetched_when_it_is_named_and_an_old_one_goes(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     old = provider.token(clock.now())
-    assert await verdict(gate, clock, old) == "ada"
+    assert await verdict(authenticator, clock, old) == "ada"
     provider.keys = {"second": ec.generate_private_key(ec.SECP256R1())}
     new = provider.token(clock.now(), "second", "ES256")
     clock.move(30)
-    assert await verdict(gate, clock, new) == "ada"
+    assert await verdict(authenticator, clock, new) == "ada"
     assert provider.fetches == 2
-    assert await verdict(gate, clock, old) == "TEN-5011"
+    assert await verdict(authenticator, clock, old) == "TEN-5011"
 
 
 async def test_made_up_key_ids_do_not_make_anybody_ask_the_provider_for_long(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     claims = provider.claims(clock.now())
 
     def made_up(number: int) -> str:
         return jwt.encode(claims, RSA_KEY, algorithm="RS256", headers={"kid": f"k{number}"})
 
-    found = await asyncio.gather(*(verdict(gate, clock, made_up(n)) for n in range(20)))
+    found = await asyncio.gather(*(verdict(authenticator, clock, made_up(n)) for n in range(20)))
     assert set(found) == {"TEN-5011"}
     assert provider.fetches == 1
     clock.move(29)
-    assert await verdict(gate, clock, made_up(21)) == "TEN-5011"
+    assert await verdict(authenticator, clock, made_up(21)) == "TEN-5011"
     assert provider.fetches == 1
     clock.move(1)
-    await asyncio.gather(*(verdict(gate, clock, made_up(n)) for n in range(20)))
+    await asyncio.gather(*(verdict(authenticator, clock, made_up(n)) for n in range(20)))
     assert provider.fetches == 2
 
 
 async def test_known_keys_go_on_for_an_hour_when_the_provider_is_away(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     token = provider.token(clock.now(), exp=int((clock.now() + timedelta(days=1)).timestamp()))
-    assert await verdict(gate, clock, token) == "ada"
+    assert await verdict(authenticator, clock, token) == "ada"
     provider.status = 500
     clock.move(3_600)
-    assert await verdict(gate, clock, token) == "ada"
+    assert await verdict(authenticator, clock, token) == "ada"
     clock.move(1)
-    assert await verdict(gate, clock, token) == "TEN-5014"
+    assert await verdict(authenticator, clock, token) == "TEN-5014"
     with pytest.raises(ProviderUnavailable):
-        await gate.admit(f"Bearer {token}", clock.now())
+        await authenticator.authenticate(f"Bearer {token}", clock.now())
     provider.status = 200
     clock.move(31)
-    assert await verdict(gate, clock, token) == "ada"
+    assert await verdict(authenticator, clock, token) == "ada"
 
 
 async def test_a_provider_that_is_not_there_yet_is_asked_again_soon(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     token = provider.token(clock.now())
     await provider.stop()
-    assert await verdict(gate, clock, token) == "TEN-5014"
+    assert await verdict(authenticator, clock, token) == "TEN-5014"
     clock.move(2)
-    assert await verdict(gate, clock, token) == "TEN-5014"
+    assert await verdict(authenticator, clock, token) == "TEN-5014"
 
 
 async def test_a_provider_that_calls_itself_otherwise_is_not_trusted(
-    gate: Gatekeeper, provider: IdentityProvider, clock: HandClock
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:
     provider.names_itself = "https://elsewhere.example"
-    assert await verdict(gate, clock, provider.token(clock.now())) == "TEN-5014"
+    assert await verdict(authenticator, clock, provider.token(clock.now())) == "TEN-5014"
 
 
 async def test_a_provider_of_no_public_network_has_to_be_allowed(
     provider: IdentityProvider, store: CountingStore, clock: HandClock
 ) -> None:
     settings = OidcSettings(issuer=provider.issuer, audience=AUDIENCE)
-    gate = build_gatekeeper(store, clock, oidc=settings)
-    assert await verdict(gate, clock, provider.token(clock.now())) == "TEN-5014"
+    authenticator = build_authenticator(store, clock, oidc=settings)
+    assert await verdict(authenticator, clock, provider.token(clock.now())) == "TEN-5014"
     assert provider.fetches == 0
-    await gate.close()
+    await authenticator.close()

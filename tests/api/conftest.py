@@ -13,16 +13,16 @@ import msgspec
 import pytest
 
 from tenuto import Context, TaskError, Tenuto
-from tenuto.api.admission import Admission, Audited
+from tenuto.api.access_ports import AuditTrail, Authentication
 from tenuto.api.config import ServiceConfig
-from tenuto.api.gate import Gate
 from tenuto.api.operation import API, Operation
+from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.problems import MEDIA, ProblemDetails
 from tenuto.api.registry import OPERATIONS
 from tenuto.api.routes import Routes
+from tenuto.api.server import bind, serving, url_of
 from tenuto.api.service import Service
-from tenuto.api.serving import bind, serving, url_of
-from tenuto.compose import build_gatekeeper
+from tenuto.compose import build_authenticator
 from tenuto.engine.settings import Settings
 from tenuto.model.json import Object
 from tenuto.tasks.registry import Registry
@@ -72,9 +72,9 @@ class Reply(NamedTuple):
 class Caller:
     """Calls a service, and holds every answer against what is documented."""
 
-    def __init__(self, gate: Gate, url: str, session: aiohttp.ClientSession) -> None:
-        self.gate = gate
-        self.app = gate.service.app
+    def __init__(self, pipeline: RequestPipeline, url: str, session: aiohttp.ClientSession) -> None:
+        self.pipeline = pipeline
+        self.app = pipeline.service.app
         self.url = url
         self.session = session
 
@@ -136,19 +136,23 @@ async def served(
     *,
     config: ServiceConfig | None = None,
     app: Tenuto | None = None,
-    admission: Admission | None = None,
-    audit: Audited | None = None,
+    authentication: Authentication | None = None,
+    audit: AuditTrail | None = None,
     admin_key: str | None = None,
     operations: tuple[Operation, ...] = OPERATIONS,
 ) -> AsyncIterator[Caller]:
     config = config or ServiceConfig(port=0, drain_seconds=2)
     app = app or Tenuto(tasks=tasks(), settings=Settings(unknown_tasks="wait"))
     if admin_key is not None:
-        admission = build_gatekeeper(app.engine.store, app.engine.clock, admin_key=admin_key)
-    gate = Gate(Service(app, config, operations, admission=admission, audit=audit))
+        authentication = build_authenticator(
+            app.engine.store, app.engine.clock, admin_key=admin_key
+        )
+    pipeline = RequestPipeline(
+        Service(app, config, operations, authentication=authentication, audit=audit)
+    )
     listener = bind(config)
-    async with app, serving(gate, listener), aiohttp.ClientSession() as session:
-        yield Caller(gate, url_of(listener), session)
+    async with app, serving(pipeline, listener), aiohttp.ClientSession() as session:
+        yield Caller(pipeline, url_of(listener), session)
 
 
 def tasks() -> Registry:

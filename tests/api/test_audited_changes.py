@@ -62,7 +62,7 @@ async def test_no_change_is_durable_before_its_line_is(
         before = rows_of(call.app)
         with watched(call, "acme", monkeypatch) as moments:
             await call(operation.method, example.path, example.body, headers=headers)
-            await call.gate.service.audit.settled()
+            await call.pipeline.service.audit.settled()
         for moment in moments:
             if moment.rows != before:
                 assert any(b"the-request" in line for line in moment.lines)

@@ -11,11 +11,11 @@ import pytest
 from yarl import URL
 
 from tenuto import InvalidInput, Overloaded, StoreUnavailable, Tenuto
-from tenuto.api.bodies import read_query
 from tenuto.api.config import ServiceConfig
 from tenuto.api.cursors import write_cursor
-from tenuto.api.operations.workflows import PageQuery
+from tenuto.api.paging import PageQuery
 from tenuto.api.registry import OPERATIONS
+from tenuto.api.request_parser import read_query
 from tenuto.engine.bounds import Bounds
 from tenuto.engine.settings import Settings
 from tenuto.model.policy import Limits

@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto.access.roles import Role
-from tenuto.bulk import BulkAsked, BulkOffice, Progress, Which, office
-from tenuto.bulk.finding import find
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.bulk import BulkRow
+from tenuto.workspace.bulk import BulkAsked, BulkRunner, Progress, Which, runner
+from tenuto.workspace.bulk.selection import Selection
 from tests.api.conftest import REFUSE, WAIT, Caller, Serve, until
-from tests.api.test_gate import KEYS, Keys, bearing, somebody
+from tests.api.test_pipeline import KEYS, Keys, bearing, somebody
 
 
 async def over(call: Caller, id: str, **headers: str) -> Any:  # noqa: ANN401 - a view
@@ -40,7 +40,7 @@ async def waiting(call: Caller, count: int) -> list[str]:
 async def test_an_action_reaches_all_that_a_filter_finds(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "PAGE", 2)
+    monkeypatch.setattr(runner, "PAGE", 2)
     async with serve() as call:
         ids = await waiting(call, 5)
         await call.app.deploy({**WAIT, "id": "other"})
@@ -102,7 +102,7 @@ async def test_a_filter_that_says_nothing_is_refused(serve: Serve) -> None:
 
 @pytest.mark.asyncio
 async def test_an_action_stays_within_its_tenant(serve: Serve) -> None:
-    async with serve(admission=KEYS) as call:
+    async with serve(authentication=KEYS) as call:
         [id] = await waiting(call, 1)
         body = {"action": "cancel", "filter": {"ids": [id]}}
         theirs = bearing("bob")
@@ -162,26 +162,26 @@ def a_row(
 async def test_what_a_process_left_is_gone_on_with_and_counted_once(serve: Serve) -> None:
     """It was killed after it had paused one of a page, and before it could say so."""
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 2)
         await (await call.app.instance(ids[0])).pause()
         progress = Progress(done=7, pending=tuple(ids), is_found=True)
         await call.app.engine.store.bulk.put(a_row(call, progress, *ids))
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 9, 0)
         assert len((await call.get("/instances?status=PAUSED")).json["items"]) == 2
-        assert not await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert not await BulkRunner(call.app.engine).run_once()
 
 
 @pytest.mark.asyncio
 async def test_an_action_that_is_cancelled_goes_no_further(serve: Serve) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 1)
         await call.app.engine.store.bulk.put(a_row(call, Progress(), *ids))
         assert (await call("DELETE", "/instances/bulk/b")).status == 200
-        await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["matched"]) == ("cancelled", 0)
         assert view["endedAt"]
@@ -193,17 +193,17 @@ async def test_who_lost_its_hold_on_an_action_writes_nothing_more(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 1)
         store = call.app.engine.store
         await store.bulk.put(a_row(call, Progress(), *ids))
 
         async def taken_over(*_: object, **__: object) -> None:
-            later = call.app.engine.clock.now() + office.HELD_FOR * 2
-            await store.bulk.claim(later, later + office.HELD_FOR, 1)
+            later = call.app.engine.clock.now() + runner.HELD_FOR * 2
+            await store.bulk.claim(later, later + runner.HELD_FOR, 1)
 
-        monkeypatch.setattr(office, "act", taken_over)
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        monkeypatch.setattr(runner, "act", taken_over)
+        assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["matched"]) == ("running", 0, 1)
 
@@ -211,13 +211,13 @@ async def test_who_lost_its_hold_on_an_action_writes_nothing_more(
 @pytest.mark.asyncio
 async def test_a_repeat_counts_as_done_only_what_shows_that_it_was_done(serve: Serve) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         paused, ended = await waiting(call, 2)
         await (await call.app.instance(paused)).pause()
         await (await call.app.instance(ended)).cancel()
         progress = Progress(pending=(paused, ended), is_found=True)
         await call.app.engine.store.bulk.put(a_row(call, progress, paused, ended))
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 1, 1)
         assert [each["id"] for each in view["failures"]] == [ended]
@@ -227,7 +227,7 @@ async def test_a_repeat_counts_as_done_only_what_shows_that_it_was_done(serve: S
 async def test_a_letter_that_went_with_its_retry_is_not_tried_twice(serve: Serve) -> None:
     """It was killed after it had retried the first, and before it could say so."""
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         await call.app.deploy(REFUSE)
         await call.start("refuse", {}, "?wait=30")
         [letter] = (await call.get("/dead-letters")).json["items"]
@@ -237,7 +237,7 @@ async def test_a_letter_that_went_with_its_retry_is_not_tried_twice(serve: Serve
         progress = Progress(pending=(letter["id"],), is_found=True)
         row = a_row(call, progress, letter["id"], asked=asked)
         await call.app.engine.store.bulk.put(row)
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 1, 0)
         [again] = (await call.get("/dead-letters")).json["items"]
@@ -248,7 +248,7 @@ async def test_a_letter_that_went_with_its_retry_is_not_tried_twice(serve: Serve
 async def test_letters_that_are_named_are_looked_up_and_no_others_read(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "PAGE", 1)
+    monkeypatch.setattr(runner, "PAGE", 1)
     async with serve() as call:
         await call.app.deploy(REFUSE)
         for _ in range(3):
@@ -297,7 +297,7 @@ async def test_letters_of_other_times_are_not_read_and_others_are_passed_over_to
         ):
             read = 0
             asked = BulkAsked(target="dead-letters", action="discard", which=which, by="ada")
-            page = await find(call.app.workspace("default", "ada"), asked, late, None, 1)
+            page = await Selection(call.app.engine, "default", asked, late).page(None, 1)
             assert (page.ids, page.cursor, read) == ((), None, expected)
 
 
@@ -305,14 +305,14 @@ async def test_letters_of_other_times_are_not_read_and_others_are_passed_over_to
 async def test_a_long_action_takes_turns_with_those_of_others(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "PAGE", 1)
+    monkeypatch.setattr(runner, "PAGE", 1)
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 4)
         store = call.app.engine.store
         await store.bulk.put(a_row(call, Progress(), *ids, id="long"))
         await store.bulk.put(a_row(call, Progress(), ids[0], id="short", tenant="other"))
-        one = BulkOffice(call.app.engine, call.app.tasks)
+        one = BulkRunner(call.app.engine)
         for _ in range(2):
             assert await one.run_once()
         long, short = (
@@ -332,7 +332,7 @@ async def test_what_a_process_had_in_hand_when_it_stopped_is_free_at_once(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 1)
         store, begun = call.app.engine.store, asyncio.Event()
         await store.bulk.put(a_row(call, Progress(), *ids))
@@ -342,12 +342,12 @@ async def test_what_a_process_had_in_hand_when_it_stopped_is_free_at_once(
             await asyncio.Event().wait()
 
         with monkeypatch.context() as patched:
-            patched.setattr(office, "act", takes_long)
-            one = BulkOffice(call.app.engine, call.app.tasks)
+            patched.setattr(runner, "act", takes_long)
+            one = BulkRunner(call.app.engine)
             one.start()
             await begun.wait()
             await one.stop()
-        assert await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        assert await BulkRunner(call.app.engine).run_once()
         assert (await call.get("/instances/bulk/b")).json["done"] == 1
 
 
@@ -357,16 +357,16 @@ async def test_what_meets_bad_weather_is_free_at_once(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, weather: TenutoError
 ) -> None:
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 2)
         await call.app.engine.store.bulk.put(a_row(call, Progress(), *ids))
 
         async def stumbles(*_: object, **__: object) -> None:
             raise weather
 
-        one = BulkOffice(call.app.engine, call.app.tasks)
+        one = BulkRunner(call.app.engine)
         with monkeypatch.context() as patched:
-            patched.setattr(office, "act", stumbles)
+            patched.setattr(runner, "act", stumbles)
             with pytest.raises(type(weather)):
                 await one.run_once()
         assert await one.run_once()
@@ -377,17 +377,17 @@ async def test_what_meets_bad_weather_is_free_at_once(
 async def test_an_action_that_is_cancelled_stops_within_its_page(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(office, "AT_ONCE", 1)
+    monkeypatch.setattr(runner, "AT_ONCE", 1)
     async with serve() as call:
-        await call.gate.service.bulk.stop()
+        await call.pipeline.service.bulk.stop()
         ids = await waiting(call, 3)
         await call.app.engine.store.bulk.put(a_row(call, Progress(), *ids))
 
         async def cancelled_meanwhile(*_: object, **__: object) -> None:
             await call("DELETE", "/instances/bulk/b")
 
-        monkeypatch.setattr(office, "act", cancelled_meanwhile)
-        await BulkOffice(call.app.engine, call.app.tasks).run_once()
+        monkeypatch.setattr(runner, "act", cancelled_meanwhile)
+        await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["matched"]) == ("cancelled", 1, 1)
 
@@ -395,7 +395,7 @@ async def test_an_action_that_is_cancelled_stops_within_its_page(
 @pytest.mark.asyncio
 async def test_a_key_finds_the_first_whoever_repeats_it(serve: Serve) -> None:
     both = Keys(**{name: somebody(name, Role.OPERATOR) for name in ("ann", "otto")})
-    async with serve(admission=both) as call:
+    async with serve(authentication=both) as call:
         body = {"action": "cancel", "filter": {"workflowId": "wait"}}
         found = set()
         for name in ("ann", "otto"):

@@ -13,7 +13,7 @@ from tenuto.api.event_tickets import EventTickets
 from tenuto.api.operation import API
 from tenuto.model.durations import iso
 from tests.api.conftest import WAIT, Caller, Serve
-from tests.api.test_gate import KEYS, bearing
+from tests.api.test_pipeline import KEYS, bearing
 
 pytestmark = pytest.mark.asyncio
 
@@ -37,7 +37,7 @@ async def path_of(call: Caller, asked: dict[str, Any] | None = None) -> str:
 
 
 async def test_an_event_that_is_handed_in_wakes_who_waits_for_it_once(serve: Serve) -> None:
-    async with serve(admission=KEYS) as call:
+    async with serve(authentication=KEYS) as call:
         theirs = bearing("bob")
         await call("POST", "/workflows", WAIT, headers=theirs)
         body = {"input": {"orderId": 7}}
@@ -62,7 +62,7 @@ async def test_an_event_that_is_handed_in_wakes_who_waits_for_it_once(serve: Ser
 
 
 async def test_a_token_opens_nothing_but_what_it_says(serve: Serve) -> None:
-    async with serve(admission=KEYS) as call:
+    async with serve(authentication=KEYS) as call:
         path = await path_of(call)
         for changed, status in (
             ({"pattern": "order.cancelled"}, 403),
@@ -80,7 +80,7 @@ async def test_a_token_opens_nothing_but_what_it_says(serve: Serve) -> None:
 
 
 async def test_a_token_for_an_instance_ends_with_it(serve: Serve) -> None:
-    async with serve(admission=KEYS) as call:
+    async with serve(authentication=KEYS) as call:
         theirs = bearing("bob")
         await call("POST", "/workflows", WAIT, headers=theirs)
         body = {"input": {"orderId": 7}}
@@ -104,7 +104,7 @@ async def test_a_token_of_another_version_is_read_as_far_as_it_is_understood(
     serve: Serve,
 ) -> None:
     """It says nothing of what it does not use; who does not know of what it says lets nobody in."""
-    async with serve(admission=KEYS) as call:
+    async with serve(authentication=KEYS) as call:
         path = await path_of(call)
         said = urlsafe_b64decode(path.partition("=")[2] + "==")[32:]
         assert len(msgspec.json.decode(said)) == 4, "as before there were tokens for an instance"
@@ -119,7 +119,7 @@ async def test_a_token_of_another_version_is_read_as_far_as_it_is_understood(
 async def test_a_token_that_was_not_given_out_or_is_over_opens_nothing(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with serve(admission=KEYS) as call:
+    async with serve(authentication=KEYS) as call:
         path = await path_of(call)
         where, _, token = path.partition("=")
         whole = bytearray(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
@@ -133,7 +133,7 @@ async def test_a_token_that_was_not_given_out_or_is_over_opens_nothing(
             assert (reply.status, reply.json["code"]) == (401, "TEN-3064"), each
         elsewhere = EventTickets(call.app.engine.store, call.app.engine.ids)
         assert await elsewhere.ticket(token) is not None
-        clock = call.gate.service.clock
+        clock = call.pipeline.service.clock
         later = clock.now() + timedelta(days=7, seconds=1)
         monkeypatch.setattr(clock, "now", lambda: later)
         assert (await call.post(path, TOLD)).status == 401

@@ -112,7 +112,7 @@ async def test_an_output_may_be_larger_than_an_input(serve: Serve) -> None:
         assert reply.status == 200
         assert (await call.app.engine.final_state(id)).state.last_error is None
         # What was pushed may be told as late as this, and no larger.
-        assert call.gate.service.sizes["outcome"] > limits.output_bytes
+        assert call.pipeline.service.sizes["outcome"] > limits.output_bytes
 
 
 async def test_many_reports_have_a_result_each_in_their_order(serve: Serve) -> None:
@@ -177,7 +177,7 @@ async def test_a_claim_that_waits_ends_when_the_service_stops(serve: Serve) -> N
     async with serve() as call:
         waiting = asyncio.create_task(call.post("/executions/claim", {**CLAIM, "wait": 60}))
         await until(lambda: _has_line(call))
-        await call.gate.service.stop()
+        await call.pipeline.service.stop()
         assert (await waiting).json == {"tasks": []}
 
 
@@ -197,7 +197,7 @@ async def test_a_worker_that_hangs_up_takes_nothing_along(serve: Serve) -> None:
 
 async def _has_line(call: Caller) -> bool:
     await call.get("/health")
-    return call.gate.service.desk.waiting > 0
+    return call.pipeline.service.broker.waiting > 0
 
 
 async def _has_no_line(call: Caller) -> bool:

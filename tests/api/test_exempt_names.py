@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import pytest
 from starlette.types import Message, Scope
 
-from tenuto.api.gate import Gate
+from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.registry import OPERATIONS
 from tests.api.conftest import ROUTES, Serve
 
@@ -24,7 +24,7 @@ AROUND = (
 )
 
 
-async def asked(gate: Gate, method: str, target: str) -> int:
+async def asked(pipeline: RequestPipeline, method: str, target: str) -> int:
     """The status of a request as a server hands it on: its path decoded and not tidied up."""
     path, _, query = target.partition("?")
     scope: Scope = {
@@ -46,7 +46,7 @@ async def asked(gate: Gate, method: str, target: str) -> int:
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
 
-    await gate(scope, receive, send)
+    await pipeline(scope, receive, send)
     [status] = statuses
     return status
 
@@ -55,12 +55,12 @@ async def asked(gate: Gate, method: str, target: str) -> int:
 async def test_no_path_is_public_for_how_it_is_written(serve: Serve) -> None:
     async with serve(admin_key="a-very-long-admin-key-of-a-test-0123456789") as call:
         for public in PUBLIC:
-            assert await asked(call.gate, "GET", public) in (200, 503)
+            assert await asked(call.pipeline, "GET", public) in (200, 503)
             for form in AROUND:
                 target = form.format(public, public.lstrip("/"), public.upper())
                 found = ROUTES.find("GET", unquote(target.partition("?")[0]))
                 is_itself = found is not None and found.operation.path in PUBLIC
-                status = await asked(call.gate, "GET", target)
+                status = await asked(call.pipeline, "GET", target)
                 if is_itself:
                     # The same path in other letters, or with a query that it does not have.
                     assert unquote(target.partition("?")[0]) in PUBLIC
@@ -68,7 +68,7 @@ async def test_no_path_is_public_for_how_it_is_written(serve: Serve) -> None:
                 else:
                     assert status == 401, target
             for method in ("POST", "PUT", "DELETE", "PATCH", "TRACE", "get"):
-                assert await asked(call.gate, method, public) == 401, (method, public)
+                assert await asked(call.pipeline, method, public) == 401, (method, public)
 
 
 @pytest.mark.asyncio
@@ -82,5 +82,5 @@ async def test_a_thing_that_is_named_like_a_public_path_is_not_public(serve: Ser
                 words = operation.path.split("/")
                 path = "/".join(name if word.startswith("{") else word for word in words)
                 for target in (path, path + "/", f"{path}/{name}", f"{path};{name}", "/" + path):
-                    status = await asked(call.gate, operation.method, target)
+                    status = await asked(call.pipeline, operation.method, target)
                     assert status == 401, (operation.method, target)

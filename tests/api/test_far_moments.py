@@ -10,9 +10,9 @@ import pytest
 from msgspec import inspect
 
 from tenuto import InvalidInput, Tenuto, WorkflowFailed
-from tenuto.api.bodies import read_query
 from tenuto.api.registry import OPERATIONS
-from tenuto.api.shapes import Sent
+from tenuto.api.request_parser import read_query
+from tenuto.api.shapes import Received
 from tenuto.model.json import Object
 from tests.api.conftest import WAIT, Serve
 
@@ -31,7 +31,7 @@ def test_whatever_an_operation_takes_refuses_a_moment_that_utc_does_not_have() -
     }
     assert len(found) > 8
     for kind, name in found:
-        assert issubclass(kind, Sent)
+        assert issubclass(kind, Received)
         required = {each.name: "x" for each in msgspec.structs.fields(kind) if each.required}
         for far in FAR:
             with pytest.raises(ValueError, match="in UTC"):

@@ -11,7 +11,7 @@ from tenuto import Tenuto
 from tenuto.api.cursors import write_cursor
 from tenuto.api.registry import OPERATIONS
 from tests.api.conftest import DOUBLE, Serve, tasks
-from tests.api.test_gate import IDS, KEYS, bearing
+from tests.api.test_pipeline import IDS, KEYS, bearing
 
 pytestmark = pytest.mark.asyncio
 
@@ -42,7 +42,7 @@ async def test_a_forged_cursor_is_refused_or_leads_nowhere(serve: Serve, tmp_pat
 
 async def test_a_request_with_two_meanings_has_none(serve: Serve) -> None:
     twice = b"content-length: 2\r\n"
-    async with serve(admission=KEYS) as call, asyncio.timeout(60):
+    async with serve(authentication=KEYS) as call, asyncio.timeout(60):
         host, _, port = call.url.removeprefix("http://").partition(":")
         for headers in (
             b"content-length: 2\r\ntransfer-encoding: chunked\r\n",
@@ -71,7 +71,7 @@ async def test_a_request_with_two_meanings_has_none(serve: Serve) -> None:
 
 
 async def test_what_a_client_calls_its_request_makes_no_line_and_no_header(serve: Serve) -> None:
-    async with serve(admission=KEYS) as call:
+    async with serve(authentication=KEYS) as call:
         for given in ("a\tb", "a" * 65, "é", "a b", "<x>"):
             headers = {**bearing("ann"), "x-request-id": given}
             reply = await call("GET", "/instances", headers=headers)

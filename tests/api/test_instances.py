@@ -9,7 +9,7 @@ import pytest
 
 from tenuto.model.json import Object
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, Serve, until
-from tests.api.test_gate import Notes
+from tests.api.test_pipeline import Notes
 from tests.kit.turns import turns
 
 APPROVE: Object = {
@@ -288,7 +288,7 @@ async def test_a_service_that_stops_answers_who_waits(serve: Serve) -> None:
 
         await until(has_begun)
         async with asyncio.timeout(30):
-            await call.gate.service.stop()
+            await call.pipeline.service.stop()
             assert (await waiting).status == 202
         assert (await call.get("/health/ready")).json == {"status": "stopping"}
 
@@ -304,7 +304,7 @@ async def test_a_wait_ends_with_whoever_asked_and_what_they_did_is_recorded(serv
             return bool((await call.get("/instances")).json["items"])
 
         await until(has_started)
-        connected = call.gate.service.metrics.requests.connected
+        connected = call.pipeline.service.metrics.requests.connected
         assert connected["request"] == 1
         asking.cancel()
 

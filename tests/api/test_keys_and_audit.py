@@ -11,14 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto import StoreUnavailable, Tenuto
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
 from tenuto.api.config import ServiceConfig
 from tenuto.api.problems import Refusal
 from tenuto.api.registry import OPERATIONS
 from tenuto.api.service import Service
 from tenuto.model.durations import iso
 from tenuto.store.parts.audit import AuditEntry, AuditRow
-from tenuto.workspace import Saved, Workspace
+from tenuto.workspace.definitions import Definitions, Saved
 from tests.api.conftest import DOUBLE, WAIT, Caller, Reply, Serve
 
 ADMIN = "a-very-long-admin-key-of-a-test-0123456789"
@@ -166,7 +166,7 @@ async def test_what_cannot_be_recorded_is_not_done_and_what_was_done_is_recorded
             return rows
 
         monkeypatch.setattr(store.audit, "append", bad_weather)
-        audit = call.gate.service.audit
+        audit = call.pipeline.service.audit
         monkeypatch.setattr(audit._together, "_look", bad_weather)  # type: ignore[attr-defined]
         monkeypatch.setattr(audit._backlog, "_append", bad_weather)  # type: ignore[attr-defined]
         failures.append("away")
@@ -178,8 +178,8 @@ async def test_what_cannot_be_recorded_is_not_done_and_what_was_done_is_recorded
             failures.append("away")
             return await save(WAIT)
 
-        save = call.app.workspace("default", "x").save
-        monkeypatch.setattr(Workspace, "save", saved)
+        save = call.app.workspace("default", "x").definitions.save
+        monkeypatch.setattr(Definitions, "save", saved)
         written.clear()
         reply = await call.post("/workflows", WAIT)
         assert (reply.status, reply.json["code"]) == (503, "TEN-5030")
@@ -205,7 +205,7 @@ async def test_an_address_that_asks_too_often_is_refused_before_anybody_looks_wh
         async def never(*_: object, **__: object) -> None:
             raise AssertionError("nobody looks")
 
-        monkeypatch.setattr(Gatekeeper, "admit", never)
+        monkeypatch.setattr(Authenticator, "authenticate", never)
         reply = await call("GET", "/instances", headers=bearing("guess"))
         assert (reply.status, reply.json["code"]) == (429, "TEN-4291")
         assert int(reply.headers["retry-after"]) > 1

@@ -10,12 +10,14 @@ from datetime import datetime
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 
 from tenuto.access.principal import LOCAL, Principal
 from tenuto.access.roles import Role
-from tenuto.api.live import credential, event_stream, socket as live_socket
-from tenuto.api.live.words import GOING, SLOW, UNAUTHENTICATED
+from tenuto.api.config import LiveBounds, ServiceConfig
+from tenuto.api.live.protocol import GOING, SLOW, UNAUTHENTICATED
+from tenuto.api.live.socket import LiveSocket
 from tenuto.model.errors import StoreUnavailable, Unauthenticated
 from tests.api.conftest import DOUBLE, WAIT, Caller, Serve
 from tests.kit.turns import turns
@@ -29,7 +31,7 @@ class Door:
     def __init__(self, **tenants: str) -> None:
         self.tenants = tenants
 
-    async def admit(
+    async def authenticate(
         self, authorization: str | None, now: datetime, *, tenant: str | None = None
     ) -> Principal:
         name = (authorization or "").removeprefix("Bearer ")
@@ -39,6 +41,11 @@ class Door:
 
 
 Socket = aiohttp.ClientWebSocketResponse
+
+
+def bounded(**bounds: float) -> ServiceConfig:
+    live = msgspec.convert(bounds, LiveBounds)
+    return ServiceConfig(port=0, drain_seconds=2, live=live)
 
 
 @asynccontextmanager
@@ -103,10 +110,9 @@ async def test_a_message_that_is_wrong_gets_an_error_and_the_socket_stays(serve:
 
 @pytest.mark.asyncio
 async def test_a_socket_watches_a_bounded_number_of_instances(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+    serve: Serve,
 ) -> None:
-    monkeypatch.setattr(live_socket, "MOST_ROOMS", 2)
-    async with serve() as call, socket_of(call) as socket:
+    async with serve(config=bounded(watched_instances=2)) as call, socket_of(call) as socket:
         await call.app.deploy(WAIT)
         answer: dict[str, str] = {}
         for number in range(3):
@@ -121,7 +127,7 @@ async def test_a_socket_watches_a_bounded_number_of_instances(
 @pytest.mark.asyncio
 async def test_a_socket_joins_no_instance_of_another_tenant(serve: Serve) -> None:
     door = Door(ann="default", bob="other")
-    async with serve(admission=door) as call:
+    async with serve(authentication=door) as call:
         await call.app.deploy(WAIT)
         id = (await call.app.start("wait", {"orderId": 1})).id
         async with socket_of(call, authorization="Bearer bob") as socket:
@@ -142,7 +148,7 @@ async def test_a_socket_joins_no_instance_of_another_tenant(serve: Serve) -> Non
 async def test_a_socket_needs_a_credential_in_a_header_or_offered_by_a_browser(
     serve: Serve,
 ) -> None:
-    async with serve(admission=Door(ann="default")) as call:
+    async with serve(authentication=Door(ann="default")) as call:
         for headers, protocols in (
             ({}, ()),
             ({"authorization": "Bearer eve"}, ()),
@@ -165,11 +171,10 @@ async def test_a_socket_needs_a_credential_in_a_header_or_offered_by_a_browser(
 
 @pytest.mark.asyncio
 async def test_a_credential_that_ends_ends_its_sockets_and_streams(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+    serve: Serve,
 ) -> None:
-    monkeypatch.setattr(credential, "CHECK_EVERY", 0.01)
     door = Door(ann="default", bob="default")
-    async with serve(admission=door) as call:
+    async with serve(authentication=door, config=bounded(credential_seconds=0.01)) as call:
         await call.app.deploy(WAIT)
         id = (await call.app.start("wait", {"orderId": 1})).id
         url = f"{call.url}/api/v1/instances/{id}/stream"
@@ -198,7 +203,7 @@ async def test_when_the_service_stops_each_is_told_where_to_go_on(serve: Serve) 
         async with call.session.get(
             f"{call.url}/api/v1/instances/{id}/stream?since={cursor}"
         ) as stream:
-            await call.gate.service.stop()
+            await call.pipeline.service.stop()
             dropped = await said(socket)
             assert dropped["event"] == "workflow_run_dropped"
             assert (dropped["cursor"] >= cursor, dropped["reason"]) == (True, "stopping")
@@ -230,12 +235,11 @@ class NeverTakes:
 
 @pytest.mark.asyncio
 async def test_a_client_that_takes_nothing_is_dropped(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+    serve: Serve,
 ) -> None:
-    monkeypatch.setattr(live_socket, "SEND_SECONDS", 0.01)
-    async with serve() as call:
+    async with serve(config=bounded(send_seconds=0.01)) as call:
         client = NeverTakes()
-        socket = live_socket.LiveSocket(call.gate.service, LOCAL, {}, client)  # type: ignore[arg-type]
+        socket = LiveSocket(call.pipeline.service, LOCAL, {}, client)  # type: ignore[arg-type]
         running = asyncio.ensure_future(socket.run())
         await socket._take('{"event": "ping"}')
         async with asyncio.timeout(30):
@@ -275,8 +279,8 @@ async def test_what_waits_to_be_sent_at_a_stop_does_not_count_as_told(serve: Ser
     async with serve() as call:
         await call.app.deploy(WAIT)
         ids = [(await call.start("wait", {"orderId": n}))["instanceId"] for n in (1, 2)]
-        client, service = Slow(), call.gate.service
-        socket = live_socket.LiveSocket(service, LOCAL, {}, client)  # type: ignore[arg-type]
+        client, service = Slow(), call.pipeline.service
+        socket = LiveSocket(service, LOCAL, {}, client)  # type: ignore[arg-type]
         running = asyncio.ensure_future(socket.run())
         for id in ids:
             await socket._take(json.dumps({"event": "workflow_run_join", "runId": id}))
@@ -303,13 +307,13 @@ async def test_what_waits_to_be_sent_at_a_stop_does_not_count_as_told(serve: Ser
 async def test_a_join_that_fails_does_not_take_a_newer_one_with_it(serve: Serve) -> None:
     async with serve() as call:
         client = Slow()
-        socket = live_socket.LiveSocket(call.gate.service, LOCAL, {}, client)  # type: ignore[arg-type]
+        socket = LiveSocket(call.pipeline.service, LOCAL, {}, client)  # type: ignore[arg-type]
         newer = asyncio.ensure_future(socket._wait_for_stop())
-        older = asyncio.ensure_future(socket._tell(MISSING, 0, None))
-        socket._rooms[MISSING] = newer
+        older = asyncio.ensure_future(socket._send_messages(MISSING, 0, None))
+        socket._watched[MISSING] = newer
         await older
         assert client.heard[-1]["code"] == "TEN-3001"
-        assert socket._rooms == {MISSING: newer}
+        assert socket._watched == {MISSING: newer}
         newer.cancel()
 
 
@@ -376,9 +380,8 @@ async def test_a_stream_tells_an_instance_from_where_its_reader_was(serve: Serve
 
 
 @pytest.mark.asyncio
-async def test_a_silent_stream_is_kept_alive(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "KEEP_ALIVE", 0.01)
-    async with serve() as call:
+async def test_a_silent_stream_is_kept_alive(serve: Serve) -> None:
+    async with serve(config=bounded(keep_alive_seconds=0.01)) as call:
         await call.app.deploy(WAIT)
         id = (await call.start("wait", {"orderId": 7}))["instanceId"]
         url = f"{call.url}/api/v1/instances/{id}/stream?since=1000000"
@@ -390,7 +393,7 @@ async def test_a_silent_stream_is_kept_alive(serve: Serve, monkeypatch: pytest.M
 
 @pytest.mark.asyncio
 async def test_an_instance_is_explained_and_shaped_for_a_widget(serve: Serve) -> None:
-    async with serve(admission=Door(ann="default", bob="other")) as call:
+    async with serve(authentication=Door(ann="default", bob="other")) as call:
         await call.app.deploy(WAIT)
         id = (await call.app.start("wait", {"orderId": 7})).id
         ours, theirs = ({"authorization": f"Bearer {name}"} for name in ("ann", "bob"))

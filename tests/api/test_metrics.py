@@ -92,7 +92,7 @@ async def test_the_store_is_read_once_however_often_it_is_asked(
         for _ in range(5):
             await read(caller)
         assert len(looks) == 1
-        caller.gate.service.metrics._looked_at -= LOOK_EVERY
+        caller.pipeline.service.metrics._looked_at -= LOOK_EVERY
         await read(caller)
         assert len(looks) == 2
 

@@ -11,10 +11,13 @@ import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from tenuto.access.permissions import Permission
+from tenuto.api.call import Call, NoQuery
 from tenuto.api.openapi import openapi, statuses
-from tenuto.api.operation import operation
+from tenuto.api.operation import Resource
+from tenuto.api.paging import Page, PageQuery
 from tenuto.api.registry import MODULES, OPERATIONS, PUBLIC, is_reachable, operations_of
 from tenuto.api.routes import Routes
+from tenuto.model.json import Object
 from tests.api.conftest import Serve
 
 DOCUMENT = openapi(OPERATIONS)
@@ -41,14 +44,32 @@ def test_every_operation_says_who_may_ask() -> None:
 
 
 def test_what_declares_no_permission_cannot_be_reached() -> None:
-    async def handler(call: object) -> None: ...
+    async def handler(call: Call[NoQuery]) -> None:
+        """Do nothing."""
 
-    silent = operation("GET", "/api/v1/silent", summary="Says nothing.", tag="x")(handler)
-    boastful = operation("GET", "/api/v1/me", summary="Open.", tag="x", is_public=True)(handler)
-    honest = operation(
-        "GET", "/api/v1/x", summary="Fine.", tag="x", permission=Permission.STATS_READ
-    )(handler)
+    silent = Resource("/api/v1/silent", tag="x").get()(handler)
+    boastful = Resource("/api/v1/me", tag="x").get(is_public=True)(handler)
+    honest = Resource("/api/v1/x", tag="x", read=Permission.STATS_READ).get()(handler)
     assert [is_reachable(each) for each in (silent, boastful, honest)] == [False, False, True]
+
+
+def test_a_handler_declares_its_types_once() -> None:
+    resource = Resource("/api/v1/notes", tag="notes", read=Permission.STATS_READ)
+
+    async def list_notes(call: Call[PageQuery]) -> Page[int]:
+        """List notes."""
+        raise NotImplementedError
+
+    async def get_note(call: Call[NoQuery]) -> Object:
+        """Get a note."""
+        raise NotImplementedError
+
+    listed = resource.get()(list_notes)
+    facts = listed.name, listed.path, listed.summary, listed.query, listed.response, listed.status
+    assert facts == ("list_notes", "/api/v1/notes", "List notes.", PageQuery, Page[int], 200)
+    with pytest.raises(AssertionError, match="get_note: response"):
+        resource.get("/{id}")(get_note)
+    assert resource.get("/{id}", response=int)(get_note).response is int
 
 
 def test_fixed_words_go_before_parameters() -> None:

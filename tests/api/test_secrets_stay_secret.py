@@ -14,7 +14,7 @@ import pytest
 
 from tenuto import Tenuto
 from tenuto.access.oidc import OidcSettings
-from tenuto.compose import build_gatekeeper, without_password
+from tenuto.compose import build_authenticator, without_password
 from tenuto.engine.settings import Settings
 from tests.access.identity_provider import AUDIENCE, IdentityProvider
 from tests.api.conftest import WAIT, Caller, Reply, served, tasks
@@ -76,7 +76,7 @@ async def test_a_secret_is_in_no_log_error_audit_history_document_or_list() -> N
     await provider.start()
     app = Tenuto(tasks=tasks(), settings=Settings(unknown_tasks="wait"))
     clock = app.engine.clock
-    gatekeeper = build_gatekeeper(
+    authenticator = build_authenticator(
         app.engine.store,
         clock,
         admin_key=ADMIN,
@@ -88,7 +88,7 @@ async def test_a_secret_is_in_no_log_error_audit_history_document_or_list() -> N
     replies: list[Reply] = []
     shown: list[str] = []
     with everything_logged() as logged:
-        async with served(app=app, admission=gatekeeper) as call:
+        async with served(app=app, authentication=authenticator) as call:
             ours = {"authorization": f"Bearer {ADMIN}"}
             key = await call("POST", "/keys", {"name": "k", "role": "admin"}, headers=ours)
             gone = await call("POST", "/keys", {"name": "g", "role": "viewer"}, headers=ours)

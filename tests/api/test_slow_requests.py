@@ -14,12 +14,11 @@ from starlette.types import Message, Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from tenuto import Tenuto
-from tenuto.api.config import ServiceConfig
-from tenuto.api.gate import Gate
-from tenuto.api.half_read import HalfRead
-from tenuto.api.http_protocol import LINGER, BoundedHttp
-from tenuto.api.live.words import IDLE
-from tenuto.api.patience import Patience
+from tenuto.api.body_reader import BodyDeadline
+from tenuto.api.config import LiveBounds, ServiceConfig
+from tenuto.api.http_protocol import LINGER, BoundedHttp, UnfinishedRequests
+from tenuto.api.live.protocol import IDLE
+from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.problems import Refusal
 from tenuto.api.registry import OPERATIONS
 from tenuto.api.service import Service
@@ -79,7 +78,7 @@ class Line:
 
     def __init__(self, most: int = 2) -> None:
         self.clock = HandClock()
-        self.half_read = HalfRead(most)
+        self.unfinished_requests = UnfinishedRequests(most)
         self.config = uvicorn.Config(answer, ws="none", lifespan="off", log_config=None)
         self.state = ServerState()
 
@@ -90,7 +89,7 @@ class Line:
             {},
             clock=self.clock,
             ids=SystemIds(),
-            half_read=self.half_read,
+            unfinished_requests=self.unfinished_requests,
             head_seconds=HEAD_SECONDS,
         )
         wire = Wire(address)
@@ -112,7 +111,7 @@ async def test_headers_that_never_end_are_given_up_after_a_while() -> None:
     line.clock.move(2)
     assert (wire.status, wire.code, wire.is_closed) == (408, "TEN-2035", True)
     protocol.connection_lost(None)
-    assert len(line.half_read) == 0
+    assert len(line.unfinished_requests) == 0
 
 
 async def test_who_says_nothing_is_not_waited_for() -> None:
@@ -142,7 +141,7 @@ async def test_who_sends_whole_requests_stays_however_long_it_takes() -> None:
         await line.answered()
         line.clock.move(HEAD_SECONDS * 2)
         assert not wire.is_closed
-        assert len(line.half_read) == 0
+        assert len(line.unfinished_requests) == 0
 
 
 async def test_what_is_left_of_a_body_after_its_answer_is_waited_for_a_moment() -> None:
@@ -185,7 +184,7 @@ async def test_who_has_a_network_of_addresses_has_no_more_than_one() -> None:
 
 
 async def test_the_service_lets_an_address_have_as_many_as_it_says(serve: Serve) -> None:
-    config = ServiceConfig(port=0, half_read=2, drain_seconds=2)
+    config = ServiceConfig(port=0, unfinished_requests=2, drain_seconds=2)
     async with serve(config=config) as call, asyncio.timeout(60):
         host, _, port = call.url.removeprefix("http://").partition(":")
         opened = [await asyncio.open_connection(host, int(port)) for _ in range(3)]
@@ -197,14 +196,14 @@ async def test_the_service_lets_an_address_have_as_many_as_it_says(serve: Serve)
             writer.close()
         await asyncio.wait(waiting)
     page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
-    assert f"has {ServiceConfig().half_read:,} requests unfinished" in page
+    assert f"has {ServiceConfig().unfinished_requests:,} requests unfinished" in page
 
 
 async def test_a_body_that_comes_slowly_is_refused_and_one_that_comes_is_not() -> None:
     clock = HandClock()
 
     async def reading(parts: asyncio.Queue[int]) -> None:
-        async with Patience(clock, 30) as patience:
+        async with BodyDeadline(clock, 30) as patience:
             for _ in range(20):
                 patience.size += await parts.get()
 
@@ -235,7 +234,7 @@ async def turn(is_so: Callable[[], bool]) -> None:
 
 async def test_a_slow_body_is_answered_with_408_and_the_connection_is_closed() -> None:
     app = Tenuto()
-    gate = Gate(Service(app, ServiceConfig(body_seconds=0.01), OPERATIONS))
+    pipeline = RequestPipeline(Service(app, ServiceConfig(body_seconds=0.01), OPERATIONS))
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -256,7 +255,7 @@ async def test_a_slow_body_is_answered_with_408_and_the_connection_is_closed() -
         "client": ("127.0.0.1", 1),
     }
     async with app:
-        await gate(scope, receive, send)
+        await pipeline(scope, receive, send)
     assert sent[0]["status"] == 408
     assert (b"connection", b"close") in sent[0]["headers"]
     assert json.loads(sent[1]["body"])["code"] == "TEN-2035"
@@ -275,7 +274,7 @@ async def test_a_connection_that_says_nothing_is_closed_by_the_service(serve: Se
 
 
 async def test_a_socket_that_watches_nothing_and_says_nothing_is_closed(serve: Serve) -> None:
-    config = ServiceConfig(port=0, socket_idle_seconds=0.3, drain_seconds=2)
+    config = ServiceConfig(port=0, live=LiveBounds(idle_seconds=0.3), drain_seconds=2)
     async with serve(config=config) as call, asyncio.timeout(60):
         await call.app.deploy(WAIT)
         id = (await call.start("wait", {"orderId": 7}))["instanceId"]

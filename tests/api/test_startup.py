@@ -13,8 +13,8 @@ from tenuto import Forbidden, InvalidInput
 from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import LOCAL
 from tenuto.app import Tenuto
-from tenuto.cli.access_setup import AccessWish, checked, gatekeeper_of, refuse_open_door
-from tenuto.cli.stores import reading
+from tenuto.cli.access_setup import AccessWish, authenticator_of, checked, refuse_open_door
+from tenuto.cli.backends.reader import reading
 from tenuto.compose import MEMORY, migrate_store
 from tenuto.model.errors import Unauthenticated
 from tenuto.ports import SystemIds
@@ -61,13 +61,13 @@ async def test_an_address_beyond_loopback_is_listened_on_only_where_credentials_
         else:
             await refuse_open_door(host, store, wish)
     async with Tenuto(store) as app:
-        gatekeeper = gatekeeper_of(app, wish)
+        authenticator = authenticator_of(app, wish)
         if how == "nothing":
-            assert await gatekeeper.admit(None, app.engine.clock.now()) == LOCAL
+            assert await authenticator.authenticate(None, app.engine.clock.now()) == LOCAL
         else:
             with pytest.raises(Unauthenticated):
-                await gatekeeper.admit(None, app.engine.clock.now())
-        await gatekeeper.close()
+                await authenticator.authenticate(None, app.engine.clock.now())
+        await authenticator.close()
 
 
 @pytest.mark.asyncio
@@ -82,9 +82,9 @@ async def test_required_is_required_and_a_store_that_is_not_there_has_no_key(
             await refuse_open_door("0.0.0.0", store, AccessWish())
     assert not (tmp_path / "none.db").exists()
     async with Tenuto() as app:
-        gatekeeper = gatekeeper_of(app, required)
+        authenticator = authenticator_of(app, required)
         with pytest.raises(Unauthenticated):
-            await gatekeeper.admit(None, app.engine.clock.now())
+            await authenticator.authenticate(None, app.engine.clock.now())
 
 
 @pytest.mark.parametrize(

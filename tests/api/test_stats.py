@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, Serve
-from tests.api.test_gate import KEYS, bearing
+from tests.api.test_pipeline import KEYS, bearing
 
 
 @pytest.mark.asyncio
 async def test_instances_are_counted_and_test_runs_are_not(serve: Serve) -> None:
     """Test runs … do not count in metrics."""
-    async with serve(admission=KEYS) as call:
+    async with serve(authentication=KEYS) as call:
         for workflow in (DOUBLE, REFUSE, WAIT):
             await call.app.deploy(workflow)
         for name, input in (("double", {"number": 1}), ("refuse", {}), ("wait", {"orderId": 1})):

@@ -14,7 +14,7 @@ from tenuto.model.json import Object
 from tenuto.store.parts.instances import InstancePage, InstanceQuery
 from tenuto.tasks.registry import Registry
 from tests.api.conftest import DOUBLE, WAIT, Caller, Serve, until
-from tests.api.test_gate import Notes
+from tests.api.test_pipeline import Notes
 
 GRAPH: dict[str, Any] = {
     "nodes": [

@@ -9,7 +9,7 @@ import pytest
 from tenuto.engine.engine import Engine
 from tenuto.engine.turns.requests import Answer
 from tenuto.store.parts.definitions import DefinitionRow
-from tenuto.workspace import Workspace
+from tenuto.workspace.starting import Starting
 from tests.api.conftest import DOUBLE, WAIT, Serve
 from tests.api.test_bulk import over
 
@@ -177,15 +177,15 @@ async def test_a_start_that_a_removal_did_not_see_is_cancelled(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It saw the definition before that was gone, and is durable after everybody has looked."""
-    start = Workspace._start
+    start = Starting._start
     async with serve() as call:
 
-        async def late_start(self: Workspace, *of_what: Any) -> Answer:  # noqa: ANN401
+        async def late_start(self: Starting, *of_what: Any) -> Answer:  # noqa: ANN401
             assert (await call("DELETE", "/workflows/wait")).status == 204
             return await start(self, *of_what)
 
         await call.post("/workflows", WAIT)
-        monkeypatch.setattr(Workspace, "_start", late_start)
+        monkeypatch.setattr(Starting, "_start", late_start)
         refused = await call.post("/workflows/wait/start", {"input": {"orderId": 1}})
         assert (refused.status, refused.json["code"]) == (404, "TEN-2002")
         [instance] = (await call.get("/instances")).json["items"]
@@ -239,7 +239,7 @@ async def test_a_forced_removal_that_broke_off_is_gone_on_with(serve: Serve) -> 
     async with serve() as call:
         await call.post("/workflows", WAIT)
         await call.start("wait", {"orderId": 1})
-        await call.app.workspace("default", "ann").withdraw_definition("wait")
+        await call.app.workspace("default", "ann").definitions.withdraw("wait")
         again = await call("DELETE", "/workflows/wait?force=true")
         assert (await over(call, again.json["id"]))["done"] == 1
         assert (await call("DELETE", "/workflows/wait?force=true")).status == 404

@@ -214,7 +214,7 @@ def test_nothing_evaluates_code_or_runs_a_shell() -> None:
 def test_nothing_but_the_one_way_out_calls_out_over_http() -> None:
     way_out = SOURCE / "egress"
     # The server of a worker or a client is named by whoever runs it, and by nobody whom it serves.
-    to_server = (SOURCE / "worker" / "http_desk.py", SOURCE / "client" / "connection.py")
+    to_server = (SOURCE / "worker" / "http_broker_client.py", SOURCE / "client" / "connection.py")
     others = [
         file
         for file in modules(SOURCE)

@@ -8,7 +8,7 @@ import json
 import apsw
 
 from tenuto.access.audit import AuditLog
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
 from tenuto.access.principal import LOCAL
 from tenuto.compose import open_store
 from tenuto.ports import SystemClock, SystemIds
@@ -48,8 +48,8 @@ def test_a_key_opens_the_store_that_it_was_made_for(terminal: Terminal) -> None:
         clock = SystemClock()
         store = open_store(terminal.store)
         await store.open("p1", clock.now())
-        gate = Gatekeeper(store.access, clock)
-        principal = await gate.admit(f"Bearer {made['key']}", clock.now())
+        gate = Authenticator(store.access, clock)
+        principal = await gate.authenticate(f"Bearer {made['key']}", clock.now())
         await gate.close()
         await store.close(clock.now(), clean=True)
         return principal.tenant, principal.role

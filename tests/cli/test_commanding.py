@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from tenuto import Tenuto
-from tenuto.cli import mailing
+from tenuto.cli.backends import mailbox
 from tenuto.model.json import Object
 from tests.cli.beside import in_use, told
 from tests.cli.conftest import PATIENCE, Terminal, one_of_each
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def terminal(on_each_store: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
     # A loaded machine may be slower than anybody is patient.
-    monkeypatch.setattr(mailing, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(mailbox, "PATIENCE", PATIENCE)
     return on_each_store
 
 
@@ -69,7 +69,7 @@ def test_pause_resume_and_cancel_are_done_and_recorded(waiting: Terminal) -> Non
 def test_a_process_that_is_slow_is_waited_for_and_nothing_is_done_in_its_place(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mailing, "PATIENCE", 1.5)
+    monkeypatch.setattr(mailbox, "PATIENCE", 1.5)
     with in_use(terminal) as process:
         process.send_signal(signal.SIGSTOP)
         try:

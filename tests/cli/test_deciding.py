@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from tenuto import Tenuto
-from tenuto.cli.deciding import place_of
+from tenuto.cli.lookup import step_and_iteration
 from tenuto.model.json import Object
 from tests.cli.conftest import Terminal
 from tests.cli.waiting import until, waits_for_event
@@ -169,4 +169,4 @@ def test_in_a_loop_the_iteration_is_named(terminal: Terminal) -> None:
 def test_a_step_is_named_as_messages_name_it(
     step: str, iteration: str, found: tuple[str, str]
 ) -> None:
-    assert place_of(step, iteration) == found
+    assert step_and_iteration(step, iteration) == found

@@ -35,7 +35,7 @@ def test_show_tells_near_misses_in_three_lines_at_most(terminal: Terminal) -> No
 def test_text_that_should_be_a_number_is_seen_as_text(terminal: Terminal) -> None:
     terminal.past(one_of_each)
     out = terminal.call(*DRY, "paid", '{"id": "7"}').out
-    assert out.startswith("paid would be stored: nobody would take it\n")
+    assert out.startswith("paid would be stored: no wait would take it\n")
     assert 'was "7" === 7\n' in out
 
 
@@ -90,7 +90,7 @@ def test_a_file_of_events_is_sent_and_a_wrong_one_keeps_none_of_the_others(
     sent = terminal.call("events", "send", "--from", "events.json")
     assert sent.code == 2
     assert sent.out.splitlines() == [
-        "✓ a stored: nobody waits for it now",
+        "✓ a stored: no wait takes it now",
         "✓ cloudevent /shop 1 stored: 1 wait resumed",
     ]
     assert "event 2 of 3 is not sent" in sent.err
@@ -110,7 +110,7 @@ def test_the_same_id_with_other_content_is_a_conflict_of_that_one(terminal: Term
     terminal.call("events", "send", "noise", "--id", "a")
     terminal.write("events.json", [{"pattern": "other", "id": "a"}, {"pattern": "b", "id": "b"}])
     sent = terminal.call("events", "send", "--from", "events.json")
-    assert (sent.code, sent.out) == (4, "✓ b stored: nobody waits for it now\n")
+    assert (sent.code, sent.out) == (4, "✓ b stored: no wait takes it now\n")
 
 
 def test_one_event_comes_from_a_file_or_from_stdin(terminal: Terminal) -> None:

@@ -11,8 +11,8 @@ from datetime import timedelta
 import pytest
 
 from tenuto import Context, TaskError, Tenuto
-from tenuto.cli.progress import Line, counts, lines_of
-from tenuto.cli.running import moved
+from tenuto.cli.local_run import moved
+from tenuto.cli.views.progress import Line, counts, lines_of
 from tenuto.core import InstanceState
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.json import Object

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from tenuto.cli.mailing import _seen
-from tenuto.cli.stores import Reader
+from tenuto.cli.backends.mailbox import _seen
+from tenuto.cli.backends.reader import Reader
 
 
 class Ticking:

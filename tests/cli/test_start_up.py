@@ -54,7 +54,9 @@ def test_a_command_on_a_store_loads_that_kind_of_store_alone(tmp_path: Path) -> 
 
 
 def test_what_asks_a_server_loads_no_store_and_nothing_that_serves(tmp_path: Path) -> None:
-    modules = loaded("import tenuto.cli.listing, tenuto.cli.servers, tenuto.client", tmp_path)
+    modules = loaded(
+        "import tenuto.cli.views.instances, tenuto.cli.backends.server, tenuto.client", tmp_path
+    )
     assert "aiohttp" in modules
     assert modules & (STORES | SERVING | TRACING) == set()
 

@@ -11,17 +11,16 @@ import pytest
 import pytest_asyncio
 
 from tenuto import Tenuto
-from tenuto.cli import exits, mailing, publishing, running
-from tenuto.cli.commanding import command
-from tenuto.cli.publishing import send_event
-from tenuto.cli.stores import Reader
+from tenuto.cli import exits, local_run
+from tenuto.cli.backends import mailbox, opened, store_workspace
+from tenuto.cli.backends.reader import Reader
+from tenuto.cli.lookup import find_instance
 from tenuto.engine import engine
 from tenuto.engine.events.event_router import EventRouter, StoredEvent
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.inputs import CancelAsked
 from tenuto.model.status import Status
 from tenuto.store.parts.mailbox import Mail
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
 from tests.cli.beside import told
 from tests.cli.conftest import PATIENCE, WAIT, Terminal, one_of_each
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
@@ -41,6 +40,12 @@ def cut(line: TcpProxy) -> None:
     line.cut()
 
 
+async def cancelled(url: str) -> None:
+    async with opened(url) as backend:
+        newest = await find_instance(backend.space, "@last")
+        await backend.space.at(newest.id).cancel()
+
+
 async def test_who_stops_watching_is_told_how_to_go_on_also_when_the_database_is_away(
     on_postgres: Terminal,
     line: TcpProxy,
@@ -56,10 +61,10 @@ async def test_who_stops_watching_is_told_how_to_go_on_also_when_the_database_is
         stopped.set()
         yield stopped
 
-    monkeypatch.setattr(running, "interruptible", at_once)
+    monkeypatch.setattr(local_run, "interruptible", at_once)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     url = line.url(on_postgres.store)
-    assert await running.run(running.Wish(store=url, instance="@last")) == 130
+    assert await local_run.run(url, local_run.RunOptions(instance="@last")) == 130
     err = capsys.readouterr().err
     assert "stopped without the store" in err
     assert f"--store {url}" in err.partition("To go on:")[2].splitlines()[1]
@@ -85,16 +90,16 @@ async def test_a_command_that_is_stored_when_the_database_goes_away_says_so_and_
     on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(on_postgres.past, one_of_each)
-    taken = mailing._taken
+    taken = mailbox._taken
 
     async def cut_before(reader: Reader, look: Callable[[], Awaitable[Status | None]]) -> object:
         cut(line)
         return await taken(reader, look)
 
-    monkeypatch.setattr(mailing, "_taken", cut_before)
+    monkeypatch.setattr(mailbox, "_taken", cut_before)
     url = line.url(on_postgres.store)
     with pytest.raises(StoreUnavailable) as refusal:
-        await command(url, "@last", CancelAsked(by="cli"), is_json=True)
+        await cancelled(url)
     assert exits.exit_code(refusal.value) == 7
     assert refusal.value.code == "TEN-4015"
     assert "the command is stored" in refusal.value.message
@@ -110,15 +115,15 @@ async def test_a_command_of_which_the_database_says_nothing_is_not_called_stored
     on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(on_postgres.past, one_of_each)
-    send = mailing._send
+    send = mailbox._send
 
     async def cut_before(reader: Reader, mail: Mail) -> None:
         cut(line)
         await send(reader, mail)
 
-    monkeypatch.setattr(mailing, "_send", cut_before)
+    monkeypatch.setattr(mailbox, "_send", cut_before)
     with pytest.raises(StoreUnavailable, match="whether the command was stored") as refusal:
-        await command(line.url(on_postgres.store), "@last", CancelAsked(by="cli"), is_json=True)
+        await cancelled(line.url(on_postgres.store))
     assert exits.exit_code(refusal.value) == 5
     assert "Before asking again" in refusal.value.advice
 
@@ -134,11 +139,12 @@ async def test_an_event_that_is_stored_when_the_database_goes_away_is_said_to_be
         await match(self, events)
 
     monkeypatch.setattr(EventRouter, "match_together", cut_before)
-    monkeypatch.setattr(publishing, "PATIENCE", 0.5)
+    monkeypatch.setattr(store_workspace, "PATIENCE", 0.5)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     url = line.url(on_postgres.store)
     with pytest.raises(StoreUnavailable) as refusal:
-        await send_event(url, "paid", {"id": 7}, "e-1", None, is_json=True)
+        async with opened(url) as backend:
+            await backend.space.publish("paid", {"id": 7}, id="e-1")
     assert exits.exit_code(refusal.value) == 7
     assert "the event e-1 is stored" in refusal.value.message
     monkeypatch.undo()
@@ -152,16 +158,17 @@ async def test_an_event_that_was_refused_may_be_sent_again_under_its_id(
     on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(on_postgres.past, one_of_each)
-    publish = Workspace.publish
+    publish = EngineWorkspace.publish
 
-    async def cut_before(self: Workspace, *values: object, **named: object) -> object:
+    async def cut_before(self: EngineWorkspace, *values: object, **named: object) -> object:
         cut(line)
         return await publish(self, *values, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Workspace, "publish", cut_before)
-    monkeypatch.setattr(publishing, "PATIENCE", 0.5)
+    monkeypatch.setattr(EngineWorkspace, "publish", cut_before)
+    monkeypatch.setattr(store_workspace, "PATIENCE", 0.5)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     with pytest.raises(StoreUnavailable) as refusal:
-        await send_event(line.url(on_postgres.store), "paid", None, None, None, is_json=True)
+        async with opened(line.url(on_postgres.store)) as backend:
+            await backend.space.publish("paid")
     assert exits.exit_code(refusal.value) == 5
     assert "again with --id " in refusal.value.advice

@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from tenuto.cli import tables, terminal as streams
+from tenuto.cli.views import terminal as streams
 from tests.cli.conftest import REFUSE, Ended, Terminal, one_of_each
 
 pytestmark = pytest.mark.slow
@@ -77,8 +77,7 @@ def test_a_stream_that_was_never_open_is_done_without(terminal: Terminal, closed
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> Console:
     console = Console(width=20, file=StringIO(), force_terminal=True, color_system=None)
-    for module in (streams, tables):
-        monkeypatch.setattr(module, "data", lambda: console)
+    monkeypatch.setattr(streams, "data", lambda: console)
     monkeypatch.setattr(streams, "talk", lambda: console)
     return console
 
@@ -90,7 +89,7 @@ def written(console: Console) -> list[str]:
 
 def test_a_name_in_a_table_is_whole_however_narrow_the_terminal_is(narrow: Console) -> None:
     id = "019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b"
-    streams.show(tables.table_of(("STATUS", "ID", "ERROR"), [["FAILED", id, "no"]], whole=2))
+    streams.show(streams.table_of(("STATUS", "ID", "ERROR"), [["FAILED", id, "no"]], whole=2))
     assert written(narrow)[1].split()[:2] == ["FAILED", id]
 
 

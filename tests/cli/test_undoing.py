@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenuto import Tenuto
-from tenuto.cli.undoing import under_way, undone_since
+from tenuto.cli.views.compensation import under_way, undone_since
 from tenuto.model.json import Object
 from tests.cli.conftest import Terminal
 from tests.cli.waiting import until, waits_for_event

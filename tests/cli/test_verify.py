@@ -11,8 +11,8 @@ import apsw
 import pytest
 
 from tenuto import Tenuto
-from tenuto.cli import verifying
-from tenuto.cli.stores import reading
+from tenuto.cli import upkeep
+from tenuto.cli.backends.reader import reading
 from tenuto.engine.turns.draft import size_of_rows
 from tenuto.engine.upkeep.differences import Verdict
 from tenuto.engine.upkeep.verification import MOST_BYTES, MOST_INSTANCES, verify
@@ -111,8 +111,8 @@ def test_only_so_many_differences_are_told_and_all_are_counted(
 ) -> None:
     terminal.past(one_of_each)
     changed(terminal.folder, "UPDATE workflow_instances SET status = 'RUNNING'")
-    monkeypatch.setattr(verifying, "_MOST_KEPT", 2)
-    monkeypatch.setattr(verifying, "_MOST_SHOWN", 1)
+    monkeypatch.setattr(upkeep, "_MOST_KEPT", 2)
+    monkeypatch.setattr(upkeep, "_MOST_SHOWN", 1)
     told = terminal.call("verify", "-o", "json")
     assert (told.code, told.json["differenceCount"], len(told.json["differences"])) == (1, 3, 2)
     shown = terminal.call("verify")

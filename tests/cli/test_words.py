@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tenuto.cli.exits import exit_code
-from tenuto.cli.finding import short_ids
-from tenuto.cli.moments import ago, countdown, length
+from tenuto.cli.lookup import short_ids
 from tenuto.cli.positions import Positions
-from tenuto.cli.progress import Line
-from tenuto.cli.watchers import fitted
+from tenuto.cli.views.progress import Line
+from tenuto.cli.views.terminal import ago, countdown, length
+from tenuto.cli.views.watchers import fitted
 from tenuto.model.errors import (
     Conflict,
     Forbidden,

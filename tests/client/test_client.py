@@ -14,21 +14,18 @@ import pytest_asyncio
 from tenuto import (
     Client,
     Conflict,
-    InstanceRef,
     InvalidDefinition,
     InvalidInput,
     NotFound,
     Start,
     Status,
     SyncClient,
-    Tenuto,
     TenutoError,
     WorkflowCancelled,
     WorkflowFailed,
     task,
     workflow,
 )
-from tenuto.client import RemoteInstance, SyncInstance
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, served
 
 APPROVE: dict[str, Any] = {
@@ -259,6 +256,9 @@ async def test_programs_without_a_loop_have_the_same_names(server: Caller) -> No
             assert client.dead_letters.list() == []
             with pytest.raises(NotFound):
                 client.event("nothing")
+            next(client.at(instance.id).changes())
+            assert client.operations.health()["status"] == "ok"
+            assert list(client.audit.export())
             return instance.result(timeout=30)
 
     before = threading.active_count()
@@ -275,12 +275,19 @@ def test_a_closed_client_says_so_and_may_be_closed_again() -> None:
             ask()
 
 
-def test_the_faces_have_the_names_of_the_app() -> None:
-    def names(kind: type) -> set[str]:
-        return {name for name in vars(kind) if not name.startswith("_")}
-
-    asked = names(Tenuto) - {"open", "close", "workspace", "untold"}
-    assert asked <= names(Client)
-    assert names(InstanceRef) <= names(RemoteInstance)
-    assert names(RemoteInstance) - {"id"} <= names(SyncInstance)
-    assert asked <= names(SyncClient)
+@pytest.mark.asyncio
+async def test_every_operation_can_be_asked_by_its_name(client: Client) -> None:
+    operations = client.operations
+    started = await operations.start_workflow("double", input={"number": 4}, wait=30)
+    assert (started.status, started.output) == (Status.COMPLETED, 8)
+    graph: Any = await operations.get_graph(started.instance_id)
+    assert [each["id"] for each in graph["nodes"]] == ["twice"]
+    assert (await operations.get_variable(started.instance_id, "input.number"))["value"] == 4
+    assert "tenuto" in await operations.metrics()
+    async with operations.watch_instances() as socket:
+        await socket.send_json({"event": "workflow_run_join", "runId": started.instance_id})
+        assert (await socket.receive_json())["event"]
+    async with asyncio.timeout(30):
+        async for line in operations.stream_instance(started.instance_id, until_end=True):
+            if line.startswith("data:"):
+                break

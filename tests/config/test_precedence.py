@@ -9,7 +9,7 @@ from msgspec import structs
 
 from tenuto.config.config import Config
 from tenuto.config.names import settings
-from tenuto.config.reading import read_config
+from tenuto.config.sources import read_config
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import InvalidInput, NotFound
 from tenuto.model.policy import Limits, RetryPolicy

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
-from unittest.mock import patch
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
 from tenuto.core.cancel_trigger import holds
@@ -49,7 +50,7 @@ from tenuto.model.inputs import (
     TriggerMatched,
 )
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import NO_POLICIES, Policies
+from tenuto.model.policy import MOST_ENTRIES, NO_POLICIES, Policies
 from tenuto.model.status import Status
 from tests.core.holding import check_step
 from tests.core.ledger import Ledger
@@ -57,6 +58,7 @@ from tests.core.notation import line
 
 ID = "00000000-0000-7000-8000-000000000001"
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+_MOST_ENTRIES = ContextVar("_MOST_ENTRIES", default=MOST_ENTRIES)
 
 
 def key_of(node: str) -> NodeKey:
@@ -131,7 +133,9 @@ class Run:
 
     def _decided(self, input: Input) -> Decision:
         before, kept = self.state, snapshot.encode(self.state)
-        decision = decide(self.plan, before, input, self.now, self.policies)
+        plan = copy(self.plan)
+        plan.most_entries = _MOST_ENTRIES.get()
+        decision = decide(plan, before, input, self.now, self.policies)
         assert snapshot.encode(before) == kept, "a decision changes no older state"
         self.told.append(Told(input, self.now, self.policies, len(decision.entries)))
         self.taken += [input] if decision.rejection is None else []
@@ -450,8 +454,9 @@ class Run:
 @contextmanager
 def decisions_of(most: int) -> Iterator[None]:
     """Within, a decision stops after so many entries."""
-    with patch("tenuto.core.deciding.MOST_ENTRIES", most):
-        yield
+    before = _MOST_ENTRIES.set(most)
+    yield
+    _MOST_ENTRIES.reset(before)
 
 
 def play(

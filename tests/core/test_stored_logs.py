@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tenuto.core import Plan, blank, decide, fold, outstanding
+from tenuto.core import Plan, blank, decide, fold, outstanding, snapshot
 from tenuto.definition import compile_definition
 from tenuto.model.entries import Entry, EventType
 from tenuto.model.log import KINDS, LogRow, UnknownEntry, from_row, to_row, to_rows
-from tests.core.holding import check_snapshot
+from tests.core.holding import check_snapshot, folded
 from tests.core.play import ID, Run
 from tests.golden.shelf import (
     FOLDER,
@@ -57,6 +57,16 @@ def test_the_inputs_of_a_stored_log_are_decided_on_as_they_were(name: str) -> No
         rows += to_rows(state.version + 1, decision.entries)
         state = decision.state
     assert rows == log.rows
+
+
+def test_snapshots_of_an_older_program_are_read_as_what_their_logs_fold_to() -> None:
+    """In shape 4, by a program that spelled out every field of a snapshot."""
+    for each in msgspec.json.decode((FOLDER / "snapshots" / "shape_4.json").read_bytes()):
+        log, kept = stored(each["log"]), each["snapshot"].encode()
+        entries = [from_row(row) for row in log.rows[: each["version"]]]
+        needed = {seq: entries[seq - 1] for seq in snapshot.references(kept)}
+        plan = Plan(compile_definition(log.definition))
+        assert snapshot.decode(kept, needed) == folded(plan, ID, entries)
 
 
 def test_every_kind_of_entry_that_is_written_has_a_stored_example() -> None:

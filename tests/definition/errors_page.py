@@ -18,12 +18,12 @@ _CHAPTERS = {
 _HEAD = """\
 # Errors
 
-A refusal has a code, a place, a message and advice. `tenuto explain CODE` shows what stands here.
-This page is generated from the catalogue in `tenuto.model.codes`; a test keeps the two equal.
+A refusal has a code, a place, a message and advice. `tenuto explain CODE` shows one of them.
+The page is generated from the catalogue `tenuto/model/codes.toml`; a test keeps the two equal.
 
-A failure inside an instance has a code of another kind (`OUT_OF_STOCK`, `TIMEOUT`): that is what
-`onError` and `nonRetryable` match, and it is not listed here. A refusal of what would be such
-a failure at run time has that code as its `reason`.
+A failure inside an instance has a code of another kind, such as `OUT_OF_STOCK` or `TIMEOUT`, which
+`onError` and `nonRetryable` match. Those codes are not listed here. Where a refusal corresponds to
+such a failure, it carries that code as its `reason`.
 """
 
 

@@ -34,7 +34,10 @@ LINKED = sorted(
 )
 
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+_ANCHOR = re.compile(r"\]\(([^)#:\s]*)#([^)\s]+)\)")
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+_FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 @pytest.mark.slow
@@ -75,6 +78,24 @@ def test_every_link_leads_somewhere(name: str) -> None:
     targets = _LINK.findall(_CODE.sub("", page_file.read_text(encoding="utf-8")))
     missing = [each for each in targets if not (page_file.parent / each).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_every_anchor_names_a_heading(name: str) -> None:
+    page_file = ROOT / name
+    links = _ANCHOR.findall(_CODE.sub("", page_file.read_text(encoding="utf-8")))
+    missing = [
+        f"{target}#{anchor}"
+        for target, anchor in links
+        if anchor not in _anchors(page_file.parent / target if target else page_file)
+    ]
+    assert missing == []
+
+
+def _anchors(page_file: Path) -> set[str]:
+    """The anchors that GitHub makes of a page's headings, which are all different."""
+    headings = _HEADING.findall(_FENCED.sub("", page_file.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
 
 
 def test_a_block_takes_the_place_of_its_namesakes() -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from tenuto import InvalidDefinition, InvalidInput, NotFound, Tenuto, TenutoError
 from tenuto.engine.events.event_router import EventRouter
-from tenuto.instances import InstanceRef
 from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked
 from tenuto.model.json import Object
+from tenuto.workspace.instance import InstanceRef
 from tests.engine.situations import ONE_WAIT, Moody
 from tests.kit.postgres_database import fresh_database
 

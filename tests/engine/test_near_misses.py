@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tenuto import Conflict, InvalidInput, NotFound, Tenuto
-from tenuto.app import Published
+from tenuto import Conflict, InvalidInput, NotFound, Published, Tenuto
 from tenuto.engine.events.near_misses import MOST_EVENTS, MOST_NEAR, MOST_READ
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object

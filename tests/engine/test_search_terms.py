@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tenuto import Settings, Tenuto
 from tenuto.api.variables import value_at
 from tenuto.core import searchable
+from tenuto.engine.tenancy import held_by
 from tenuto.model.errors import InvalidInput, NotFound
 from tenuto.model.json import JSON, Object, are_the_same
 from tenuto.model.search_terms import LARGEST, SearchTerm, term_of
@@ -24,7 +25,9 @@ from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.turns import Searchable
 from tenuto.store.protocol import Store
 from tenuto.testing.wrapped_store import Call
-from tenuto.workspace import Start, Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.values import InstanceFilter, Start
 from tests.engine.situations import at_rest, until, until_waiting
 from tests.kit.postgres_database import fresh_database
 from tests.kit.scripted_store import ScriptedStore
@@ -80,7 +83,7 @@ async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[T
         yield made
 
 
-async def lived(app: Tenuto, workspace: Workspace, random: Random, count: int) -> None:
+async def lived(app: Tenuto, workspace: EngineWorkspace, random: Random, count: int) -> None:
     """Some complete, some wait, some are resumed, some cancelled."""
     await workspace.deploy(FOUND)
     references = await asyncio.gather(
@@ -101,8 +104,8 @@ async def lived(app: Tenuto, workspace: Workspace, random: Random, count: int) -
     )
 
     async def is_quiet() -> bool:
-        busy = InstanceQuery(statuses=(Status.CREATED, Status.RUNNING), limit=1)
-        return not (await workspace.page(busy)).items
+        busy = InstanceFilter(status=(Status.CREATED, Status.RUNNING))
+        return not (await workspace.page(busy, limit=1)).items
 
     await until(app, is_quiet)
     await every_wait_has_looked_back(app)
@@ -114,13 +117,13 @@ async def lived(app: Tenuto, workspace: Workspace, random: Random, count: int) -
             await reference.cancel("no more")
 
 
-async def looked_at(workspace: Workspace, query: InstanceQuery, wanted: Object) -> list[str]:
+async def looked_at(workspace: EngineWorkspace, query: InstanceQuery, wanted: Object) -> list[str]:
     """What a query finds whose variables have these values: each of them is read."""
-    page = await workspace.page(query)
+    page = await instance_rows(workspace.engine, workspace.tenant, query)
     assert page.next_after is None
     found = []
     for row in page.items:
-        held = await workspace.held(row.id)
+        held = await held_by(workspace.engine, workspace.tenant, row.id)
         try:
             values = [value_at(held.plan, held.state, name) for name in wanted]
         except NotFound:
@@ -130,10 +133,12 @@ async def looked_at(workspace: Workspace, query: InstanceQuery, wanted: Object) 
     return found
 
 
-async def paged(workspace: Workspace, query: InstanceQuery, wanted: Object) -> list[str]:
+async def paged(workspace: EngineWorkspace, query: InstanceQuery, wanted: Object) -> list[str]:
     found, after = list[str](), query.after
     while True:
-        page = await workspace.page(replace(query, after=after), wanted)
+        page = await instance_rows(
+            workspace.engine, workspace.tenant, replace(query, after=after), wanted
+        )
         found += [row.id for row in page.items]
         after = page.next_after
         if after is None:
@@ -241,7 +246,7 @@ async def test_of_a_value_that_stays_nothing_is_worked_out_again(
         await reference.result(30)
         assert sorted(made) == ["input", "paid", "seen"]
         for name in ("input", "seen"):
-            held = await app.workspace("default", "eve").held(reference.id)
+            held = await held_by(app.engine, "default", reference.id)
             value = value_at(held.plan, held.state, name)
             assert await app.instances(workflow="found", variables={name: value})
 

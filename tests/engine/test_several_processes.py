@@ -17,7 +17,7 @@ from tenuto.model.errors import TaskError
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.parts.definitions import DefinitionRow
-from tenuto.workspace import Workspace
+from tenuto.workspace.starting import Starting
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.postgres_database import fresh_database
 
@@ -153,7 +153,7 @@ async def test_a_removal_finds_what_another_program_starts_just_then(
 ) -> None:
     one, other = apps
     await one.deploy(WAIT)
-    start, is_hidden = Workspace._start, asyncio.Event()
+    start, is_hidden = Starting._start, asyncio.Event()
     hide = other.engine.plans.hide
 
     async def telling_hide(tenant: str, id: str) -> DefinitionRow:
@@ -161,7 +161,7 @@ async def test_a_removal_finds_what_another_program_starts_just_then(
         is_hidden.set()
         return hidden
 
-    async def late_start(self: Workspace, *of_what: Any) -> Answer:  # noqa: ANN401
+    async def late_start(self: Starting, *of_what: Any) -> Answer:  # noqa: ANN401
         removing = asyncio.ensure_future(
             other.workspace("default", "ann").remove_definition("wait")
         )
@@ -172,7 +172,7 @@ async def test_a_removal_finds_what_another_program_starts_just_then(
         return answer
 
     monkeypatch.setattr(other.engine.plans, "hide", telling_hide)
-    monkeypatch.setattr(Workspace, "_start", late_start)
+    monkeypatch.setattr(Starting, "_start", late_start)
     begun = await one.start("wait")
     assert await one.deploy(WAIT) == 3, "it is there again"
     assert not (await begun.status()).is_final
@@ -183,13 +183,13 @@ async def test_a_start_that_took_too_long_for_a_removal_to_see_looks_for_itself(
 ) -> None:
     one, other = apps
     await one.deploy(WAIT)
-    start = Workspace._start
+    start = Starting._start
 
-    async def late_start(self: Workspace, *of_what: Any) -> Answer:  # noqa: ANN401
+    async def late_start(self: Starting, *of_what: Any) -> Answer:  # noqa: ANN401
         await other.workspace("default", "ann").remove_definition("wait")
         return await start(self, *of_what)
 
-    monkeypatch.setattr(Workspace, "_start", late_start)
+    monkeypatch.setattr(Starting, "_start", late_start)
     with pytest.raises(NotFound):
         await one.start("wait")
     [instance] = await one.instances()

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tenuto import StoreUnavailable, Tenuto
-from tenuto.cli.stores import listen_url, store_flag
+from tenuto.cli.backends.reader import listen_url, store_flag
 from tenuto.compose import open_store, without_password
 from tenuto.store.memory import MemoryStore
 from tenuto.store.postgres import PostgresStore

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from tenuto.ports import Page
-from tests.executions.test_pushing import DONE
+from tests.executions.test_push_dispatcher import DONE
 
 
 class Address:

@@ -1,4 +1,4 @@
-"""An engine with a desk for workers outside, in virtual time."""
+"""An engine with a broker for workers outside, in virtual time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
-from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.broker import TaskBroker
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import ClaimedTask, ReportedError, TaskReport
 from tenuto.model.inputs import CancelAsked, Started
@@ -49,7 +49,7 @@ class Stage:
         store: Store | None = None,
         registry: Registry | None = None,
         limits: Limits | None = None,
-    ) -> tuple[Engine, ExecutionDesk]:
+    ) -> tuple[Engine, TaskBroker]:
         engine = Engine(
             store or MemoryStore(self.disk, shared=shared),
             registry=registry or Registry(),
@@ -58,7 +58,7 @@ class Stage:
             settings=Settings(unknown_tasks="wait", limits=limits or Limits()),
         )
         await engine.open()
-        return engine, ExecutionDesk(engine)
+        return engine, TaskBroker(engine)
 
     async def started(
         self,
@@ -109,8 +109,8 @@ def failed(task: ClaimedTask, code: str, *, retryable: bool = True) -> TaskRepor
     )
 
 
-async def report(desk: ExecutionDesk, *reports: TaskReport) -> list[TenutoError | None]:
-    return [each.error for each in await desk.report("default", reports)]
+async def report(broker: TaskBroker, *reports: TaskReport) -> list[TenutoError | None]:
+    return [each.error for each in await broker.report("default", reports)]
 
 
 async def cancel(engine: Engine, instance_id: str) -> None:

@@ -34,24 +34,24 @@ def codes(answers: list[object]) -> list[str | None]:
 
 def test_the_accepted_report_may_come_again_and_another_may_not() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         id = await stage.started(engine)
-        [task] = await desk.claim("default", "w1")
+        [task] = await broker.claim("default", "w1")
         good, other = done(task, {"n": 1}), done(task, {"n": 2})
-        assert await report(desk, good, good) == [None, None]
-        assert codes([*await report(desk, other, good, failed(task, "X"))]) == [
+        assert await report(broker, good, good) == [None, None]
+        assert codes([*await report(broker, other, good, failed(task, "X"))]) == [
             "TEN-3012",
             None,
             "TEN-3012",
         ]
-        [second] = await desk.claim("default", "w1")
-        assert await report(desk, done(second)) == [None]
+        [second] = await broker.claim("default", "w1")
+        assert await report(broker, done(second)) == [None]
         await engine.final_state(id)
         before = await stage.log(engine, id)
-        assert codes([*await report(desk, good, other)]) == [None, "TEN-3012"]
+        assert codes([*await report(broker, good, other)]) == [None, "TEN-3012"]
         await engine.close()
-        engine, desk = await stage.opened()
-        assert codes([*await report(desk, good, other)]) == [None, "TEN-3012"]
+        engine, broker = await stage.opened()
+        assert codes([*await report(broker, good, other)]) == [None, "TEN-3012"]
         assert await stage.log(engine, id) == before
 
     Stage().play(story)
@@ -59,19 +59,19 @@ def test_the_accepted_report_may_come_again_and_another_may_not() -> None:
 
 def test_a_failure_that_was_recorded_may_come_again_after_the_next_attempt_began() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         id = await stage.started(engine)
-        [task] = await desk.claim("default", "w1")
-        assert await report(desk, failed(task, "BUSY")) == [None]
-        [again] = await desk.claim("default", "w1", wait=timedelta(minutes=1))
+        [task] = await broker.claim("default", "w1")
+        assert await report(broker, failed(task, "BUSY")) == [None]
+        [again] = await broker.claim("default", "w1", wait=timedelta(minutes=1))
         assert (again.attempt, again.context.retry_count) == (2, 1)
         assert again.execution_id != task.execution_id
         assert again.idempotency_key == task.idempotency_key
-        assert codes([*await report(desk, failed(task, "BUSY"), failed(task, "X"))]) == [
+        assert codes([*await report(broker, failed(task, "BUSY"), failed(task, "X"))]) == [
             None,
             "TEN-3012",
         ]
-        assert await report(desk, done(again)) == [None]
+        assert await report(broker, done(again)) == [None]
         assert (await stage.lines_of(engine, id, "a")).count("NODE_FAILED") == 1
 
     Stage().play(story)
@@ -79,17 +79,17 @@ def test_a_failure_that_was_recorded_may_come_again_after_the_next_attempt_began
 
 def test_a_lease_that_lapsed_is_a_loss_and_the_zombie_changes_nothing() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         id = await stage.started(engine)
-        [task] = await desk.claim("default", "w1")
-        [again] = await desk.claim("default", "w2", wait=timedelta(minutes=1))
+        [task] = await broker.claim("default", "w1")
+        [again] = await broker.claim("default", "w2", wait=timedelta(minutes=1))
         assert again.attempt == 2
         before = await stage.log(engine, id)
         with pytest.raises(Conflict):
-            await desk.heartbeat("default", task.execution_id, task.lease_token)
-        assert codes([*await report(desk, done(task))]) == ["TEN-3012"]
+            await broker.heartbeat("default", task.execution_id, task.lease_token)
+        assert codes([*await report(broker, done(task))]) == ["TEN-3012"]
         assert await stage.log(engine, id) == before
-        assert await report(desk, done(again)) == [None]
+        assert await report(broker, done(again)) == [None]
         [lost] = [
             row
             for row in await engine.store.instances.entries(id)
@@ -103,30 +103,30 @@ def test_a_lease_that_lapsed_is_a_loss_and_the_zombie_changes_nothing() -> None:
 
 def test_heartbeats_keep_a_lease_and_a_restart_does_not_end_it() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         await stage.started(engine)
-        [task] = await desk.claim("default", "w1")
+        [task] = await broker.claim("default", "w1")
         for number in range(8):
             await stage.clock.sleep(20)
-            beat = await desk.heartbeat("default", task.execution_id, task.lease_token, number)
+            beat = await broker.heartbeat("default", task.execution_id, task.lease_token, number)
             assert (beat.cancelled, beat.lease_until) == (False, stage.clock.now() + LEASE)
             if number in {2, 5}:
                 await engine.close()
-                engine, desk = await stage.opened()
-        assert await report(desk, done(task)) == [None]
+                engine, broker = await stage.opened()
+        assert await report(broker, done(task)) == [None]
 
     Stage().play(story)
 
 
 def test_a_lease_that_lapses_after_a_restart_is_noticed_in_time() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         await stage.started(engine)
-        [_] = await desk.claim("default", "w1")
+        [_] = await broker.claim("default", "w1")
         await engine.close()
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         before = stage.clock.ticks()
-        [again] = await desk.claim("default", "w1", wait=timedelta(minutes=2))
+        [again] = await broker.claim("default", "w1", wait=timedelta(minutes=2))
         assert again.attempt == 2
         assert stage.clock.ticks() - before < LEASE.total_seconds() + 1
 
@@ -135,14 +135,14 @@ def test_a_lease_that_lapses_after_a_restart_is_noticed_in_time() -> None:
 
 def test_the_time_of_an_attempt_counts_from_its_claim_whatever_its_heartbeats() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         id = await stage.started(engine, patient(timeout=45000, retry={"maxAttempts": 1}))
         await stage.clock.sleep(3600)
-        [task] = await desk.claim("default", "w1")
+        [task] = await broker.claim("default", "w1")
         assert task.timeout == 45
         claimed = stage.clock.ticks()
         await stage.clock.sleep(20)
-        beat = await desk.heartbeat("default", task.execution_id, task.lease_token)
+        beat = await broker.heartbeat("default", task.execution_id, task.lease_token)
         assert (beat.lease_until - stage.clock.now()).total_seconds() == 25
         held = await engine.final_state(id)
         assert held.state.last_error is not None
@@ -151,21 +151,21 @@ def test_the_time_of_an_attempt_counts_from_its_claim_whatever_its_heartbeats() 
             "the task did not end within 45 s",
         )
         assert 45 <= stage.clock.ticks() - claimed < 46
-        assert codes([*await report(desk, done(task))]) == ["TEN-3012"]
+        assert codes([*await report(broker, done(task))]) == ["TEN-3012"]
 
     Stage().play(story)
 
 
 def test_a_task_that_is_silent_for_too_long_fails_with_what_it_said_last() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         flow = patient(heartbeatTimeout=10000, retry={"maxAttempts": 1})
         id = await stage.started(engine, flow)
-        [task] = await desk.claim("default", "w1")
+        [task] = await broker.claim("default", "w1")
         await stage.clock.sleep(8)
-        await desk.heartbeat("default", task.execution_id, task.lease_token, {"page": 3})
+        await broker.heartbeat("default", task.execution_id, task.lease_token, {"page": 3})
         await stage.clock.sleep(8)
-        await desk.heartbeat("default", task.execution_id, task.lease_token)
+        await broker.heartbeat("default", task.execution_id, task.lease_token)
         held = await engine.final_state(id)
         assert held.state.last_error is not None
         assert held.state.last_error.code == "HEARTBEAT_TIMEOUT"
@@ -178,13 +178,13 @@ def test_a_running_task_hears_that_it_is_called_off_and_its_result_is_recorded()
     """running ones are told and have the grace period"""
 
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         id = await stage.started(engine)
-        [task] = await desk.claim("default", "w1")
+        [task] = await broker.claim("default", "w1")
         await cancel(engine, id)
-        beat = await desk.heartbeat("default", task.execution_id, task.lease_token)
+        beat = await broker.heartbeat("default", task.execution_id, task.lease_token)
         assert beat.cancelled
-        assert await report(desk, done(task, 1)) == [None]
+        assert await report(broker, done(task, 1)) == [None]
         assert (await engine.final_state(id)).state.status == "CANCELLED"
         assert "NODE_COMPLETED" in await stage.lines_of(engine, id, "a")
 
@@ -196,20 +196,20 @@ def test_a_worker_that_obeys_ends_the_grace() -> None:
     never retried. After the grace its heartbeat and report get 409."""
 
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         for obeys in (True, False):
             id = await stage.started(engine)
-            [task] = await desk.claim("default", "w1")
+            [task] = await broker.claim("default", "w1")
             await cancel(engine, id)
             before = stage.clock.ticks()
             if obeys:
-                assert await report(desk, failed(task, "CANCELLED")) == [None]
+                assert await report(broker, failed(task, "CANCELLED")) == [None]
             assert (await engine.final_state(id)).state.status == "CANCELLED"
             assert (stage.clock.ticks() - before < 1) is obeys
             assert "NODE_CANCELLED" in await stage.lines_of(engine, id, "a")
             with pytest.raises(Conflict):
-                await desk.heartbeat("default", task.execution_id, task.lease_token)
-            assert codes([*await report(desk, done(task, 9))]) == ["TEN-3012"]
+                await broker.heartbeat("default", task.execution_id, task.lease_token)
+            assert codes([*await report(broker, done(task, 9))]) == ["TEN-3012"]
             letters = [each.kind for each in await engine.store.dead_letters.page("default")]
             assert letters == ["late-result"] * (1 if obeys else 2)
 
@@ -218,10 +218,10 @@ def test_a_worker_that_obeys_ends_the_grace() -> None:
 
 def test_what_cannot_be_recorded_leaves_the_lease_and_what_is_too_large_fails() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         flow = document("one", [node("a", "task", taskId="ship", retry={"maxAttempts": 1})], [])
         id = await stage.started(engine, flow)
-        [task] = await desk.claim("default", "w1")
+        [task] = await broker.claim("default", "w1")
         bad = [
             done(task, {"x": ["a\0b"]}),
             done(task, "\ud800"),
@@ -230,13 +230,13 @@ def test_what_cannot_be_recorded_leaves_the_lease_and_what_is_too_large_fails() 
             failed(task, "a\0"),
             TaskReport(execution_id=task.execution_id, lease_token=task.lease_token),
         ]
-        for answer in await report(desk, *bad):
+        for answer in await report(broker, *bad):
             assert isinstance(answer, InvalidInput)
             assert answer.problems[0].path.startswith("$")
         with pytest.raises(InvalidInput):
-            await desk.heartbeat("default", task.execution_id, task.lease_token, "\0")
+            await broker.heartbeat("default", task.execution_id, task.lease_token, "\0")
         large = done(task, "x" * (Settings().limits.output_bytes + 1))
-        assert await report(desk, large, large) == [None, None]
+        assert await report(broker, large, large) == [None, None]
         held = await engine.final_state(id)
         assert held.state.last_error is not None
         assert held.state.last_error.code == "TOO_LARGE"
@@ -246,11 +246,11 @@ def test_what_cannot_be_recorded_leaves_the_lease_and_what_is_too_large_fails() 
 
 def test_a_handle_stands_beside_the_output() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         id = await stage.started(engine, ONE)
-        [task] = await desk.claim("default", "w1")
+        [task] = await broker.claim("default", "w1")
         assert task.handles == ("left",)
-        assert await report(desk, done(task, 5, "left"), done(task, 5, "left")) == [None, None]
+        assert await report(broker, done(task, 5, "left"), done(task, 5, "left")) == [None, None]
         [row] = [
             row
             for row in await engine.store.instances.entries(id)
@@ -264,10 +264,10 @@ def test_a_handle_stands_beside_the_output() -> None:
 
 def test_tokens_cannot_be_guessed_and_are_for_one_attempt_and_tenant() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         await stage.started(engine)
         await stage.started(engine)
-        one, two = await desk.claim("default", "w1", most=2)
+        one, two = await broker.claim("default", "w1", most=2)
         number, _, signature = one.lease_token.partition(".")
         wrong = [
             two.lease_token,
@@ -279,16 +279,16 @@ def test_tokens_cannot_be_guessed_and_are_for_one_attempt_and_tenant() -> None:
             "\ud800",
         ]
         for token in wrong:
-            answers = await report(desk, replace(done(one), lease_token=token))
+            answers = await report(broker, replace(done(one), lease_token=token))
             assert codes([*answers]) == ["TEN-3012"]
             with pytest.raises(Conflict):
-                await desk.heartbeat("default", one.execution_id, token)
+                await broker.heartbeat("default", one.execution_id, token)
         for id in ("", "x", "é", execution_id(JobKey("gone", "a", "", 1)), "W10"):
             with pytest.raises(NotFound):
-                await desk.heartbeat("default", id, one.lease_token)
+                await broker.heartbeat("default", id, one.lease_token)
         with pytest.raises(NotFound):
-            await desk.heartbeat("other", one.execution_id, one.lease_token)
-        assert await report(desk, done(one), done(two)) == [None, None]
+            await broker.heartbeat("other", one.execution_id, one.lease_token)
+        assert await report(broker, done(one), done(two)) == [None, None]
 
     Stage().play(story)
 
@@ -307,11 +307,11 @@ def test_heartbeats_that_come_together_are_written_together() -> None:
             return await call()
 
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened(store=Counting(stage.disk))
+        engine, broker = await stage.opened(store=Counting(stage.disk))
         for _ in range(20):
             await stage.started(engine)
-        tasks = await desk.claim("default", "w1", most=20)
-        beats = [desk.heartbeat("default", task.execution_id, task.lease_token) for task in tasks]
+        tasks = await broker.claim("default", "w1", most=20)
+        beats = [broker.heartbeat("default", task.execution_id, task.lease_token) for task in tasks]
         assert len(await asyncio.gather(*beats)) == 20
         assert Counting.writes <= 10
 
@@ -322,11 +322,11 @@ def test_a_report_that_does_not_count_has_little_read_however_long_the_log_is() 
     drawn = document("long", [node(f"n{n}", "task", taskId="ship") for n in range(300)], [])
 
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         await stage.started(engine, drawn)
-        *rest, last = await desk.claim("default", "w1", ["ship"], most=300)
-        assert set(await report(desk, *map(done, rest))) == {None}
-        assert await report(desk, done(last, 1)) == [None]
+        *rest, last = await broker.claim("default", "w1", ["ship"], most=300)
+        assert set(await report(broker, *map(done, rest))) == {None}
+        assert await report(broker, done(last, 1)) == [None]
         read = 0
         entries = engine.store.instances.entries
 
@@ -340,12 +340,12 @@ def test_a_report_that_does_not_count_has_little_read_however_long_the_log_is() 
             raise AssertionError("nothing so large is read for it")
 
         engine.store.instances.entries = counted  # type: ignore[method-assign, assignment]
-        assert await report(desk, done(last, 1)) == [None]
+        assert await report(broker, done(last, 1)) == [None]
         assert 0 < read <= 200
-        [differs] = await report(desk, done(last, 2))
+        [differs] = await report(broker, done(last, 2))
         assert isinstance(differs, Conflict)
         engine.store.turns.load = loaded  # type: ignore[method-assign, assignment]
-        [guessed] = await report(desk, replace(done(last, 1), lease_token="1.0"))
+        [guessed] = await report(broker, replace(done(last, 1), lease_token="1.0"))
         assert isinstance(guessed, Conflict)
         assert guessed.code == "TEN-3012"
 

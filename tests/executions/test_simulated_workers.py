@@ -16,7 +16,7 @@ from random import Random
 
 import pytest
 
-from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.broker import TaskBroker
 from tenuto.model.entries import Entry, NodeCompleted, NodeFailed
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import ClaimedTask
@@ -34,7 +34,7 @@ class Simulation:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.stage = Stage()
-        self.desks: list[ExecutionDesk] = []
+        self.desks: list[TaskBroker] = []
         self.handed_out: list[ClaimedTask] = []
         self.accepted: list[ClaimedTask] = []
         self.ends: dict[str, tuple[str, LastError | None]] = {}
@@ -43,7 +43,7 @@ class Simulation:
     async def worker(self, name: str) -> None:
         while True:
             try:
-                tasks = await self.desk.claim(
+                tasks = await self.broker.claim(
                     "default",
                     name,
                     most=self.random.randint(1, 3),
@@ -70,19 +70,19 @@ class Simulation:
                 await self._beat(task)
         report = failed(task, "BUSY") if fate == "fails" and task.attempt < 3 else done(task, 1)
         for _ in range(self.random.randint(1, 2)):
-            [answer] = await self.desk.report("default", [report])
+            [answer] = await self.broker.report("default", [report])
             if answer.error is None and task not in self.accepted:
                 self.accepted.append(task)
             self.counts["accepted" if answer.error is None else answer.error.code] += 1
 
     async def _beat(self, task: ClaimedTask) -> None:
         try:
-            await self.desk.heartbeat("default", task.execution_id, task.lease_token)
+            await self.broker.heartbeat("default", task.execution_id, task.lease_token)
         except TenutoError as error:
             self.counts[error.code] += 1
 
     @property
-    def desk(self) -> ExecutionDesk:
+    def broker(self) -> TaskBroker:
         return self.random.choice(self.desks)
 
     async def run(self) -> None:

@@ -10,8 +10,8 @@ import pytest
 from tenuto.core import blank
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
-from tenuto.live import Dropped, Feed, LiveHub, Message, hub as hub_module
-from tenuto.live.room import Room
+from tenuto.live import Dropped, Feed, HubBounds, LiveHub, Message
+from tenuto.live.watched_instance import WatchedInstance
 from tenuto.live.window import Window
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import Started
@@ -143,7 +143,7 @@ async def test_what_is_at_hand_is_told_as_the_log_tells_it() -> None:
         held = await app.engine.state_of(instance.id)
         rows = await store.instances.entries(instance.id)
         for given in (rows, rows[:4] + rows[2:], rows[:4] + rows[6:], rows[3:], []):
-            room = Room(store, app.engine.clock, held.plan, blank(instance.id))
+            room = WatchedInstance(store, app.engine.clock, held.plan, blank(instance.id))
             feed = Feed(room, 0, until_end=True)
             store.reads = 0
             room.hint(len(rows), given)
@@ -161,7 +161,7 @@ async def test_one_who_falls_behind_is_told_the_rest_from_the_log() -> None:
         async with hub.follow("default", instance.id, until_end=True) as slow:
             begun = await some_told(slow, 3)
             assert begun[-1]["status"] == "WAITING_FOR_EVENT"
-            room = hub._places[instance.id].opening.result()[0]
+            room = hub._watched[instance.id].opening.result()[0]
             room.window = Window(room.window.end, most_messages=1)
             await app.publish("go")
             async with hub.follow("default", instance.id, until_end=True) as quick:
@@ -239,7 +239,7 @@ async def test_nothing_is_asked_while_nobody_watches() -> None:
         for instance in instances:
             await instance.result(20)
         assert store.looks == []
-        assert not hub._places
+        assert not hub._watched
 
 
 @pytest.mark.asyncio
@@ -262,7 +262,7 @@ async def test_a_store_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatc
     disk = MemoryDisk()
     store = Counting(disk, shared=True)
     async with app_on(MemoryStore(disk, shared=True)) as app, app_on(store) as beside:
-        hub = LiveHub(beside.engine)
+        hub = LiveHub(beside.engine, HubBounds(retry=0.0))
         await app.deploy(WAIT)
         instance = await app.start("waiting")
         async with hub.follow("default", instance.id, until_end=True) as feed:
@@ -276,7 +276,6 @@ async def test_a_store_that_is_away_is_waited_for(monkeypatch: pytest.MonkeyPatc
                 return await plain(*of, **page)  # type: ignore[arg-type]
 
             monkeypatch.setattr(store.instances, "entries", away)
-            monkeypatch.setattr("tenuto.live.room.BAD_WEATHER", 0.0)
             await app.publish("go")
             assert (await all_told(feed))[-1]["status"] == "COMPLETED"
             assert refusals == [0]
@@ -300,8 +299,8 @@ async def test_a_log_that_this_program_cannot_read_breaks_off_with_a_reason(
                 return newer
 
             monkeypatch.setattr(store.instances, "entries", entries)
-            room = hub._places[instance.id].opening.result()[0]
-            assert isinstance(room, Room)
+            room = hub._watched[instance.id].opening.result()[0]
+            assert isinstance(room, WatchedInstance)
             room.hint(len(rows) + 1)
             with pytest.raises(TenutoError, match="newer program") as refused:
                 await anext(feed)
@@ -311,12 +310,11 @@ async def test_a_log_that_this_program_cannot_read_breaks_off_with_a_reason(
 @pytest.mark.asyncio
 @pytest.mark.parametrize("shared", [False, True])
 async def test_who_watches_what_is_erased_is_told_so(
-    shared: bool, monkeypatch: pytest.MonkeyPatch
+    shared: bool,
 ) -> None:
-    monkeypatch.setattr(hub_module, "ALONE_EVERY", 0.001)
     store = MemoryStore(MemoryDisk(), shared=shared)
     async with app_on(store, watch_every=0.001) as app:
-        hub = LiveHub(app.engine)
+        hub = LiveHub(app.engine, HubBounds(erased_poll=0.001))
         await app.deploy(FLOW)
         instance = await app.start("flow")
         await instance.result(20)

@@ -15,8 +15,8 @@ from tenuto.live.messages import (
     MOST_OUTPUT,
     Message,
     changes_status,
-    told,
-    told_of_nodes,
+    messages_of,
+    node_messages,
 )
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import Object
@@ -38,7 +38,7 @@ def read(messages: list[Message]) -> list[Object]:
 
 
 def all_of(run: Run) -> list[Message]:
-    return told(run.plan, blank(ID), rows_of(run))[0]
+    return messages_of(run.plan, blank(ID), rows_of(run))[0]
 
 
 def wandered(seed: int) -> Run:
@@ -104,9 +104,9 @@ def test_a_log_tells_the_same_however_it_is_cut(seed: int) -> None:
     assert [each.seq for each in whole] == sorted({each.seq for each in whole})
     state, pieces = blank(ID), list[Message]()
     for page in cuts(rows, Random(seed)):
-        messages, after = told(run.plan, state, page)
+        messages, after = messages_of(run.plan, state, page)
         if not changes_status(page):
-            assert told_of_nodes(ID, page) == messages
+            assert node_messages(ID, page) == messages
         pieces += messages
         state = after
     assert pieces == whole
@@ -114,7 +114,7 @@ def test_a_log_tells_the_same_however_it_is_cut(seed: int) -> None:
     for since in range(0, len(rows), 5):
         state = fold_all(run.plan, blank(ID), map(from_row, rows[:since]))
         rest = [each for each in whole if each.seq > since]
-        assert told(run.plan, state, rows[since:])[0] == rest
+        assert messages_of(run.plan, state, rows[since:])[0] == rest
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -136,7 +136,7 @@ def test_who_takes_in_every_message_knows_where_each_step_stands(seed: int) -> N
 def test_every_stored_log_can_be_told(name: str) -> None:
     story = stored(name)
     run = Run(story.definition)
-    messages, state = told(run.plan, blank(ID), story.rows)
+    messages, state = messages_of(run.plan, blank(ID), story.rows)
     statuses = [each for each in read(messages) if each["event"] == "workflow_status_update"]
     assert statuses[-1]["status"] == story.folds_to["status"] == state.status
     assert statuses[-1]["contextData"] == story.folds_to["ctx"] or len(statuses) > 1

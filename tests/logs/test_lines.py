@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from tenuto import TaskError, Tenuto
-from tenuto.logs import happenings
+from tenuto.logs import instance_lines
 from tenuto.logs.context import about
 from tenuto.logs.setup import Format, Level, logging_to
 
@@ -93,7 +93,7 @@ async def test_ends_and_failures_of_instances_have_a_line_without_their_data() -
     stream = io.StringIO()
     with logging_to(stream, form="json"):
         async with Tenuto() as app:
-            app.engine.listen(happenings.tell)
+            app.engine.listen(instance_lines.log_instance)
 
             @app.task
             async def refuse(input: object) -> None:

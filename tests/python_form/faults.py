@@ -74,6 +74,23 @@ def decides_with_a_plain_if(order: Any) -> None:
         tidy()
 
 
+@fault("TEN-1104", "`if`", "with when(bill(order)):")
+def decides_on_the_result_of_a_call(order: Any) -> None:
+    if bill(order):  # fault
+        tidy()
+
+
+@fault("TEN-1104", "`index()`", "Give it to a task")
+def decides_by_a_method_that_needs_it(order: Any) -> None:
+    if ["a", "b"].index(order["kind"]):  # fault
+        tidy()
+
+
+@fault("TEN-1105", "`**`", "Name its parts")
+def passes_it_as_named_arguments(order: Any) -> None:
+    send(**order)  # fault
+
+
 @fault("TEN-1104", "`if … else`", '"{{ctx.input.big ? 1 : 2}}"')
 def decides_with_a_conditional_expression(order: Any) -> None:
     notify(1 if order["big"] else 2)  # fault
@@ -167,7 +184,7 @@ def decides_with_match(order: Any) -> None:
             pass
 
 
-@fault("TEN-1104", "`if`", "Choose in a task")
+@fault("TEN-1104", "`if`", "Filter in a task")
 def chooses_from_a_list(order: Any) -> None:
     notify([each for each in (1, 2) if order["amount"] > each])  # fault
 
@@ -364,14 +381,14 @@ def calls_a_function_that_is_no_task(order: Any) -> None:
     notify(tax(order["amount"]))  # fault
 
 
-@fault("TEN-1104", "`is` looks at what stands for `paid`", '`with when("ctx.paid == null"):`')
+@fault("TEN-1104", "`is` tests the placeholder of `paid`", '`with when("ctx.paid == null"):`')
 def asks_whether_it_is_none(order: Any) -> None:
     paid = bill(order)
     if paid is None:  # fault
         tidy()  # type: ignore[unreachable]
 
 
-@fault("TEN-1104", "`is` looks at", '`with when("ctx.paid.id != null"):`')
+@fault("TEN-1104", "`is` tests the placeholder", '`with when("ctx.paid.id != null"):`')
 def asks_whether_a_part_is_none(order: Any) -> None:
     paid = bill(order)
     if paid["id"] is not None:  # fault
@@ -379,7 +396,7 @@ def asks_whether_a_part_is_none(order: Any) -> None:
     tidy()
 
 
-@fault("TEN-1104", "`isinstance` looks at", "Decide in a task")
+@fault("TEN-1104", "`isinstance` tests the placeholder", "Decide in a task")
 def asks_for_its_type(order: Any) -> None:
     if isinstance(order, dict):  # fault
         tidy()
@@ -856,7 +873,7 @@ def names_what_undoes_in_text(order: Any) -> None:
     bill.after().undo(by="notify")(order)  # type: ignore[arg-type]  # fault
 
 
-@fault("TEN-1113", "no step here", "Call one task")
+@fault("TEN-1113", "not a step here", "Call one task")
 def waits_before_undoing(order: Any) -> None:
     bill.undo(by=lambda paid: sleep("PT1H"))(order)  # fault
 

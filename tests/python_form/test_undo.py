@@ -321,7 +321,7 @@ def test_a_workflow_is_undone_by_its_steps_alone() -> None:
     def flow(order: Order) -> None:
         bill(order)
 
-    with pytest.raises(TenutoError, match="is no task") as refused:
+    with pytest.raises(TenutoError, match="is not a task") as refused:
         flow.undo(tidy)
     assert refused.value.code == "TEN-1802"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tenuto.testing.weather import AtWrite, Fault
-from tests.core.play import decisions_of
 from tests.kit.checker.graph import read
-from tests.kit.simulator.scenario import Job, Scenario, plain_jobs
+from tests.kit.simulator.scenario import Job, Knobs, Scenario, plain_jobs
 from tests.kit.simulator.thinning import EVERY_WRITE, some_of
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario, status_of
 from tests.kit.workload import (
@@ -30,6 +29,7 @@ MODES = (
 )
 
 
+SHORT_DECISIONS = Knobs(decision_entries=2)
 GIVES_UP = Behaviour("fail", 500, code="OUT", retryable=False)
 FAILING: dict[str, Behaviours] = {
     "items-may-fail": {("a[1]", 1): GIVES_UP},
@@ -49,10 +49,10 @@ def jobs_for(shape: str) -> list[Job]:
     return [Job(document, {"k": 5, "flag": True}, behaviours, [EVENT], "the key")]
 
 
-def runs_with(shape: str, faults: dict[int, Fault]) -> int:
+def runs_with(shape: str, faults: dict[int, Fault], knobs: Knobs | None = None) -> int:
     """Run a shape with these faults; returns how many durable writes it made."""
     weather = AtWrite(faults)
-    scenario = Scenario(shape, jobs_for(shape), weather)
+    scenario = Scenario(shape, jobs_for(shape), weather, knobs=knobs or Knobs())
     finished = run_scenario(scenario)
     assert_kept(finished, f"runs_with({shape!r}, {faults!r})")
     happened = len(finished.ledgers.faults)
@@ -89,17 +89,15 @@ def test_no_iteration_is_lost_or_done_twice_at_any_write(shape: str, mode: Fault
 
 @pytest.mark.parametrize("shape", [*loop_shapes(), "quorum", "conditional"])
 def test_every_promise_is_kept_where_decisions_stop_early(shape: str) -> None:
-    with decisions_of(2):
-        assert runs_with(shape, {}) >= 4
+    assert runs_with(shape, {}, SHORT_DECISIONS) >= 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES[:3], ids=lambda mode: mode.replace(" ", "-"))
 @pytest.mark.parametrize("shape", ["parallel-loop", "nested-loops", "first-item-wins"])
 def test_what_a_decision_left_over_is_not_lost_at_any_write(shape: str, mode: Fault) -> None:
-    with decisions_of(2):
-        for number in some_of(runs_with(shape, {}), mode):
-            runs_with(shape, {number: mode})
+    for number in some_of(runs_with(shape, {}, SHORT_DECISIONS), mode):
+        runs_with(shape, {number: mode}, SHORT_DECISIONS)
 
 
 @pytest.mark.slow

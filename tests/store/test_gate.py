@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tenuto.model.status import Status
 from tenuto.store.errors import DataRefused
+from tenuto.store.parts.definitions import REMOVED
 from tenuto.store.parts.inbox import Delivery
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.turns import InstanceWrite, Outcome, Ownership, Snapshot, WriteResult
@@ -341,3 +344,32 @@ async def test_a_wait_reopened_and_a_timer_reset_in_one_turn_stay(store: Store) 
     )
     assert [each.attempt for each in await store.waits.of("i1")] == [2]
     assert await store.timers.due(NOON, 10) == ([], moment(20))
+
+
+async def test_nothing_starts_of_a_definition_that_was_removed(store: Store) -> None:
+    """A start comes before the removal, which then sees it, or it is told of the removal."""
+    save = partial(store.definitions.save, "default", "order")
+    await save(b"{}", b"1", NOON)
+    before = await store.turns.commit(turn("t1", begin("i1", needs_definition=True)))
+    await save(REMOVED, b"2", NOON)
+    keyed = {"needs_definition": True, "key": "k", "content_hash": b"h"}
+    after = await store.turns.commit(
+        turn(
+            "t2",
+            begin("i2", needs_definition=True),
+            begin("i3"),
+            begin("i4", **keyed),
+            step("i1", 1),
+        )
+    )
+    gone = WriteResult(Outcome.REMOVED)
+    assert before.writes == {"i1": WON}
+    assert after.writes == {"i1": WON, "i2": gone, "i3": WON, "i4": gone}
+    assert set(await store.turns.load(["i1", "i2", "i3", "i4"])) == {"i1", "i3"}
+    assert await store.instances.used_key("default", "k") is None
+    await save(b"{} ", b"3", NOON)
+    again = await store.turns.commit(turn("t3", begin("i5", **keyed)))
+    assert again.writes == {"i5": WON}
+    await save(REMOVED, b"4", NOON)
+    repeated = await store.turns.commit(turn("t4", begin("i6", **keyed)))
+    assert repeated.writes == {"i6": WriteResult(Outcome.DUPLICATE, "i5")}

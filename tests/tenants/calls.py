@@ -9,11 +9,22 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from tenuto.instances import InstanceRef
-from tenuto.workspace import Start, Workspace
+from tenuto.workspace.audit import TenantAudit
+from tenuto.workspace.bulk import BulkOperations
+from tenuto.workspace.dead_letters import DeadLetters
+from tenuto.workspace.definitions import Definitions
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.events import Events
+from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.keys import TenantKeys
+from tenuto.workspace.starting import Starting
+from tenuto.workspace.task_definitions import TaskDefinitions
+from tenuto.workspace.test_runs import TestRuns
+from tenuto.workspace.values import Start
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 OfInstance: TypeAlias = Callable[[InstanceRef], Awaitable[object]]
-OfWorkspace: TypeAlias = Callable[[Workspace, str], Awaitable[object]]
+OfWorkspace: TypeAlias = Callable[[EngineWorkspace, str], Awaitable[object]]
 
 OF_INSTANCE: dict[str, OfInstance] = {
     "status": lambda it: it.status(),
@@ -35,26 +46,48 @@ OF_INSTANCE: dict[str, OfInstance] = {
     "rerun": lambda it: it.rerun(),
 }
 
+PARTS: dict[str, type] = {
+    "definitions": Definitions,
+    "starting": Starting,
+    "inbox": Events,
+    "webhooks": Webhooks,
+    "subscriptions": Subscriptions,
+    "dead_letters": DeadLetters,
+    "task_definitions": TaskDefinitions,
+    "bulk": BulkOperations,
+    "test_runs": TestRuns,
+    "keys": TenantKeys,
+    "audit": TenantAudit,
+}
+"""By their attributes, the parts of a workspace."""
+
 BY_INSTANCE: dict[str, OfWorkspace] = {
     "instance": lambda mine, id: mine.instance(id),
-    "held": lambda mine, id: mine.held(id),
-    "stop_rehearsal": lambda mine, id: mine.stop_rehearsal(id),
-    "publish_in_rehearsal": lambda mine, id: mine.publish_in_rehearsal(id, {"pattern": "a.b"}),
+    "test_runs.stop": lambda mine, id: mine.test_runs.stop(id),
+    "test_runs.publish": lambda mine, id: mine.test_runs.publish(id, {"pattern": "a.b"}),
 }
 BY_DEAD_LETTER: dict[str, OfWorkspace] = {
-    "dead_letter": lambda mine, id: mine.dead_letter(id),
-    "retry_dead_letter": lambda mine, id: mine.retry_dead_letter(id),
-    "discard_dead_letter": lambda mine, id: mine.discard_dead_letter(id),
+    "dead_letters.row": lambda mine, id: mine.dead_letters.row(id),
+    "dead_letters.get": lambda mine, id: mine.dead_letters.get(id),
+    "dead_letters.retry": lambda mine, id: mine.dead_letters.retry(id),
+    "dead_letters.discard": lambda mine, id: mine.dead_letters.discard(id),
 }
 BY_WORKFLOW: dict[str, OfWorkspace] = {
     "definition": lambda mine, id: mine.definition(id),
     "remove_definition": lambda mine, id: mine.remove_definition(id),
-    "withdraw_definition": lambda mine, id: mine.withdraw_definition(id),
+    "definitions.row": lambda mine, id: mine.definitions.row(id),
+    "definitions.remove": lambda mine, id: mine.definitions.remove(id),
+    "definitions.withdraw": lambda mine, id: mine.definitions.withdraw(id),
     "start": lambda mine, id: mine.start(id),
-    "begin": lambda mine, id: mine.begin(Start(workflow=id)),
-    "begin_of": lambda mine, id: mine.begin_of({"id": id}, Start(workflow=id, version=1)),
+    "starting.begin": lambda mine, id: mine.starting.begin(Start(workflow=id)),
+    "starting.begin_of": lambda mine, id: mine.starting.begin_of(
+        {"id": id}, Start(workflow=id, version=1)
+    ),
 }
-BY_EVENT: dict[str, OfWorkspace] = {"event": lambda mine, id: mine.event(id)}
+BY_EVENT: dict[str, OfWorkspace] = {
+    "event": lambda mine, id: mine.event(id),
+    "inbox.get": lambda mine, id: mine.inbox.get(id),
+}
 BY_WEBHOOK: dict[str, OfWorkspace] = {
     "webhooks.remove": lambda mine, id: mine.webhooks.remove(id),
     "webhooks.get": lambda mine, id: mine.webhooks.get(id),
@@ -66,24 +99,39 @@ BY_SUBSCRIPTION: dict[str, OfWorkspace] = {
     "subscriptions.get": lambda mine, id: mine.subscriptions.get(id),
     "subscriptions.enable": lambda mine, id: mine.subscriptions.enable(id),
 }
+BY_TASK: dict[str, OfWorkspace] = {
+    "task_definitions.get": lambda mine, id: mine.task_definitions.get(id),
+    "task_definitions.remove": lambda mine, id: mine.task_definitions.remove(id),
+    "task_definitions.execute": lambda mine, id: mine.task_definitions.execute(id),
+    "task_definitions.lone_workflow": lambda mine, id: mine.task_definitions.lone_workflow(id),
+}
+BY_BULK: dict[str, OfWorkspace] = {
+    "bulk.get": lambda mine, id: mine.bulk.get(id),
+    "bulk.cancel": lambda mine, id: mine.bulk.cancel(id),
+}
+BY_KEY: dict[str, OfWorkspace] = {"keys.revoke": lambda mine, id: mine.keys.revoke(id)}
+BY_ID = (
+    *(BY_INSTANCE, BY_DEAD_LETTER, BY_WORKFLOW, BY_EVENT, BY_WEBHOOK, BY_SUBSCRIPTION),
+    *(BY_TASK, BY_BULK, BY_KEY),
+)
 
 ONLY_OWN = frozenset(
     {
-        "begin_many",
-        "begun",
-        "definition_ids",
-        "dead_letters",
-        "deploy",
-        "instances",
-        "newest",
-        "page",
-        "publish",
-        "publish_all",
-        "publish_given",
-        "rehearse",
-        "save",
-        "start_many",
-        "versions",
+        *("definition_ids", "deploy", "save"),
+        *("instances", "page", "start_many", "stats"),
+        *("events", "publish", "publish_all"),
+        *("audit.page", "audit.verify"),
+        *("bulk.list", "bulk.start", "bulk.start_on_dead_letters"),
+        *("dead_letters.list", "dead_letters.rows"),
+        *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),
+        *("inbox.list", "inbox.publish", "inbox.publish_all", "inbox.publish_given"),
+        *("keys.create", "keys.list"),
+        *("starting.begin_many", "starting.begun"),
+        *("subscriptions.add", "subscriptions.list"),
+        *("task_definitions.add", "task_definitions.list", "task_definitions.put"),
+        *("task_definitions.refuse_bad_input", "task_definitions.undeclared"),
+        "test_runs.start",
+        *("webhooks.add", "webhooks.list"),
     }
 )
 """What names nothing that could be another's, or leaves out what is; seen in what it answers."""

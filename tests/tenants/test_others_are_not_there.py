@@ -9,22 +9,29 @@ import pytest
 
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
-from tenuto.instances import InstanceRef
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.model.json import Object
+from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.instances import InstanceQuery
-from tenuto.webhooks import Subscriptions, Webhooks
-from tenuto.workspace import Start, Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.values import InstanceFilter, Start
 from tests.engine.situations import steps
 from tests.tenants.calls import (
+    BY_BULK,
     BY_DEAD_LETTER,
     BY_EVENT,
+    BY_ID,
     BY_INSTANCE,
+    BY_KEY,
     BY_SUBSCRIPTION,
+    BY_TASK,
     BY_WEBHOOK,
     BY_WORKFLOW,
     OF_INSTANCE,
     ONLY_OWN,
+    PARTS,
     OfWorkspace,
     methods_of,
 )
@@ -53,6 +60,7 @@ def asked_with(theirs: Mirrored) -> list[tuple[dict[str, OfWorkspace], str, str]
         (BY_DEAD_LETTER, theirs.dead_letter, f"{NOBODYS}:a"),
         (BY_WORKFLOW, "hidden", "nothing"),
         (BY_EVENT, "hidden", "nothing"),
+        (BY_TASK, "hidden", "nothing"),
         (BY_WEBHOOK, theirs.webhook, "wh-0000000000000000"),
         (BY_SUBSCRIPTION, theirs.subscription, "sub-0000000000000000"),
     ]
@@ -86,6 +94,9 @@ async def test_nothing_that_can_be_asked_reaches_what_another_tenant_has(town: T
     _, theirs = await town.furnish()
     await town.right.deploy(HIDDEN)
     await town.right.publish("hidden.told", {}, id="hidden")
+    await town.right.task_definitions.add(TaskDefinition(id="hidden", kind="pull"))
+    operation = await town.right.bulk.start("pause", InstanceFilter(workflow="hidden"))
+    key = await town.right.keys.create("theirs", role="viewer")
     await town.settle()
     before = await town.digest_of(RIGHT, {"hidden"})
     for id in theirs.instances:
@@ -93,7 +104,8 @@ async def test_nothing_that_can_be_asked_reaches_what_another_tenant_has(town: T
             foreign = await refusal(lambda: call(town.left.at(id)))  # noqa: B023
             missing = await refusal(lambda: call(town.left.at(NOBODYS)))  # noqa: B023
             assert told(foreign, id) == told(missing, NOBODYS), name
-    for calls, theirs_id, nobodys_id in asked_with(theirs):
+    more = [(BY_BULK, str(operation.id), "0" * 32), (BY_KEY, str(key["id"]), "0" * 16)]
+    for calls, theirs_id, nobodys_id in [*asked_with(theirs), *more]:
         for name, by_id in calls.items():
             foreign = await refusal(lambda: by_id(town.left, theirs_id))  # noqa: B023
             missing = await refusal(lambda: by_id(town.left, nobodys_id))  # noqa: B023
@@ -105,17 +117,15 @@ async def test_nothing_that_can_be_asked_reaches_what_another_tenant_has(town: T
 
 
 async def test_the_tables_name_everything_that_can_be_asked() -> None:
-    listed = {*BY_INSTANCE, *BY_DEAD_LETTER, *BY_WORKFLOW, *BY_EVENT, *ONLY_OWN}
+    asked = {f"{part}.{name}" for part, kind in PARTS.items() for name in methods_of(kind)}
     assert methods_of(InstanceRef) == set(OF_INSTANCE)
-    assert methods_of(Workspace) == listed
-    assert {f"webhooks.{name}" for name in methods_of(Webhooks)} - {
-        "webhooks.add",
-        "webhooks.list",
-    } == set(BY_WEBHOOK)
-    assert {f"subscriptions.{name}" for name in methods_of(Subscriptions)} - {
-        "subscriptions.add",
-        "subscriptions.list",
-    } == set(BY_SUBSCRIPTION)
+    assert methods_of(EngineWorkspace) | asked == {*ONLY_OWN}.union(*BY_ID)
+
+
+async def test_changes_of_anothers_instance_are_not_there(town: Town) -> None:
+    _, theirs = await town.furnish()
+    for id in (theirs.waiting, NOBODYS):
+        await refusal(town.left.at(id).changes().__anext__)
 
 
 async def test_lists_show_what_is_ones_own(town: Town) -> None:
@@ -123,20 +133,28 @@ async def test_lists_show_what_is_ones_own(town: Town) -> None:
     await town.right.deploy(HIDDEN)
     left = town.left
     wanted = InstanceQuery(ids=theirs.instances, tenant=RIGHT)
+    rights = InstanceQuery(tenant=RIGHT)
     shown = [
         await left.instances(),
-        await left.page(InstanceQuery(tenant=RIGHT)),
-        await left.dead_letters(100),
+        await left.page(),
+        await instance_rows(left.engine, left.tenant, rights),
+        await left.events(),
+        await left.task_definitions.list(),
+        await left.bulk.list(),
+        await left.keys.list(),
+        await left.audit.page(),
+        await left.dead_letters.list(),
         await left.webhooks.list(),
         await left.subscriptions.list(),
         await left.definition_ids(),
-        [row.id for row in await left.newest()],
+        [row.id for row in await left.definitions.newest()],
     ]
     text = repr(shown)
     assert not [each for each in (RIGHT, "hidden", *theirs) if each in text]
     assert all(each in text for each in mine if each != mine.dead_letter)
-    assert (await left.page(wanted)).items == []
-    assert await left.versions("hidden", [1]) == []
+    assert (await instance_rows(left.engine, left.tenant, wanted)).items == []
+    assert (await left.page(InstanceFilter(ids=theirs.instances))).items == []
+    assert await left.definitions.versions("hidden", [1]) == []
 
 
 async def test_an_id_that_another_tenant_has_tells_nothing_but_that_it_is_taken(
@@ -152,10 +170,10 @@ async def test_an_id_that_another_tenant_has_tells_nothing_but_that_it_is_taken(
         if key == "waiting":
             asked = Start(workflow="flow", instance_id=theirs.waiting)
         with pytest.raises(Conflict) as foreign:
-            await town.left.begin(asked)
+            await town.left.starting.begin(asked)
         assert (foreign.value.status, foreign.value.instance_id) == (None, None)
         assert told(foreign.value, "") == told(own.value, "")
-    [one, other] = await town.left.begin_many(
+    [one, other] = await town.left.starting.begin_many(
         [Start(workflow="hidden"), Start(workflow="order", instance_id=theirs.failed)]
     )
     assert isinstance(one, NotFound)
@@ -203,7 +221,7 @@ async def attempted(call: Awaitable[object]) -> TenutoError | None:
 
 
 def drawn(
-    left: Workspace, theirs: Mirrored, random: Random, id: str, number: int
+    left: EngineWorkspace, theirs: Mirrored, random: Random, id: str, number: int
 ) -> Awaitable[object]:
     kind = random.choice(["by id", "publish", "start"])
     if kind == "by id":

@@ -20,19 +20,19 @@ import pytest_asyncio
 from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
+from tenuto.engine.tenancy import held_by
 from tenuto.engine.turns.held import Held
 from tenuto.executions.tokens import execution_id
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.executions import TaskReport
-from tenuto.model.json import JSON
-from tenuto.model.rehearsal import Rehearsal
+from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.audit import AuditEntry, AuditQuery
 from tenuto.store.parts.inbox import PastEvents
 from tenuto.store.parts.jobs import JobKey
 from tenuto.store.postgres import PostgresStore, instances, pool
 from tenuto.store.postgres.queries import Statement, page_of_instances, statement
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
 from tests.api.conftest import Caller, served
 from tests.api.test_live import Door, said, socket_of
 from tests.engine.situations import steps
@@ -42,6 +42,7 @@ from tests.tenants.calls import (
     BY_EVENT,
     BY_INSTANCE,
     BY_SUBSCRIPTION,
+    BY_TASK,
     BY_WEBHOOK,
     OF_INSTANCE,
     OfWorkspace,
@@ -65,16 +66,20 @@ SHOWING = (
     "undo_plan of an instance",
     "instance",
     "held",
-    "dead_letter",
+    "dead_letters.row",
+    "dead_letters.get",
     "event",
     "definition",
-    "task",
+    "task_definitions.get",
     "webhooks.get",
     "subscriptions.get",
 )
 """Calls that show something and change nothing."""
 EVE = {"authorization": "Bearer eve"}
-NOT_ONLY_READ = {"webhooks.remove", "subscriptions.remove"}
+NOT_ONLY_READ = {
+    *("webhooks.remove", "subscriptions.remove"),
+    *("task_definitions.remove", "task_definitions.execute"),
+}
 
 
 def without_filter(sent: Statement) -> Statement:
@@ -127,7 +132,7 @@ def no_wall(town: Town) -> Iterator[None]:
         yield
 
 
-def calls_with(theirs: Mirrored) -> dict[str, Callable[[Workspace], Awaitable[object]]]:
+def calls_with(theirs: Mirrored) -> dict[str, Callable[[EngineWorkspace], Awaitable[object]]]:
     """Whatever can be asked with an id of somebody else's."""
     tables: list[tuple[dict[str, OfWorkspace], str]] = [
         (BY_INSTANCE, theirs.waiting),
@@ -136,15 +141,16 @@ def calls_with(theirs: Mirrored) -> dict[str, Callable[[Workspace], Awaitable[ob
         (BY_WEBHOOK, theirs.webhook),
         (BY_SUBSCRIPTION, theirs.subscription),
         ({"definition": lambda mine, id: mine.definition(id)}, "hidden"),
-        ({"task": lambda mine, id: mine.task_definitions.get(id)}, "hidden"),
+        (BY_TASK, "hidden"),
+        ({"held": lambda mine, id: held_by(mine.engine, mine.tenant, id)}, theirs.waiting),
     ]
-    named: dict[str, Callable[[Workspace], Awaitable[object]]] = {
+    named: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
         name: lambda mine, call=call, id=id: call(mine, id)  # type: ignore[misc]
         for table, id in tables
         for name, call in table.items()
         if name not in NOT_ONLY_READ
     }
-    of_instance: dict[str, Callable[[Workspace], Awaitable[object]]] = {
+    of_instance: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
         f"{name} of an instance": lambda mine, call=call: call(mine.at(theirs.failed))  # type: ignore[misc]
         for name, call in OF_INSTANCE.items()
     }
@@ -185,9 +191,9 @@ async def shown_to_left(town: Town) -> dict[str, str]:
     since = engine.clock.now() - timedelta(hours=1)
     found: dict[str, object] = {
         "instances": await left.instances(),
-        "definitions": await left.newest(),
+        "definitions": await left.definitions.newest(),
         "definition_ids": await left.definition_ids(),
-        "dead letters": await left.dead_letters(10),
+        "dead letters": await left.dead_letters.rows(10),
         "webhooks": await left.webhooks.list(),
         "subscriptions": await left.subscriptions.list(),
         "tasks": await left.task_definitions.list(),
@@ -232,7 +238,7 @@ async def test_a_lost_filter_shows_nothing_of_another_tenant(town: Town) -> None
 async def test_a_lost_filter_opens_no_room_of_another_tenant() -> None:
     url = await fresh_database()
     app = app_on(url)
-    async with served(app=app, admission=Door(eve=LEFT)) as call:
+    async with served(app=app, authentication=Door(eve=LEFT)) as call:
         town = Town(app, of_postgres(url))
         await town.right.deploy(steps("a"))
         theirs = await town.right.start("flow", {"is": SECRET})
@@ -244,7 +250,7 @@ async def test_a_lost_filter_opens_no_room_of_another_tenant() -> None:
             assert "TEN-3001" in await streamed(call, theirs.id)
             assert (await joined(call, theirs.id))["code"] == "TEN-3001"
         # Nor is there a way in where somebody whose it is has opened the room.
-        async with call.gate.service.live.follow(RIGHT, theirs.id):
+        async with call.pipeline.service.live.follow(RIGHT, theirs.id):
             with mistaken(town):
                 assert "TEN-3001" in await streamed(call, theirs.id)
 
@@ -256,7 +262,7 @@ async def test_what_is_read_by_the_way_is_read_behind_the_wall(
     """What led to a dead letter, whose execution it is, and which definition is taken away."""
     url = await fresh_database()
     app = app_on(url)
-    async with served(app=app, admission=Door(eve=LEFT)) as call:
+    async with served(app=app, authentication=Door(eve=LEFT)) as call:
         store, town = app.engine.store, Town(app, of_postgres(url))
         ours, _ = await town.furnish()
         past_it: list[str] = []
@@ -273,10 +279,10 @@ async def test_what_is_read_by_the_way_is_read_behind_the_wall(
         report = TaskReport(
             execution_id=execution_id(JobKey(ours.failed, "broken", "", 1)), lease_token="guessed"
         )
-        [reported] = await call.gate.service.desk.report(LEFT, [report])
+        [reported] = await call.pipeline.service.broker.report(LEFT, [report])
         assert isinstance(reported.error, Conflict)
         assert past_it == []
-        await town.left.withdraw_definition("order")
+        await town.left.definitions.withdraw("order")
         # The engine's own look, before it writes.
         assert past_it == ["get"]
 
@@ -298,7 +304,7 @@ async def joined(call: Caller, id: str) -> dict[str, str]:
 
 async def test_who_is_told_of_a_test_run_sees_its_events_behind_the_wall(town: Town) -> None:
     """Its events stand under a name that no tenant has."""
-    document: JSON = {
+    document: Object = {
         "id": "tried",
         "steps": [
             {
@@ -309,10 +315,10 @@ async def test_who_is_told_of_a_test_run_sees_its_events_behind_the_wall(town: T
             }
         ],
     }
-    made = await town.left.rehearse(document, None, Rehearsal())
-    await town.left.publish_in_rehearsal(made.instance.id, {"pattern": "tried.on", "payload": {}})
-    [waiting] = await town.left.at(made.instance.id).waits()
+    made = await town.left.test_runs.start(document)
+    await town.left.test_runs.publish(made.instance_id, {"pattern": "tried.on", "payload": {}})
+    [waiting] = await town.left.at(made.instance_id).waits()
     assert isinstance(waiting, dict)
     assert len(waiting["nearMisses"]) == 1  # type: ignore[arg-type]
     with pytest.raises(NotFound):
-        await town.right.at(made.instance.id).waits()
+        await town.right.at(made.instance_id).waits()

@@ -6,11 +6,11 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from tenuto import TaskError, Tenuto
-from tenuto.instances import InstanceRef
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.instance import InstanceRef
 from tests.core.drawing import draw, emit, end, wait
 from tests.engine.situations import ONE_WAIT, at_rest, steps, until
 from tests.kit.waits import every_wait_has_looked_back
@@ -118,7 +118,7 @@ class Town:
         await self.settle()
         return both
 
-    async def _furnished(self, mine: Workspace) -> Mirrored:
+    async def _furnished(self, mine: EngineWorkspace) -> Mirrored:
         started = {
             name: await mine.start(name, {"orderId": 1, "id": 1}, key=name, correlation_id="c1")
             for name in ("waiting", "failing", "asking", "order", "flow")
@@ -132,7 +132,7 @@ class Town:
         sub = await mine.subscriptions.add(
             "https://hooks.example/there", "order.shipped", subscriber_id="somebody"
         )
-        [letter] = await mine.dead_letters(10)
+        [letter] = await mine.dead_letters.rows(10)
         return Mirrored(
             waiting=started["waiting"].id,
             failed=started["failing"].id,

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from tenuto import Context, TaskError, Tenuto
 from tenuto.engine.settings import Settings
-from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.broker import TaskBroker
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import Object
 from tenuto.model.traces import of_attempt, read_traceparent
@@ -21,7 +21,7 @@ from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.tasks.registry import Registry
 from tenuto.tracing.spans import Spans
 from tenuto.worker.held_task import HeldTask
-from tenuto.workspace import Start
+from tenuto.workspace.values import Start
 from tests.api.conftest import served
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -87,7 +87,7 @@ async def test_requests_and_attempts_are_spans_of_one_trace() -> None:
     app = Tenuto(tasks=noting(seen), settings=Settings(unknown_tasks="wait"))
     async with served(app=app) as caller:
         spans = Spans(SimpleSpanProcessor(exporter), app.engine.clock)
-        caller.gate.service.spans = spans
+        caller.pipeline.service.spans = spans
         app.engine.listen(spans.heard)
         app.engine.turns.meter.watch = spans.turn
         await caller.post("/workflows", FLOW)
@@ -116,21 +116,21 @@ async def test_a_trace_needs_no_opentelemetry_and_survives_a_restart() -> None:
     waiting = Settings(unknown_tasks="wait")
     async with Tenuto(MemoryStore(disk), settings=waiting, tasks=Registry()) as app:
         await app.deploy(FLOW)
-        begun = await app.workspace("default", "me").begin(
+        begun = await app.workspace("default", "me").starting.begin(
             Start(workflow="flow", key="k", traceparent=GIVEN)
         )
         id = begun.instance_id
     async with Tenuto(MemoryStore(disk), settings=waiting, tasks=noting(seen)) as app:
         async with asyncio.timeout(30):
             await app.engine.final_state(id)
-        again = await app.workspace("default", "me").begin(Start(workflow="flow", key="k"))
+        again = await app.workspace("default", "me").starting.begin(Start(workflow="flow", key="k"))
         assert again.instance_id == id, "a trace is no part of what makes two starts the same"
     assert seen == [of_attempt(GIVEN, id, NodeKey(step, ""), 1) for step in ("one", "two")]
 
 
 def test_opentelemetry_is_not_loaded_unless_it_is_asked_for() -> None:
     code = (
-        "import sys, tenuto.cli.commands, tenuto.cli.serving; "
+        "import sys, tenuto.cli.commands, tenuto.cli.service; "
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -140,10 +140,10 @@ def test_opentelemetry_is_not_loaded_unless_it_is_asked_for() -> None:
 async def test_workers_are_told_where_in_the_trace_their_task_is() -> None:
     async with Tenuto(settings=Settings(unknown_tasks="wait"), tasks=Registry()) as app:
         await app.deploy(FLOW)
-        begun = await app.workspace("default", "me").begin(
+        begun = await app.workspace("default", "me").starting.begin(
             Start(workflow="flow", traceparent=GIVEN)
         )
-        [task] = await ExecutionDesk(app.engine).claim("default", "worker")
+        [task] = await TaskBroker(app.engine).claim("default", "worker")
         own = of_attempt(GIVEN, begun.instance_id, NodeKey("one", ""), 1)
         assert task.context.traceparent == own
         assert HeldTask(task, timedelta(seconds=30), 0.0).facts.traceparent == own
@@ -157,7 +157,7 @@ async def test_a_child_goes_on_in_the_trace_of_the_step_that_started_it() -> Non
     async with Tenuto(tasks=noting(seen)) as app:
         await app.deploy({"id": "inner", "steps": [inner]})
         await app.deploy({"id": "outer", "steps": [call]})
-        begun = await app.workspace("default", "me").begin(
+        begun = await app.workspace("default", "me").starting.begin(
             Start(workflow="outer", traceparent=GIVEN)
         )
         async with asyncio.timeout(30):

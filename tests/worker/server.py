@@ -10,10 +10,10 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.broker import TaskBroker
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import ReleasedTask, TaskReport
-from tests.worker.local_desk import LocalDesk, status_of
+from tests.worker.local_broker import LocalBroker, status_of
 
 KEY = "tnt_1_secret"
 
@@ -59,13 +59,13 @@ async def _problems(request: web.Request, handler: Handler) -> web.StreamRespons
 
 
 @asynccontextmanager
-async def served(desk: ExecutionDesk) -> AsyncIterator[str]:
-    """The address of a server for a desk."""
-    local = LocalDesk(desk)
+async def served(broker: TaskBroker) -> AsyncIterator[str]:
+    """The address of a server for a broker."""
+    local = LocalBroker(broker)
 
     async def claim(request: web.Request) -> web.Response:
         asked = msgspec.json.decode(await request.read(), type=_Claim)
-        tasks = await desk.claim(
+        tasks = await broker.claim(
             "default",
             asked.worker_id,
             asked.task_ids,
@@ -80,7 +80,7 @@ async def served(desk: ExecutionDesk) -> AsyncIterator[str]:
     async def heartbeat(request: web.Request) -> web.Response:
         beat = msgspec.json.decode(await request.read(), type=_Beat)
         id = request.match_info["id"]
-        return _json(await desk.heartbeat("default", id, beat.lease_token, beat.details))
+        return _json(await broker.heartbeat("default", id, beat.lease_token, beat.details))
 
     async def report(request: web.Request) -> web.Response:
         given = msgspec.json.decode(await request.read(), type=_Results)
@@ -103,5 +103,5 @@ async def served(desk: ExecutionDesk) -> AsyncIterator[str]:
         host, port = runner.addresses[0][:2]
         yield f"http://{host}:{port}"
     finally:
-        desk.close()
+        broker.close()
         await runner.cleanup()

@@ -13,11 +13,11 @@ import pytest
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.access.token_ends import ends_at
-from tenuto.cli.working import work
+from tenuto.cli.worker import work
 from tenuto.config.config import Config, WorkerConfig
 from tenuto.model.errors import Forbidden, InvalidInput, StoreUnavailable, Unauthenticated
 from tenuto.ports import SystemClock
-from tenuto.worker import HttpDesk
+from tenuto.worker import HttpBrokerClient
 from tenuto.worker.credential import LONGEST, Credential, Token, token_of_command, token_of_file
 from tests.access.hand_clock import HandClock
 from tests.api.conftest import served
@@ -88,7 +88,7 @@ class Door:
 
     taken = "first"
 
-    async def admit(
+    async def authenticate(
         self, authorization: str | None, now: datetime, *, tenant: str | None = None
     ) -> Principal:
         if authorization != f"Bearer {self.taken}":
@@ -99,18 +99,18 @@ class Door:
 async def test_a_token_that_is_not_taken_is_read_again_at_once(tmp_path: Path) -> None:
     door, file = Door(), tmp_path / "token"
     file.write_text("first")
-    async with served(admission=door) as call:
-        desk = HttpDesk(call.url, key=token_of_file(file, SystemClock(), ends_at))
+    async with served(authentication=door) as call:
+        broker = HttpBrokerClient(call.url, key=token_of_file(file, SystemClock(), ends_at))
         nothing, lease = timedelta(0), timedelta(seconds=30)
         try:
             for door.taken in ("first", "second"):
                 file.write_text(door.taken)
-                assert await desk.claim("w", ["t"], most=1, wait=nothing, lease=lease) == []
+                assert await broker.claim("w", ["t"], most=1, wait=nothing, lease=lease) == []
             door.taken = "third"
             with pytest.raises(Forbidden):
-                await desk.claim("w", ["t"], most=1, wait=nothing, lease=lease)
+                await broker.claim("w", ["t"], most=1, wait=nothing, lease=lease)
         finally:
-            await desk.close()
+            await broker.close()
 
 
 async def test_many_that_are_refused_together_have_a_token_read_once() -> None:
@@ -122,12 +122,12 @@ async def test_many_that_are_refused_together_have_a_token_read_once() -> None:
         readings += 1
         return "old"
 
-    async with served(admission=door) as call:
-        desk = HttpDesk(call.url, key=Token(read, SystemClock(), ends_at))
+    async with served(authentication=door) as call:
+        broker = HttpBrokerClient(call.url, key=Token(read, SystemClock(), ends_at))
         nothing, lease = timedelta(0), timedelta(seconds=30)
 
         async def claim() -> None:
-            await desk.claim("w", ["t"], most=1, wait=nothing, lease=lease)
+            await broker.claim("w", ["t"], most=1, wait=nothing, lease=lease)
 
         try:
             claims = [claim() for _ in range(20)]
@@ -135,22 +135,24 @@ async def test_many_that_are_refused_together_have_a_token_read_once() -> None:
             assert {type(each) for each in outcomes} == {Forbidden}
             assert readings == 2
         finally:
-            await desk.close()
+            await broker.close()
 
 
 async def test_a_token_that_cannot_be_read_says_nothing_of_an_address(tmp_path: Path) -> None:
     file = tmp_path / "token"
-    async with served(admission=Door()) as call:
+    async with served(authentication=Door()) as call:
         nobody = "http://127.0.0.1:1"
-        desk = HttpDesk([call.url, nobody], key=token_of_file(file, SystemClock(), ends_at))
+        broker = HttpBrokerClient(
+            [call.url, nobody], key=token_of_file(file, SystemClock(), ends_at)
+        )
         nothing, lease = timedelta(0), timedelta(seconds=30)
         try:
             with pytest.raises(StoreUnavailable, match="cannot be read"):
-                await desk.claim("w", ["t"], most=1, wait=nothing, lease=lease)
+                await broker.claim("w", ["t"], most=1, wait=nothing, lease=lease)
             file.write_text("first")
-            assert await desk.claim("w", ["t"], most=1, wait=nothing, lease=lease) == []
+            assert await broker.claim("w", ["t"], most=1, wait=nothing, lease=lease) == []
         finally:
-            await desk.close()
+            await broker.close()
 
 
 async def test_a_worker_shows_one_credential() -> None:

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
-from tenuto.executions.desk import ExecutionDesk
+from tenuto.executions.broker import TaskBroker
 from tenuto.model.errors import Conflict, Forbidden, NotFound, StoreUnavailable
 from tenuto.model.inputs import Started
 from tenuto.ports import SystemClock, SystemIds
@@ -24,7 +24,7 @@ from tenuto.store.memory import MemoryStore
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry
-from tenuto.worker import HttpDesk, Worker
+from tenuto.worker import HttpBrokerClient, Worker
 from tests.executions.stage import FLOW, done
 from tests.worker.server import KEY, served
 
@@ -35,7 +35,7 @@ AT_MOST = 30.0
 
 
 @asynccontextmanager
-async def working() -> AsyncIterator[tuple[Engine, ExecutionDesk]]:
+async def working() -> AsyncIterator[tuple[Engine, TaskBroker]]:
     engine = Engine(
         MemoryStore(),
         registry=Registry(),
@@ -45,7 +45,7 @@ async def working() -> AsyncIterator[tuple[Engine, ExecutionDesk]]:
     )
     await engine.open()
     try:
-        yield engine, ExecutionDesk(engine)
+        yield engine, TaskBroker(engine)
     finally:
         await engine.close()
 
@@ -63,8 +63,8 @@ async def test_a_worker_does_a_workflow_over_http() -> None:
     registry = Registry()
     for name in ("ship", "bill"):
         registry.add(TaskFunction(run, name=name))
-    async with working() as (engine, desk), served(desk) as url:
-        http = HttpDesk(url, key=KEY)
+    async with working() as (engine, broker), served(broker) as url:
+        http = HttpBrokerClient(url, key=KEY)
         worker = Worker(http, registry, worker_id="w1", clock=SystemClock(), concurrency=8)
         running = asyncio.create_task(worker.run())
         ids = [await started(engine) for _ in range(5)]
@@ -77,8 +77,8 @@ async def test_a_worker_does_a_workflow_over_http() -> None:
 
 
 async def test_each_verb_says_what_the_contract_says() -> None:
-    async with working() as (engine, desk), served(desk) as url:
-        http = HttpDesk(f"{url}/", key=KEY)
+    async with working() as (engine, broker), served(broker) as url:
+        http = HttpBrokerClient(f"{url}/", key=KEY)
         assert await http.claim("w1", ["ship"], most=5, wait=timedelta(), lease=LEASE) == []
         await started(engine)
         [task] = await http.claim("w1", ["ship"], most=5, wait=timedelta(), lease=LEASE)
@@ -96,8 +96,8 @@ async def test_each_verb_says_what_the_contract_says() -> None:
 
 
 async def test_who_may_not_and_who_is_not_there_are_told_apart() -> None:
-    async with working() as (_, desk), served(desk) as url:
-        stranger = HttpDesk(url, key="wrong")
+    async with working() as (_, broker), served(broker) as url:
+        stranger = HttpBrokerClient(url, key="wrong")
         with pytest.raises(Forbidden):
             await stranger.claim("w1", ["ship"], most=1, wait=timedelta(), lease=LEASE)
         # Nobody would notice a worker that waits for ever to be let in.
@@ -105,7 +105,7 @@ async def test_who_may_not_and_who_is_not_there_are_told_apart() -> None:
         with pytest.raises(Forbidden):
             await worker.run()
         await stranger.close()
-    nobody = HttpDesk(url, key=KEY)
+    nobody = HttpBrokerClient(url, key=KEY)
     with pytest.raises(StoreUnavailable):
         await nobody.claim("w1", ["ship"], most=1, wait=timedelta(), lease=LEASE)
     await nobody.close()
@@ -124,7 +124,7 @@ async def test_an_answer_that_is_none_leaves_open_what_was_done(status: int, bod
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     host, port = runner.addresses[0][:2]
-    http = HttpDesk(f"http://{host}:{port}")
+    http = HttpBrokerClient(f"http://{host}:{port}")
     with pytest.raises(StoreUnavailable):
         await http.claim("w1", ["ship"], most=1, wait=timedelta(), lease=LEASE)
     with pytest.raises(StoreUnavailable):
@@ -141,7 +141,7 @@ def process(url: str) -> subprocess.Popen[bytes]:
 
 @pytest.mark.slow
 async def test_tasks_of_a_worker_that_was_killed_return_after_the_lease() -> None:
-    async with working() as (engine, desk), served(desk) as url, asyncio.timeout(AT_MOST):
+    async with working() as (engine, broker), served(broker) as url, asyncio.timeout(AT_MOST):
         id = await started(engine)
         worker = process(url)
         try:
@@ -151,9 +151,9 @@ async def test_tasks_of_a_worker_that_was_killed_return_after_the_lease() -> Non
         finally:
             worker.send_signal(signal.SIGKILL)
             worker.communicate()
-        [task] = await desk.claim("default", "w2", ["ship"], wait=timedelta(seconds=20))
+        [task] = await broker.claim("default", "w2", ["ship"], wait=timedelta(seconds=20))
         assert (task.instance_id, task.attempt) == (id, 2)
-        assert [each.error for each in await desk.report("default", [done(task)])] == [None]
+        assert [each.error for each in await broker.report("default", [done(task)])] == [None]
         lost = [
             row
             for row in await engine.store.instances.entries(id)
@@ -164,7 +164,7 @@ async def test_tasks_of_a_worker_that_was_killed_return_after_the_lease() -> Non
 
 @pytest.mark.slow
 async def test_a_worker_that_is_told_to_stop_ends_what_it_has_begun() -> None:
-    async with working() as (engine, desk), served(desk) as url, asyncio.timeout(AT_MOST):
+    async with working() as (engine, broker), served(broker) as url, asyncio.timeout(AT_MOST):
         id = await started(engine)
         worker = process(url)
         assert worker.stdout is not None

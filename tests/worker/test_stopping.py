@@ -11,7 +11,7 @@ import pytest
 from tenuto.model.executions import ReleasedTask
 from tenuto.model.policy import LOSSES_UNTIL_POISON
 from tenuto.tasks.context import Context
-from tenuto.worker import Worker, run_until_told
+from tenuto.worker import Worker, run_until_signalled
 from tests.executions.stage import Stage
 from tests.worker.bodies import spend
 from tests.worker.work import Work, flow, registry_of, status
@@ -35,7 +35,7 @@ def test_restarts_of_workers_cost_a_long_task_attempts_and_nothing_else() -> Non
             before = stage.clock.ticks()
             await work.end()
             assert stage.clock.ticks() - before < 5
-            work.worker = Worker(work.desk, registry, worker_id="w2", clock=stage.clock)
+            work.worker = Worker(work.broker, registry, worker_id="w2", clock=stage.clock)
             work.running = asyncio.create_task(work.worker.run(1.0))
         assert await status(work.engine, id) == "COMPLETED"
         assert await stage.lines_of(work.engine, id, "a")
@@ -56,7 +56,7 @@ def test_what_was_not_begun_is_put_back_as_it_was() -> None:
         assert work.worker.in_hand == 2
         await work.end()
         assert work.worker.in_hand == 0
-        claimed = await work.desk.desk.claim("default", "w2", ["ship"], most=5)
+        claimed = await work.broker.broker.claim("default", "w2", ["ship"], most=5)
         assert sorted(each.attempt for each in claimed) == [1, 2]
 
     Stage().play(story)
@@ -64,17 +64,17 @@ def test_what_was_not_begun_is_put_back_as_it_was() -> None:
 
 def test_giving_back_under_a_lease_that_is_over_changes_nothing() -> None:
     async def story(stage: Stage) -> None:
-        engine, desk = await stage.opened()
+        engine, broker = await stage.opened()
         id = await stage.started(engine, flow())
-        [task] = await desk.claim("default", "w1", ["ship"])
+        [task] = await broker.claim("default", "w1", ["ship"])
         mine = ReleasedTask(execution_id=task.execution_id, lease_token=task.lease_token)
         other = ReleasedTask(execution_id=task.execution_id, lease_token="1.0")
-        first, second = await desk.release("default", [mine, other])
+        first, second = await broker.release("default", [mine, other])
         assert first.error is None
         assert second.error is not None
-        [again] = await desk.claim("default", "w2", ["ship"])
+        [again] = await broker.claim("default", "w2", ["ship"])
         assert again.attempt == 2
-        [late] = await desk.release("default", [mine])
+        [late] = await broker.release("default", [mine])
         assert late.error is not None
         assert late.error.code == "TEN-3012"
         assert (await stage.lines_of(engine, id, "a")).count("NODE_DISPATCHED") == 2
@@ -91,7 +91,7 @@ def test_a_server_that_is_away_keeps_no_worker_from_going() -> None:
         work = await Work(stage).begin(registry_of(ship=quick), grace=1.0)
         await stage.started(work.engine, flow())
         await stage.clock.sleep(0.5)
-        work.desk.is_away = True
+        work.broker.is_away = True
         await stage.clock.sleep(10)
         before = stage.clock.ticks()
         await work.end()
@@ -107,13 +107,13 @@ def test_a_result_that_is_on_its_way_when_the_grace_ends_still_arrives() -> None
 
     async def story(stage: Stage) -> None:
         work = await Work(stage).begin(registry_of(ship=quick), grace=1.0)
-        told = work.desk.report
+        told = work.broker.report
 
         async def slow(reports: object) -> object:
             await stage.clock.sleep(2)
             return await told(reports)  # type: ignore[arg-type]
 
-        work.desk.report = slow  # type: ignore[method-assign, assignment]
+        work.broker.report = slow  # type: ignore[method-assign, assignment]
         id = await stage.started(work.engine, flow())
         await stage.clock.sleep(0.1)
         await work.end()
@@ -135,7 +135,7 @@ def test_a_worker_in_a_hurry_waits_for_nothing() -> None:
         assert work.running is not None
         await work.running
         assert stage.clock.ticks() - before < 3
-        [again] = await work.desk.desk.claim("default", "w2", ["ship"])
+        [again] = await work.broker.broker.claim("default", "w2", ["ship"])
         assert again.attempt == 2
 
     Stage().play(story)
@@ -167,5 +167,5 @@ class _Told:
 async def test_a_second_signal_hurries_it() -> None:
     worker = _Told()
     async with asyncio.timeout(30):
-        await run_until_told(worker)  # type: ignore[arg-type]
+        await run_until_signalled(worker)  # type: ignore[arg-type]
     assert worker.said == ["stop", "hurry"]

@@ -28,8 +28,8 @@ def test_instances_are_carried_to_their_end() -> None:
         assert {await status(work.engine, id) for id in ids} == {"COMPLETED"}
         held = await work.engine.state_of(ids[0])
         assert len(held.state.nodes) == 2
-        assert sum(work.desk.batches) == 60
-        assert len(work.desk.batches) < 40
+        assert sum(work.broker.batches) == 60
+        assert len(work.broker.batches) < 40
         await work.end()
         assert work.worker.in_hand == 0
 
@@ -47,7 +47,7 @@ def test_while_there_is_plenty_one_claim_is_made_while_another_is_answered() -> 
 
     async def story(stage: Stage) -> None:
         work = await Work(stage).begin(registry_of(ship=body), concurrency=room, batch=5)
-        claim = work.desk.claim
+        claim = work.broker.claim
 
         async def counted(*args: Any, most: int, **more: Any) -> object:  # noqa: ANN401
             assert work.worker.in_hand + sum(under_way) + most <= room
@@ -58,7 +58,7 @@ def test_while_there_is_plenty_one_claim_is_made_while_another_is_answered() -> 
             finally:
                 under_way.remove(most)
 
-        work.desk.claim = counted  # type: ignore[method-assign, assignment]
+        work.broker.claim = counted  # type: ignore[method-assign, assignment]
         ids = await asyncio.gather(*[stage.started(work.engine, flow()) for _ in range(100)])
         assert {await status(work.engine, id) for id in ids} == {"COMPLETED"}
         assert seen == {1, 2}
@@ -79,7 +79,7 @@ def test_a_claim_whose_answer_got_lost_is_made_again_and_nothing_is_lost() -> No
     async def story(stage: Stage) -> None:
         work = await Work(stage).begin(registry_of(ship=body))
         for _ in range(2):
-            work.desk.loses_claims = True
+            work.broker.loses_claims = True
             id = await stage.started(work.engine, flow())
             assert await status(work.engine, id) == "COMPLETED"
         assert attempts == [1, 1]
@@ -205,12 +205,12 @@ def test_results_wait_for_a_server_that_is_away() -> None:
         work = await Work(stage).begin(registry_of(ship=body))
         id = await stage.started(work.engine, flow())
         await stage.clock.sleep(0.5)
-        work.desk.is_away = True
+        work.broker.is_away = True
         await stage.clock.sleep(10)
-        work.desk.is_away = False
+        work.broker.is_away = False
         assert await status(work.engine, id) == "COMPLETED"
         assert (await stage.lines_of(work.engine, id, "a")).count("NODE_DISPATCHED") == 1
-        work.desk.loses_answers = True
+        work.broker.loses_answers = True
         id = await stage.started(work.engine, flow())
         assert await status(work.engine, id) == "COMPLETED"
         await work.end()
@@ -229,10 +229,10 @@ def test_a_result_whose_lease_is_over_is_not_reported_for_ever() -> None:
         id = await stage.started(work.engine, flow())
         await stage.clock.sleep(0.5)
         assert work.worker.in_hand == 1
-        work.desk.is_away = True
+        work.broker.is_away = True
         await stage.clock.sleep(60)
         assert work.worker.in_hand == 0
-        work.desk.is_away = False
+        work.broker.is_away = False
         assert await status(work.engine, id) == "COMPLETED"
         await work.end()
 
@@ -253,7 +253,7 @@ def test_a_worker_that_is_stopped_ends_what_it_has_and_takes_on_nothing() -> Non
         await work.end()
         assert 3 < stage.clock.ticks() - before < 6
         assert "NODE_COMPLETED" in await stage.lines_of(work.engine, id, "a")
-        assert await work.desk.desk.claim("default", "w2", ["bill"])
+        assert await work.broker.broker.claim("default", "w2", ["bill"])
 
     Stage().play(story)
 
@@ -315,7 +315,7 @@ def test_two_workers_share_the_work_and_nothing_is_done_twice() -> None:
     async def story(stage: Stage) -> None:
         registry = registry_of(ship=body, bill=body)
         work = await Work(stage).begin(registry, concurrency=3)
-        other = Worker(work.desk, registry, worker_id="w2", clock=stage.clock, concurrency=3)
+        other = Worker(work.broker, registry, worker_id="w2", clock=stage.clock, concurrency=3)
         running = asyncio.create_task(other.run())
         ids = [await stage.started(work.engine, FLOW) for _ in range(12)]
         assert {await status(work.engine, id) for id in ids} == {"COMPLETED"}

@@ -15,7 +15,7 @@ from tenuto.tasks.registry import Registry
 from tenuto.worker import Worker
 from tests.executions.stage import Stage
 from tests.kit.workload.drawing import document, node
-from tests.worker.local_desk import LocalDesk
+from tests.worker.local_broker import LocalBroker
 
 Body = Callable[[Context], Awaitable[object]]
 
@@ -39,7 +39,7 @@ def flow(**settings: object) -> Object:
 
 
 class Work:
-    """An engine, a desk and one worker."""
+    """An engine, a broker and one worker."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
@@ -53,10 +53,10 @@ class Work:
         limits: Limits | None = None,
         **settings: Any,  # noqa: ANN401 - as given
     ) -> Work:
-        self.engine, desk = await self.stage.opened(limits=limits)
-        self.desk = LocalDesk(desk)
+        self.engine, broker = await self.stage.opened(limits=limits)
+        self.broker = LocalBroker(broker)
         self.worker = Worker(
-            self.desk, registry, worker_id="w1", clock=self.stage.clock, **settings
+            self.broker, registry, worker_id="w1", clock=self.stage.clock, **settings
         )
         self.running = asyncio.create_task(self.worker.run(grace))
         return self

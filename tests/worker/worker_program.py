@@ -10,7 +10,7 @@ from tenuto.ports import SystemClock
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry
-from tenuto.worker import HttpDesk, Worker, run_until_told
+from tenuto.worker import HttpBrokerClient, Worker, run_until_signalled
 
 
 async def ship(ctx: Context) -> None:
@@ -22,11 +22,11 @@ async def ship(ctx: Context) -> None:
 async def main(url: str, key: str) -> None:
     registry = Registry()
     registry.add(TaskFunction(ship, name="ship"))
-    desk = HttpDesk(url, key=key)
+    broker = HttpBrokerClient(url, key=key)
     lease = timedelta(seconds=1)
-    worker = Worker(desk, registry, worker_id="w1", clock=SystemClock(), lease=lease)
-    await run_until_told(worker, grace=20.0)
-    await desk.close()
+    worker = Worker(broker, registry, worker_id="w1", clock=SystemClock(), lease=lease)
+    await run_until_signalled(worker, grace=20.0)
+    await broker.close()
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Who asks, what they may do, and the record of what they did."""
+"""Authentication, permissions, and the audit log."""

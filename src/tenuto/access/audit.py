@@ -1,7 +1,7 @@
-"""The record of every change and every refusal.
+"""The audit log: a line for every change and every refusal.
 
-What is asked for is a line before anything is done, so that no change is without one wherever a
-process dies; what came of it is another, with the same request id.
+The line that a change was asked for is durable before the change begins, so that no change is
+without one wherever a process dies; its outcome is a second line with the same request id.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import logging
 from collections.abc import Mapping
 from typing import cast, get_args
 
-from tenuto.access.backlog import Backlog
-from tenuto.access.neighbours import counted_as
+from tenuto.access.audit_backlog import AuditBacklog
+from tenuto.access.client_network import client_network
 from tenuto.access.principal import Principal
 from tenuto.access.redaction import recorded, storable
-from tenuto.access.strangers import Strangers
+from tenuto.access.unauthenticated import MOST_SOURCES, UnauthenticatedRefusals
 from tenuto.engine.batcher import Batcher
 from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
 from tenuto.ports import Clock, Ids
@@ -23,23 +23,27 @@ from tenuto.store.parts.audit import Audit, AuditEntry, AuditOutcome, AuditRow
 
 log = logging.getLogger(__name__)
 
-_NOBODY = "nobody"
+_UNKNOWN = "nobody"
+"""The actor of a refusal whose client is not authenticated, as it stands in the log."""
 _MOST = 200
-"""So many lines go into one transaction."""
+"""Lines in one transaction."""
 
 
 class AuditLog:
-    """Writes lines; those that come at the same time are written together."""
+    """Writes lines, in batches of those that come at the same time."""
 
-    def __init__(self, store: Audit, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, store: Audit, clock: Clock, ids: Ids, *, most_sources: int = MOST_SOURCES
+    ) -> None:
+        """`most_sources`: addresses whose refusals are counted apart."""
         self._clock = clock
         self._ids = ids
         self._together: Batcher[AuditEntry, AuditRow] = Batcher(store.append, _MOST)
-        self._backlog = Backlog(store.append, clock)
-        self._strangers = Strangers(clock, self._refused_more)
+        self._backlog = AuditBacklog(store.append, clock)
+        self._refusals = UnauthenticatedRefusals(clock, self._refused_more, most_sources)
         self._unwaited: set[asyncio.Task[None]] = set()
 
-    async def record(  # noqa: PLR0913 - what there is to know of something that was done
+    async def record(  # noqa: PLR0913 - the fields of a line
         self,
         *,
         principal: Principal | None,
@@ -53,19 +57,19 @@ class AuditLog:
         after: object = None,
         is_waited_for: bool = True,
     ) -> None:
-        """Returns once the line is durable; StoreUnavailable where it is not known to be.
+        """Return once the line is durable; StoreUnavailable where it is not known to be.
 
-        Then it is tried again in the background, unless it says that something was asked: that
-        must not be done then. What is not waited for is written a moment later. Whoever is not
-        known is recorded in the tenant `default`. Secrets are left out. `details` are
-        kept where there is no `after`.
+        A line that could not be written is written later, unless its outcome is `asked`: then the
+        change must not begin. A line that is not waited for is written in the background. Without a
+        principal the line belongs to the tenant `default`. Secrets are left out. `details` are kept
+        where there is no `after`.
         """
         entry = AuditEntry(
             id=self._ids.short(),
             tenant="default" if principal is None else principal.tenant,
             at=self._clock.now(),
-            actor=_NOBODY if principal is None else storable(principal.name),
-            kind=_NOBODY if principal is None else principal.kind,
+            actor=_UNKNOWN if principal is None else storable(principal.name),
+            kind=_UNKNOWN if principal is None else principal.kind,
             action=storable(action),
             target=storable(target),
             outcome=_outcome(outcome),
@@ -76,17 +80,17 @@ class AuditLog:
         )
         writing = asyncio.ensure_future(self._written(entry))
         if is_waited_for:
-            # Whoever asked may have gone: what was done is recorded all the same.
+            # The client may disconnect: the line is written all the same.
             await asyncio.shield(writing)
             return
         self._unwaited.add(writing)
-        writing.add_done_callback(self._came)
+        writing.add_done_callback(self._written_later)
 
-    async def refuse_stranger(
+    async def refuse_unauthenticated(
         self, *, code: str, action: str, target: str, source: str | None, request_id: str
     ) -> None:
-        """Record that somebody was refused who is not known: of many only how many there were."""
-        if self._strangers.is_first(counted_as(source or ""), code):
+        """Record the refusal of an unauthenticated client: of many only their number."""
+        if self._refusals.is_first(client_network(source or ""), code):
             await self.record(
                 principal=None,
                 action=action,
@@ -98,26 +102,26 @@ class AuditLog:
             )
 
     async def close(self) -> None:
-        """Write down what still waits."""
+        """Write all lines that are not written yet."""
         await self.settled()
-        await self._strangers.close()
+        await self._refusals.close()
         await self._backlog.close()
 
     async def settled(self) -> None:
-        """Returns once everything that nobody waits for is written, or kept to be tried again."""
+        """Return once every line that is not waited for is written, or kept in the backlog."""
         await asyncio.gather(*self._unwaited, return_exceptions=True)
 
-    def _came(self, writing: asyncio.Task[None]) -> None:
+    def _written_later(self, writing: asyncio.Task[None]) -> None:
         self._unwaited.discard(writing)
         if not writing.cancelled() and (error := writing.exception()) is not None:
-            log.warning("a line of the audit log is written later: %s", error)
+            log.warning("audit: a line is written later: %s", error)
 
     async def _written(self, entry: AuditEntry) -> None:
         try:
             await self._together.ask(entry)
         except StoreUnavailable as error:
             if entry.outcome == "asked":
-                # Whether or not its line is there: what it speaks of is not done.
+                # Whether or not the line is there: the change does not begin.
                 raise StoreUnavailable(
                     error.message,
                     code=StoreUnavailable.code if error.code == MAY_BE_WRITTEN else error.code,

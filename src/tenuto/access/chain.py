@@ -1,4 +1,4 @@
-"""Whether an audit log is as it was written: nothing changed, taken out, moved or put in."""
+"""Verifies the hash chain of an audit log: no line changed, removed, moved or added."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PAGE = 1_000
 
 
 class ChainFault(NamedTuple):
-    """The first line at which a chain is not what it was."""
+    """The first line at which a chain is broken."""
 
     number: int
     what: str
@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
     """How far a chain was read, and where it is broken, if it is."""
 
     head: AuditHead
-    """The last line that is as it was: worth keeping elsewhere."""
+    """The last intact line: worth noting elsewhere."""
     fault: ChainFault | None
 
 
@@ -34,7 +34,7 @@ class ChainReader:
         self.head = NO_HEAD
 
     def read(self, rows: Iterable[AuditRow]) -> ChainFault | None:
-        """The first of these lines that does not follow; whatever comes after it is not read."""
+        """The first of these lines that does not follow; later ones are not read."""
         for row in rows:
             number = self.head.number + 1
             if row.number != number:
@@ -47,7 +47,7 @@ class ChainReader:
         return None
 
     def end(self, head: AuditHead) -> ChainFault | None:
-        """Whether a chain that was read to its end has the end that it should have."""
+        """Whether the last line that was read is the end of the chain."""
         if self.head == head:
             return None
         if self.head.number < head.number:
@@ -73,12 +73,14 @@ def read_noted(text: str) -> AuditHead:
     raise InvalidInput("there is nothing to compare with", [problem])
 
 
-async def verify_chain(store: Audit, tenant: str, *, noted: AuditHead | None = None) -> Verdict:
-    """Read a tenant's log from its beginning; lines may be written meanwhile.
+async def verify_chain(
+    store: Audit, tenant: str, *, noted: AuditHead | None = None, page: int = _PAGE
+) -> Verdict:
+    """Read a tenant's log from its beginning, `page` lines at a time; it may grow meanwhile.
 
-    With `noted` its line of that number has to be the one that was noted, too.
+    With `noted`, the line of that number has to be the noted one, too.
     """
-    verdict = await _read(store, tenant)
+    verdict = await _read(store, tenant, page)
     if noted is None or verdict.fault is not None:
         return verdict
     number = noted.number
@@ -89,10 +91,10 @@ async def verify_chain(store: Audit, tenant: str, *, noted: AuditHead | None = N
     return verdict._replace(fault=fault)
 
 
-async def _read(store: Audit, tenant: str) -> Verdict:
+async def _read(store: Audit, tenant: str, page: int) -> Verdict:
     reader = ChainReader()
     while True:
-        rows = await store.lines(tenant, after=reader.head.number, limit=_PAGE)
+        rows = await store.lines(tenant, after=reader.head.number, limit=page)
         if fault := reader.read(rows):
             return Verdict(reader.head, fault)
         if rows:

@@ -1,7 +1,7 @@
-"""Keys at hand: what was read of them, for half a second.
+"""A cache of keys, each for half a second.
 
-A key that is revoked in one process is refused in every other within a second: half of one for
-what is remembered, and the rest for a look at the store.
+A key that is revoked in one process is refused in every other within a second: half of it for the
+cache, and the rest for a read of the store.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from tenuto.ports import Clock
 from tenuto.store.parts.access import Access, KeyRow
 
 FRESH = 0.5
-"""Seconds for which what was read counts, from when it was asked for."""
-_MOST = 10_000
+"""Seconds for which a read counts, from its beginning."""
+MOST_KEYS = 10_000
 
 
 class _Read(NamedTuple):
@@ -34,14 +34,16 @@ class _LookForAny(NamedTuple):
 
 
 class KeyRing:
-    """Asks the store for each key at most every half second, however many ask here."""
+    """Reads each key at most every half second, however many requests need it."""
 
-    def __init__(self, store: Access, clock: Clock) -> None:
+    def __init__(self, store: Access, clock: Clock, most: int = MOST_KEYS) -> None:
+        """`most` keys, and as many unknown ids, are kept."""
+        self._most = most
         self._store = store
         self._clock = clock
         self._known: dict[str, _Read] = {}
         self._unknown: dict[str, _Read] = {}
-        """Apart: whoever makes ids up drives no key out."""
+        """Kept apart, so that made-up ids displace no key."""
         self._looks: dict[str, _Look] = {}
         self._has_keys = False
         self._has_none_since: float | None = None
@@ -58,14 +60,14 @@ class KeyRing:
             look = _Look(now, asyncio.ensure_future(self._store.key(id)))
             self._looks[id] = look
             look.task.add_done_callback(partial(self._learn, id, look))
-        # Others may wait for the same look.
+        # Other requests may wait for the same read.
         return await asyncio.shield(look.task)
 
     async def has_keys(self) -> bool:
         """Whether there has ever been a key, as of half a second ago or later."""
         now = self._clock.ticks()
         since = self._has_none_since
-        # None is ever forgotten: that there are some needs no second look.
+        # Keys are never deleted: once there are some, that needs no second read.
         if self._has_keys or (since is not None and now - since < FRESH):
             return self._has_keys
         look = self._look_for_any
@@ -73,11 +75,11 @@ class KeyRing:
             look = _LookForAny(now, asyncio.ensure_future(self._store.has_keys()))
             self._look_for_any = look
             look.task.add_done_callback(partial(self._learn_of_any, look))
-        # Where nobody needs a key everybody waits for this: a thousand requests at once are one.
+        # Without keys every request needs this: a thousand at once share one read.
         return await asyncio.shield(look.task)
 
     def forget(self, id: str) -> None:
-        """It has changed here: the next who asks looks."""
+        """The key was changed by this process: the next request reads it."""
         self._known.pop(id, None)
         self._unknown.pop(id, None)
         self._looks.pop(id, None)
@@ -95,7 +97,7 @@ class KeyRing:
     def _learn(self, id: str, look: _Look, task: asyncio.Task[KeyRow | None]) -> None:
         failed = task.cancelled() or task.exception() is not None
         if self._looks.get(id) is not look:
-            # A newer look is under way, or what this one saw has changed.
+            # A newer read is under way, or the key has changed since.
             return
         del self._looks[id]
         if failed:
@@ -106,6 +108,6 @@ class KeyRing:
             read, other = other, read
         other.pop(id, None)
         read.pop(id, None)
-        while len(read) >= _MOST:
+        while len(read) >= self._most:
             del read[next(iter(read))]
         read[id] = _Read(look.since, key)

@@ -1,4 +1,4 @@
-"""API keys: made, listed and revoked. The whole of one is shown once and kept by nobody here."""
+"""API keys: create, list, revoke. The secret of a key is shown once and never stored."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class KeyWish(Struct, frozen=True, kw_only=True):
     name: str
     role: str
     scopes: Sequence[str] | None = None
-    """What it may do of what its role may; None: all of it."""
+    """The part of its role's permissions that it has; None: all of them."""
     expires_at: datetime | None = None
     tenant: str | None = None
-    """None: that of whoever asks."""
+    """None: that of its maker."""
 
 
 def read_key(text: str) -> KeyText | None:
@@ -61,18 +61,18 @@ def read_key(text: str) -> KeyText | None:
 
 
 def secret_hash(secret: str) -> bytes:
-    """What is kept of a secret: it has 256 bits by chance, so that nothing slower is needed."""
+    """The stored hash of a secret; it has 256 random bits, so that a fast hash is enough."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def is_secret_of(key: KeyRow | None, secret: str) -> bool:
-    """Whether it is; asking about a key that is not there takes as long."""
+    """Whether the secret is the key's; it takes as long for a key that does not exist."""
     expected = _NO_HASH if key is None else key.hash
     return hmac.compare_digest(expected, secret_hash(secret)) and key is not None
 
 
 class Keys:
-    """The keys of a store, as principals who may manage them see them."""
+    """The keys of a store."""
 
     def __init__(
         self,
@@ -82,14 +82,14 @@ class Keys:
         *,
         changed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`changed` is told the id of a key that is not what it was."""
+        """`changed` is called with the id of a key that was created or revoked."""
         self._store = store
         self._clock = clock
         self._ids = ids
         self._changed = changed
 
     async def create(self, principal: Principal, wish: KeyWish) -> NewKey:
-        """Make a key that may do no more than whoever asks; InvalidInput lists all problems."""
+        """Make a key with no more permissions than its maker; InvalidInput lists all problems."""
         tenant = principal.tenant if wish.tenant is None else wish.tenant
         now = self._clock.now()
         if problems := _problems(wish, tenant, now):
@@ -123,14 +123,14 @@ class Keys:
             raise NotFound(
                 f"there is no key {id}",
                 code="TEN-5016",
-                advice="`tenuto keys list` shows those that there are.",
+                advice="`tenuto keys list` lists the keys.",
             )
         self._changed(id)
         return revoked
 
 
 def _refuse_more(principal: Principal, tenant: str, wish: KeyWish) -> None:
-    """A key never opens what its maker could not open."""
+    """A key has no permission that its maker lacks."""
     if tenant != principal.tenant:
         raise Forbidden(
             f"{principal.name!r} belongs to another tenant",
@@ -169,10 +169,14 @@ def _complaints(wish: KeyWish, tenant: str, now: datetime) -> Iterable[tuple[str
             advice = f"A scope is a permission or all of a thing: {', '.join(sorted(SCOPES))}."
             yield f"$.scopes[{at}]", f"{scope!r} is no scope", advice
     if wish.scopes is not None and not wish.scopes:
-        yield "$.scopes", "with no scopes a key opens nothing", "Leave them out, or name some."
+        yield (
+            "$.scopes",
+            "a key without scopes has no permission",
+            "Leave the field out, or name some.",
+        )
     if wish.expires_at is not None and (wrong := moment_problem(wish.expires_at)) is not None:
         yield "$.expiresAt", wrong, "Write a moment such as 2030-01-31T12:00:00Z."
     elif wish.expires_at is not None and wish.expires_at <= now:
-        yield "$.expiresAt", "this has been already", "Name a moment that is to come."
+        yield "$.expiresAt", "this time has passed", "Name a time in the future."
     if problem := tenant_problem(tenant):
         yield "$.tenant", problem, "Write it with letters, digits, dots, dashes and underscores."

@@ -1,4 +1,4 @@
-"""Which identity provider is trusted, and for what."""
+"""Settings of the trusted identity provider."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class OidcSettings(Struct, frozen=True, kw_only=True):
-    """Which tokens are taken, and what is read in them.
+    """Which tokens are accepted, and which of their claims are read.
 
     A claim inside of others is named with dots: `realm_access.roles`.
     """

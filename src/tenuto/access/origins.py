@@ -1,7 +1,7 @@
-"""Under which names the service may be called, and from pages of which origins.
+"""Allowed host names and origins.
 
-A page of anybody can send requests to this machine, under a name that it lets point here. So names
-and origins are compared whole with lists: nothing is found inside of anything.
+Any web page can send requests to this machine, under a name that its owner points here (DNS
+rebinding). So names and origins are compared whole with exact lists, never by parts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 _HIGHEST_PORT = 65_535
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""The names of this machine to itself."""
+"""Names of the loopback interface."""
 
 
 class Host(NamedTuple):
@@ -77,7 +77,7 @@ def is_allowed_host(header: str | None, allowed: Collection[str]) -> bool:
 def is_allowed_origin(
     header: str | None, *, scheme: str, host: str | None, allowed: Collection[str] = ()
 ) -> bool:
-    """Whether a page of this origin may call the service; who is no page names none.
+    """Whether a page of this origin may call the service; only browsers name an origin.
 
     `scheme` and `host` are those that the request came by: its own pages may. `host` must have been
     allowed before, or a foreign name would allow itself.

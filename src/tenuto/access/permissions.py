@@ -1,4 +1,4 @@
-"""What there is to be allowed: a thing and a verb each."""
+"""Permissions: a kind of record and a verb each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Permission(StrEnum):
-    """One of the things that a principal may be allowed to do."""
+    """A permission that a role or a scope gives."""
 
     WORKFLOWS_READ = "workflows:read"
     WORKFLOWS_WRITE = "workflows:write"
@@ -32,7 +32,7 @@ class Permission(StrEnum):
 
     @property
     def thing(self) -> str:
-        """What it is about: the part before the colon."""
+        """The kind of record: the part before the colon."""
         return self.value.partition(":")[0]
 
 

@@ -1,4 +1,4 @@
-"""Who asks: known by a credential alone, never by what a request says of itself."""
+"""The principal of a request: from its credential alone, never from its content."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ PrincipalKind: TypeAlias = Literal["local", "key", "jwt", "system", "worker", "c
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """Somebody, in one tenant."""
+    """A user, key or service, in one tenant."""
 
     tenant: str
     name: str
-    """As whom they are recorded."""
+    """The actor in the audit log."""
     role: Role
     scopes: frozenset[str] | None = None
-    """What they may do of what their role may; None: all of it."""
+    """The part of the role's permissions that it has; None: all of them."""
     kind: PrincipalKind
-    """How they are known."""
+    """How it was authenticated."""
 
     def may(self, permission: Permission) -> bool:
-        """Whether the role has it, and the scopes, where there are any, leave it."""
+        """Whether the role has the permission, and the scopes, if any, include it."""
         if permission not in ROLE_PERMISSIONS[self.role]:
             return False
         return self.scopes is None or within_scopes(permission, self.scopes)
 
 
 LOCAL = Principal(tenant="default", name="local", role=Role.ADMIN, kind="local")
-"""Whoever asks where no credential is needed: somebody on this machine."""
+"""The principal where no credential is needed: a user of this machine."""
 
 
 def refuse_unless(principal: Principal, permission: Permission) -> None:
-    """Forbidden, naming what is missing, where the principal may not."""
+    """Forbidden, naming the permission, where the principal lacks it."""
     if principal.may(permission):
         return
     raise Forbidden(

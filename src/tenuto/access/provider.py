@@ -17,12 +17,12 @@ from tenuto.ports import Clock, Fetcher
 log = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
-"""Signatures that only the provider can make: whoever can check one of them cannot make one."""
+"""Asymmetric signatures: a key that verifies one cannot make one."""
 
 _FRESH = 600.0
-"""Seconds after which keys are fetched again, while those that are known go on."""
+"""Seconds after which keys are fetched again; meanwhile the known ones stay valid."""
 _USABLE = 3_600.0
-"""Seconds for which known keys go on when the provider does not answer."""
+"""Seconds for which known keys stay valid while the provider does not answer."""
 _PAUSE = 30.0
 """Seconds between fetches, however many unknown keys are named."""
 _PAUSE_WITHOUT_KEYS = 2.0
@@ -41,7 +41,7 @@ class _KeySet(Struct, frozen=True):
 
 
 class _Unfit(Exception):
-    """What the provider answered is not what it should."""
+    """An answer of the provider that cannot be used."""
 
 
 class Provider:
@@ -116,7 +116,7 @@ class Provider:
             found = await self._published()
         except (_Unfit, msgspec.MsgspecError, UnicodeError) as error:
             self._has_failed = True
-            log.warning("the keys of %s cannot be fetched: %s", self.issuer, error)
+            log.warning("identity provider: keys of issuer=%s not fetched: %s", self.issuer, error)
             return
         self._has_failed = False
         self._keys, self._fetched = found, now

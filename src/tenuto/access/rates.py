@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket each, which fills as time goes by."""
+"""Rate limits: a token bucket for each client."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MOST = 10_000
 
 
 class RateLimiter:
-    """Buckets of those who have asked lately, in this process."""
+    """The buckets of recent clients, in this process."""
 
     def __init__(self, clock: Clock, *, rate: float, burst: int, most: int = _MOST) -> None:
         """`rate` requests a second for long, `burst` at once; `most` buckets are kept."""
@@ -19,13 +19,13 @@ class RateLimiter:
         self._burst = float(burst)
         self._most = most
         self._buckets: dict[str, tuple[float, float]] = {}
-        """By whom: what was left, and when; who asked longest ago first."""
+        """By client: what was left, and when; the least recent first."""
 
     def take(self, who: str, cost: float = 1.0) -> float:
-        """Count what somebody asks for; 0, or in how many seconds there is room for it.
+        """Take `cost` from a client's bucket; 0, or the seconds until there is enough in it.
 
-        What there is no room for does not count. What is larger than a bucket needs a full one,
-        and the rest of it is waited for afterwards.
+        A refused request takes nothing. A cost above `burst` needs a full bucket, and leaves it in
+        debt.
         """
         now = self._clock.ticks()
         left, since = self._buckets.pop(who, (self._burst, now))
@@ -34,7 +34,7 @@ class RateLimiter:
         if missing <= 0:
             left -= cost
         while len(self._buckets) >= self._most:
-            # Whoever asked longest ago has, most likely, a full one.
+            # The least recent client has, most likely, a full bucket.
             del self._buckets[next(iter(self._buckets))]
         self._buckets[who] = (left, now)
         return 0.0 if missing <= 0 else missing / self._rate

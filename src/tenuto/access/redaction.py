@@ -1,4 +1,4 @@
-"""What is recorded of a value: no secrets, and not more than can be read."""
+"""Values as they are recorded: without secrets, and bounded in size."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SECRET_TEXT = re.compile(
     r"tnt_[0-9a-f]+_\w+|whsec_[\w+/=]+|(?<=://)[^/@\s]+(?=@)"
     r"|(?<![\w-])(?=[\w-]++\.[\w-]++\.)[\w-]*?eyJ[\w-]+\.[\w-]+\.[\w-]*"
 )
-"""Keys of ours, secrets of webhooks, who somebody is in a URL, and tokens.
+"""API keys, secrets of webhooks, credentials in a URL, and tokens.
 
-What is searched comes from outside, so that the time has to grow with the text and no faster. A
-token is therefore looked for once in each word, from its beginning, and only where the two dots
-follow: tried anew at each `eyJ`, a long word would be read as often as it has one.
+The text comes from outside, so that the search has to be linear in its length. A token is therefore
+looked for once in each word, from its beginning, and only where the two dots follow: tried anew at
+each `eyJ`, a long word would be read as often as it has one.
 """
 _SIGNS = ("tnt_", "whsec_", "://", "eyJ")
-"""One of them is in every such text, and in few others: there is a line for each request."""
+"""Every such text has one of them; a quick test, since every request is logged."""
 _HIDDEN = "…"
 _MOST_BYTES = 16_000
 _MOST_TEXT = 500
@@ -49,12 +49,12 @@ def storable(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Without what is no character: half of one, as JavaScript may send it."""
+    """Without unpaired surrogates, which JavaScript may send."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def without_secrets(value: object) -> JSON:
-    """A value as it may be shown: what looks like a secret, or is called one, is not in it."""
+    """A value without what looks like a secret or has the name of one."""
     match value:
         case str():
             text = _text(value)

@@ -10,16 +10,16 @@ from tenuto.access.permissions import Permission
 
 
 class Role(StrEnum):
-    """What somebody is in a tenant."""
+    """The role of a principal in a tenant."""
 
     VIEWER = "viewer"
-    """Sees everything but who has access."""
+    """Reads everything but keys and the audit log."""
     OPERATOR = "operator"
     """Also runs workflows: starts, steers and decides."""
     EDITOR = "editor"
-    """Also changes what is run."""
+    """Also changes definitions, tasks and webhooks."""
     ADMIN = "admin"
-    """Also decides who has access, and sees what they did."""
+    """Also manages keys, and reads the audit log."""
 
 
 _VIEWER = frozenset(

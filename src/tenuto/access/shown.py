@@ -1,4 +1,4 @@
-"""Text as it may be shown, in a terminal or a line of a file: nothing in it does anything.
+"""Text that is safe to print, in a terminal or a line of a file: no control characters.
 
 A name with a line break, a colour or a change of direction in it could pass for something else.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 def plain(text: str) -> str:
-    r"""The text with all that is not printed as itself written out: a line break as \u000a."""
+    r"""The text with unprintable characters escaped: a line break as \u000a."""
     if text.isprintable():
         return text
     return "".join(
@@ -16,7 +16,7 @@ def plain(text: str) -> str:
 
 
 def _written(character: str) -> str:
-    """As JSON has it, so that a JSON text stays one: whatever is not printed stands in strings."""
+    """The escape of JSON, so that JSON stays valid: unprintable characters are in strings only."""
     code = ord(character)
     if code < 0x10000:
         return f"\\u{code:04x}"

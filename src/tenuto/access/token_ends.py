@@ -1,4 +1,4 @@
-"""When a token ends, as it says itself: for whoever shows it, and has to get another in time."""
+"""When a token expires, as it says itself: for the client, which renews it in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of an identity provider: who somebody is, if the provider says so and still does."""
+"""Verifies tokens of an identity provider."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jwt
 from jwt.exceptions import PyJWTError
 from jwt.types import Options
 
-from tenuto.access.gatekeeper import over, wrong
+from tenuto.access.authenticator import over, wrong
 from tenuto.access.oidc import OidcSettings
 from tenuto.access.principal import Principal
 from tenuto.access.provider import ALGORITHMS, Provider
@@ -18,14 +18,14 @@ from tenuto.access.roles import Role
 from tenuto.model.tenants import tenant_problem
 
 LEEWAY = timedelta(seconds=30)
-"""How far apart the provider's clock and ours may be."""
+"""The allowed difference between the provider's clock and ours."""
 
 _LONGEST_NAME = 255
 _FARTHEST = 1e15
 _STRENGTH = {role.value: at for at, role in enumerate(Role)}
 _OPTIONS: Options = {
     "require": ["exp", "iss", "aud", "sub"],
-    # By the clock that everything else here goes by.
+    # Compared with the injected clock, below.
     "verify_exp": False,
     "verify_nbf": False,
     "verify_iat": False,
@@ -66,7 +66,7 @@ class OidcTokens:
         await self._provider.close()
 
     def _principal(self, claims: Mapping[str, Any]) -> Principal:
-        """Whom the claims name; who is given no tenant or no role is nobody here."""
+        """The principal that the claims name; it needs a tenant and a role."""
         tenant = _claim(claims, self._settings.tenant_claim)
         name = _claim(claims, self._settings.name_claim)
         role = self._role(claims)

@@ -1,1 +1,1 @@
-"""The service: HTTP words on one side, what a workspace can do on the other."""
+"""The service: the workspace over HTTP."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tenuto.api.admission import Admission, Audited
+from tenuto.api.access_ports import AuditTrail, Authentication
 from tenuto.api.config import ServiceConfig
-from tenuto.api.gate import Gate
+from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.registry import OPERATIONS
 from tenuto.api.service import Service
 from tenuto.app import Tenuto
@@ -14,9 +14,11 @@ def build_api(
     app: Tenuto,
     config: ServiceConfig | None = None,
     *,
-    admission: Admission | None = None,
-    audit: Audited | None = None,
-) -> Gate:
-    """The service of an app that somebody else opens and closes."""
-    service = Service(app, config or ServiceConfig(), OPERATIONS, admission=admission, audit=audit)
-    return Gate(service)
+    authentication: Authentication | None = None,
+    audit: AuditTrail | None = None,
+) -> RequestPipeline:
+    """The service of an app that its owner opens and closes."""
+    service = Service(
+        app, config or ServiceConfig(), OPERATIONS, authentication=authentication, audit=audit
+    )
+    return RequestPipeline(service)

@@ -1,4 +1,4 @@
-"""By which names, and from which pages, the service may be called; and what browsers are told."""
+"""Checks host and origin of requests, and makes the CORS headers of answers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ _SHOWN = "etag, location, retry-after, x-request-id"
 
 
 class Browsers:
-    """Compares names and origins with exact lists: what is not on them is foreign."""
+    """Compares host names and origins with exact lists."""
 
     def __init__(self, config: ServiceConfig) -> None:
         self._hosts = config.allowed_hosts
         self._origins = config.origins
 
     def checked(self, scheme: str, headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-        """What the answer tells a browser; a foreign host or origin is refused."""
+        """The CORS headers of the answer; a foreign host or origin is refused."""
         host, origin = headers.get("host"), headers.get("origin")
         if self._hosts is not None and not is_allowed_host(host, self._hosts):
-            # Else any page could reach this machine under a name that it lets point here.
-            raise Refusal(421, "TEN-5020", f"the service is not called {(host or '')[:200]!r}")
+            # Else any page could reach this machine by DNS rebinding.
+            raise Refusal(
+                421, "TEN-5020", f"the service does not have the host name {(host or '')[:200]!r}"
+            )
         if origin is None:
             return []
         if not is_allowed_origin(origin, scheme=scheme, host=host, allowed=self._origins):
@@ -40,7 +42,7 @@ class Browsers:
     def preflight(
         self, scheme: str, headers: Mapping[str, str], methods: Sequence[str]
     ) -> list[tuple[bytes, bytes]]:
-        """What a browser is told that asks whether it may ask."""
+        """The CORS headers for a browser's preflight request."""
         if not self._is_listed(scheme, headers.get("origin")):
             return [(b"allow", ", ".join(methods).encode())]
         return [
@@ -50,7 +52,7 @@ class Browsers:
         ]
 
     def _is_listed(self, scheme: str, origin: str | None) -> bool:
-        """Whether it is one of those that were named, and not only the service's own."""
+        """Whether the origin is configured, and not merely the service's own."""
         if origin is None:
             return False
         return is_allowed_origin(origin, scheme=scheme, host=None, allowed=self._origins)

@@ -1,4 +1,4 @@
-"""One request, as the operation that answers it sees it."""
+"""One request, as its operation sees it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tenuto.access.principal import Principal
 from tenuto.api.service import Service
 from tenuto.model.traces import read_traceparent
 from tenuto.tracing.current import current_traceparent
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
 
 QueryT = TypeVar("QueryT")
 T = TypeVar("T")
 
 
 class ClientGone(Exception):
-    """Whoever asked has left before they were answered."""
+    """The client has disconnected before the answer."""
 
 
 class Call(Generic[QueryT]):
-    """Who asks for what; and, where it is not the usual, with which status it is answered."""
+    """The request of an operation, and what it sets of the answer."""
 
     __slots__ = (
         "after",
@@ -56,60 +56,64 @@ class Call(Generic[QueryT]):
     ) -> None:
         self.service = service
         self.principal = principal
-        self.workspace: Workspace = service.workspace(principal)
-        """The engine as the principal sees it: nothing of another tenant is in it."""
+        self.workspace: EngineWorkspace = service.workspace(principal)
+        """The engine as the principal sees it, without records of other tenants."""
         self.path = path
-        """The path's parameters, by their names."""
+        """Path parameters by name."""
         self.query = query
         self.headers = headers
-        """Their names are in lower case."""
+        """By lower-case names."""
         self.request_id = request_id
         self.body = body
-        """As it came, for those few that are not JSON."""
+        """As it came, for the operations that read it themselves."""
         self.source = source
-        """The address that it came from."""
+        """The client's address."""
         self.receive: Receive | None = None
-        """Where it is heard that whoever asked has left."""
+        """Receives the client's disconnect."""
         self.status: int | None = None
-        """Another one than the operation's own, which it documents."""
+        """Set to answer with another status than the operation's own."""
         self.response_headers: dict[str, str] = {}
         self.before: object = None
-        """What the audit log keeps of how it was, without secrets; and of how it is `after`."""
+        """The record before the change, for the audit log, without secrets; and `after` it."""
         self.after: object = None
 
-    async def while_heard(
+    async def while_connected(
         self,
         work: asyncio.Future[T],
         *,
         seconds: float | None = None,
-        unheard: Callable[[T], Awaitable[None]] | None = None,
+        undelivered: Callable[[T], Awaitable[None]] | None = None,
     ) -> None:
-        """Wait until `work` is done; it is called off where nobody waits for it any more.
+        """Wait until `work` is done; it is cancelled where the client disconnects.
 
-        That is a ClientGone, or TimeoutError after so many seconds. `unheard` is given what came of
-        it all the same, where that goes to nobody.
+        Then it raises ClientGone; after so many seconds TimeoutError. If `work` had a result all
+        the same, `undelivered` is given it.
         """
         gone = None if self.receive is None else asyncio.ensure_future(_gone(self.receive))
         waiting: list[asyncio.Future[Any]] = [work] if gone is None else [work, gone]
-        is_heard = False
+        is_delivered = False
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             has_left = gone is not None and gone.done()
             if not work.done():
                 raise ClientGone if has_left else TimeoutError
-            if has_left and unheard is not None:
+            if has_left and undelivered is not None:
                 raise ClientGone
-            is_heard = True
+            is_delivered = True
         finally:
             for each in waiting:
                 each.cancel()
-            came = (await asyncio.gather(*waiting, return_exceptions=True))[0]
-            if unheard is not None and not is_heard and not isinstance(came, BaseException):
-                await unheard(came)
+            result = (await asyncio.gather(*waiting, return_exceptions=True))[0]
+            if (
+                undelivered is not None
+                and not is_delivered
+                and not isinstance(result, BaseException)
+            ):
+                await undelivered(result)
 
     @property
     def traceparent(self) -> str | None:
-        """The trace that the request belongs to: as it is measured here, else as it came."""
+        """The trace of the request: the current span's, else the one in its headers."""
         return current_traceparent() or read_traceparent(self.headers.get("traceparent"))
 
 
@@ -119,7 +123,7 @@ async def _gone(receive: Receive) -> None:
 
 
 class NoQuery:
-    """What an operation without query parameters is given."""
+    """The query of an operation without query parameters."""
 
 
 NO_QUERY = NoQuery()

@@ -1,4 +1,4 @@
-"""How the service behaves, as far as whoever runs it can choose."""
+"""The configuration of the service."""
 
 from __future__ import annotations
 
@@ -12,37 +12,51 @@ HOST = "127.0.0.1"
 PORT = 8484
 
 
+class LiveBounds(Struct, frozen=True, kw_only=True):
+    """Bounds of sockets and event streams."""
+
+    watched_instances: int = 100
+    """Instances that one socket may watch."""
+    idle_seconds: float = 120.0
+    """How long a socket is kept that watches nothing and sends nothing."""
+    send_seconds: float = 10.0
+    """How long one send may take; a slower client is disconnected, and resumes by its cursor."""
+    keep_alive_seconds: float = 15.0
+    """Silence after which a stream sends a comment, so that proxies keep it open."""
+    credential_seconds: float = 1.0
+    """Between checks of the credential of an open socket or stream."""
+
+
 class ServiceConfig(Struct, frozen=True, kw_only=True):
-    """Where the service listens and whom it answers."""
+    """Where the service listens, and the bounds of its requests."""
 
     host: str = HOST
     port: int = PORT
     public_url: str | None = None
-    """Where others reach it, such as https://tenuto.example.com; None: where it listens."""
+    """Its public URL, such as https://tenuto.example.com; None: the address it listens on."""
     hosts: frozenset[str] = frozenset()
-    """By which names it may be called; on loopback beside those of this machine, else any where
-    none are named: then whoever asks has to show who they are, which no foreign page can."""
+    """Host names by which it may be called; on loopback in addition to those of this machine. Else
+    any where none are named: then a credential is needed, which no foreign page has."""
     origins: frozenset[str] = frozenset()
-    """Pages of which other origins may call it, such as https://example.com."""
+    """Other origins whose pages may call it, such as https://example.com."""
     rate: float | None = None
-    """Requests a second that one principal may make for long; None: as many as they like."""
+    """Requests a second that one principal may make for long; None: no limit."""
     burst: int = 100
     """How many of them may come at once."""
     source_rate: float | None = None
-    """Requests a second from one address, counted before anybody looks at who asks."""
+    """Requests a second from one address, counted before authentication."""
     source_burst: int = 1_000
     head_seconds: float = 20.0
-    """How long the headers of a request may take, and a connection that says nothing."""
+    """How long the headers of a request may take, and an idle connection is kept."""
     body_seconds: float = 30.0
     """How long a body may take, beside a second for each 10,000 bytes that have come."""
-    half_read: int = 5_000
-    """Requests of one address that may be unfinished at the same time."""
-    socket_idle_seconds: float = 120.0
-    """How long a socket is kept that watches nothing and says nothing."""
+    unfinished_requests: int = 5_000
+    """Unfinished requests of one address at the same time."""
+    live: LiveBounds = LiveBounds()
     linger_seconds: float = 0.0
-    """How long it goes on answering after it has said that it is not ready any more."""
+    """How long it goes on answering after it has become not ready."""
     drain_seconds: float = 10.0
-    """How long requests that are under way have when it stops."""
+    """How long requests that are under way may take when it stops."""
 
     @property
     def is_local(self) -> bool:
@@ -51,7 +65,7 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def allowed_hosts(self) -> frozenset[str] | None:
-        """By which names it may be called; None: any."""
+        """Host names by which it may be called; None: any."""
         if self.is_local:
             own = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
             return LOCAL_HOSTS | self.hosts | {own}

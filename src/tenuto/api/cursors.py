@@ -1,4 +1,4 @@
-"""Where a page ends, as text that callers hand back without reading it."""
+"""Cursors: the place where a page ends, as opaque text."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 _MOST = 2**63
 
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=2**53)]
-"""In a cursor: what is counted; no store has more, and none takes whatever somebody makes up."""
+"""A count in a cursor; larger numbers are made up, and no store takes them."""
 Milliseconds: TypeAlias = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
-"""In a cursor: a moment, up to the end of the year 9999."""
+"""A time in a cursor, up to the end of the year 9999."""
 
 
 def write_cursor(place: object) -> str:
@@ -26,7 +26,7 @@ def write_cursor(place: object) -> str:
 
 
 def read_cursor(text: str | None, wanted: type[T]) -> T | None:
-    """What `write_cursor` wrote of that type; InvalidInput for anything else."""
+    """The place that `write_cursor` wrote; InvalidInput for any other text."""
     if text is None:
         return None
     try:
@@ -46,7 +46,7 @@ def read_cursor(text: str | None, wanted: type[T]) -> T | None:
 
 
 def _could_be_kept(place: object) -> bool:
-    """Whether a store could have it: what none takes it cannot be asked for either."""
+    """Whether a store could hold it: else it could not be queried either."""
     if isinstance(place, int):
         return -_MOST <= place < _MOST
     if isinstance(place, str):

@@ -1,4 +1,4 @@
-"""The page `/docs`: every operation, who may ask and what comes back; nothing is loaded for it."""
+"""The page `/docs`: every operation with its permission and statuses; it loads nothing."""
 
 from __future__ import annotations
 

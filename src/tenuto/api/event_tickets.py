@@ -1,11 +1,11 @@
-"""Who may hand in events without a credential of their own: by a ticket in a URL, which is signed.
+"""Tickets: signed URLs by which outside services hand in events without a credential.
 
-A ticket says for which tenant, as whom, of which events, until when, and for which instance if it
-is for one alone. It is signed with a secret that all processes of a store share, so that whoever
-serves the request can tell it from a guess without reading anything.
+A ticket names the tenant, the subscriber, the events, the expiry, and the instance if it is for one
+alone. It is signed with a secret that all processes of a store share, so that each of them can
+verify it without reading anything.
 
-Processes of several versions may share a store. A ticket says nothing of what it does not use, so
-that all of them can read it; who does not know of something that it does say lets nobody in by it.
+Processes of several versions may share a store. A ticket leaves out fields that it does not use, so
+that all of them can read it; a process that does not know one of its fields refuses it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from tenuto.events.patterns import fits
+from tenuto.events.names import fits
 from tenuto.model.durations import epoch_ms
 from tenuto.ports import Ids
 from tenuto.store.protocol import Store
@@ -29,7 +29,7 @@ _LONGEST = 8_192
 
 
 class EventTicket(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What its holder may hand in. A field that is added comes last, and is None by default."""
+    """What its holder may hand in. A new field comes last, and is None by default."""
 
     tenant: str
     subscriber_id: str
@@ -46,7 +46,7 @@ class EventTicket(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
 
 
 class EventTickets:
-    """Signs tickets, and knows its own signature."""
+    """Signs and verifies tickets."""
 
     def __init__(self, store: Store, ids: Ids) -> None:
         self._store = store
@@ -72,7 +72,7 @@ class EventTickets:
         try:
             return msgspec.json.decode(said, type=EventTicket)
         except msgspec.MsgspecError:
-            # Ours, and of another version: it says something that is not understood here.
+            # A valid ticket of another version, with a field that is unknown here.
             return None
 
     async def _signature(self, said: bytes) -> bytes:

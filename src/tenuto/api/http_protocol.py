@@ -1,8 +1,8 @@
-"""HTTP/1.1 as uvicorn speaks it, with an end to what a client may owe.
+"""The HTTP/1.1 protocol of uvicorn, with bounds for slow clients.
 
-A head has to end within a size and a time, a connection has to say something, what is left of a
-body after its answer is waited for a moment only, and one address may leave a bounded number of
-requests unfinished. How long a body may take while its answer is not known is the gate's matter.
+The head of a request is bounded in size and time, an idle connection is closed, the rest of a body
+whose request is answered is waited for briefly, and the unfinished requests of one address are
+bounded. The time for a body before its answer is bounded by the request pipeline.
 """
 
 from __future__ import annotations
@@ -15,20 +15,50 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from tenuto.access.neighbours import counted_as
-from tenuto.api.half_read import HalfRead
-from tenuto.api.problems import MEDIA, Refusal, told
+from tenuto.access.client_network import client_network
+from tenuto.api.problems import MEDIA, Refusal, problem_answer
 from tenuto.ports import Clock, Ids, Timer
 
 MOST_HEAD = 64_000
-"""Bytes of a request's first line and headers; what is read at once may be a little more."""
+"""Bytes of a request's first line and headers; one read may exceed it a little."""
 LINGER = 5.0
-"""Seconds for what is left of a body whose request is answered: who still sends does not read."""
+"""Seconds for the rest of a body whose request is answered already."""
 _REASONS = {408: b"Request Timeout", 429: b"Too Many Requests"}
 
 
+class UnfinishedRequests:
+    """Counts the requests of each address that have begun and not ended.
+
+    The client is not authenticated yet, so that the count is what keeps one address from using up
+    the server. An address without any is not kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        """`most` at once from one address."""
+        self._most = most
+        self._counts: dict[str, int] = {}
+
+    def begin(self, address: str) -> bool:
+        """Whether there is room for another; then it counts until it has ended."""
+        count = self._counts.get(address, 0)
+        if count >= self._most:
+            return False
+        self._counts[address] = count + 1
+        return True
+
+    def end(self, address: str) -> None:
+        """A counted request has come whole, or never will."""
+        count = self._counts.pop(address)
+        if count > 1:
+            self._counts[address] = count - 1
+
+    def __len__(self) -> int:
+        """The number of addresses with unfinished requests."""
+        return len(self._counts)
+
+
 class BoundedHttp(HttpToolsProtocol):
-    """Gives up on a client that does not come to an end: nobody knows yet who asks."""
+    """Closes connections of clients that are too slow; they are not authenticated yet."""
 
     def __init__(
         self,
@@ -39,13 +69,13 @@ class BoundedHttp(HttpToolsProtocol):
         *,
         clock: Clock,
         ids: Ids,
-        half_read: HalfRead,
+        unfinished_requests: UnfinishedRequests,
         head_seconds: float,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._clock = clock
         self._ids = ids
-        self._half_read = half_read
+        self._half_read = unfinished_requests
         self._head_seconds = head_seconds
         self._head = 0
         """Bytes of a head that has not ended; -1 while a body is read."""
@@ -53,10 +83,10 @@ class BoundedHttp(HttpToolsProtocol):
         """Whether a request has begun and not ended."""
         self._is_upgraded = False
         self._address: str | None = None
-        """Whose unfinished request is counted; None: none is."""
+        """The address whose unfinished request is counted; None: none is."""
         self._timer: Timer | None = None
 
-    # -- what happens to the connection
+    # -- events of the connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -76,11 +106,11 @@ class BoundedHttp(HttpToolsProtocol):
         self._watch()
 
     def handle_websocket_upgrade(self) -> None:
-        # From here on another protocol has the connection.
+        # The WebSocket protocol takes over the connection.
         self._is_upgraded = True
         super().handle_websocket_upgrade()
 
-    # -- what the parser finds
+    # -- events of the parser
 
     def on_message_begin(self) -> None:
         self._is_inside = True
@@ -88,7 +118,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._head = -1
-        self._call_off()
+        self._cancel_timer()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -100,10 +130,10 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_response_complete()
         is_left = self._head < 0 and not self._is_answering
         if is_left and not self.transport.is_closing():
-            self._call_off()
+            self._cancel_timer()
             self._timer = self._clock.call_later(LINGER, self.transport.close)
 
-    # -- what the client owes
+    # -- bounds
 
     @property
     def _is_answering(self) -> bool:
@@ -111,13 +141,13 @@ class BoundedHttp(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete
 
     def _watch(self) -> None:
-        """Count and time what is unfinished; what came in one piece costs nothing."""
+        """Count and time an unfinished request; one that came in one piece costs nothing."""
         is_whole = not self._is_inside and self._is_answering
         if is_whole or self._is_upgraded or self.transport.is_closing():
             self._forget()
             return
         if self._address is None:
-            address = counted_as(self.client[0]) if self.client else ""
+            address = client_network(self.client[0]) if self.client else ""
             if not self._half_read.begin(address):
                 self._refuse(429, "TEN-4292", "too many requests of this address are unfinished")
                 return
@@ -130,7 +160,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._is_answering:
-            # While the request before is answered nothing is read: that is not the client's doing.
+            # Nothing is read while the request before is answered: the client is not at fault.
             self._watch()
             return
         if self._is_inside:
@@ -139,7 +169,7 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, status: int, code: str, message: str) -> None:
-        refusal = told(Refusal(status, code, message), "", self._ids.short())
+        refusal = problem_answer(Refusal(status, code, message), "", self._ids.short())
         body = msgspec.json.encode(refusal.details)
         headers = {
             **refusal.headers,
@@ -154,12 +184,12 @@ class BoundedHttp(HttpToolsProtocol):
         self._forget()
 
     def _forget(self) -> None:
-        self._call_off()
+        self._cancel_timer()
         if self._address is not None:
             address, self._address = self._address, None
             self._half_read.end(address)
 
-    def _call_off(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document: what the registry says, in words that other programs read."""
+"""The OpenAPI 3.1 document, made from the registry."""
 
 from __future__ import annotations
 
@@ -17,44 +17,30 @@ _REFERENCE = "#/components/schemas/{name}"
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 _TITLES = {
     200: "Done.",
-    201: "Made.",
-    202: "Accepted; it goes on.",
-    204: "Done; there is nothing to say.",
-    304: "It is what you have: `If-None-Match` names its `ETag`.",
-    400: "The body cannot be read.",
-    401: "It is not known who asks.",
-    403: "Whoever asks may not.",
-    404: "There is no such thing.",
-    409: "Not in the state things are in.",
-    410: "It was, and is over.",
-    412: "Somebody has changed it meanwhile.",
+    201: "Created.",
+    202: "Accepted; it continues in the background.",
+    204: "Done; there is no body.",
+    304: "Not modified: `If-None-Match` names its `ETag`.",
+    400: "The body is not valid JSON.",
+    401: "A valid credential is needed.",
+    403: "The principal lacks the permission.",
+    404: "There is no such record.",
+    409: "Not possible in the current state.",
+    410: "It is over.",
+    412: "It has changed meanwhile.",
     413: "Too large.",
-    415: "Not the right type of body.",
-    421: "The service does not go by this name.",
-    422: "Something is wrong with it; every problem is listed.",
-    429: "Too much at once; try again after `Retry-After`.",
-    500: "A fault of the service.",
-    503: "The store is away; try again after `Retry-After`.",
+    415: "The media type of the body is not supported.",
+    421: "The service does not have this host name.",
+    422: "The request is invalid; every problem is listed.",
+    429: "Too many requests; try again after `Retry-After`.",
+    500: "A bug of the service.",
+    503: "The store is unavailable; try again after `Retry-After`.",
 }
 _ALWAYS = (403, 421, 429, 500, 503)
-_HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
-    "start_workflow": (("Idempotency-Key", "At most one instance is started under a key."),),
-    "rerun_instance": (("Idempotency-Key", "At most one instance is made under a key."),),
-    "start_bulk": (("Idempotency-Key", "At most one action is begun under a key."),),
-    "start_bulk_of_dead_letters": (
-        ("Idempotency-Key", "At most one action is begun under a key."),
-    ),
-    "stream_instance": (("Last-Event-ID", "The id of the last event that came; before `since`."),),
-    "put_task": (("If-Match", "The ETag of what was changed; `*`: whatever is there."),),
-    "execute_task": (("Idempotency-Key", "At most one instance is started under a key."),),
-    "get_workflow": (("If-None-Match", 'The version that you have, such as "3": 304.'),),
-    "get_instance": (("If-None-Match", 'The version that you have, such as "3": 304.'),),
-    "put_workflow": (("If-Match", 'The version that was changed, such as "3"; `*`: any.'),),
-}
 
 
 def openapi(operations: Iterable[Operation]) -> Object:
-    """The document of all operations that are asked for with a request."""
+    """The document of all HTTP operations."""
     wanted = [each for each in operations if each.method != "WEBSOCKET"]
     types = _types(wanted)
     schemas, components = msgspec.json.schema_components(
@@ -70,7 +56,7 @@ def openapi(operations: Iterable[Operation]) -> Object:
         "info": {
             "title": "Tenuto",
             "version": __version__,
-            "description": "Durable workflows: what has started reaches its end.",
+            "description": "Durable workflows: every instance that has started reaches its end.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -82,7 +68,7 @@ def openapi(operations: Iterable[Operation]) -> Object:
 
 
 def statuses(operation: Operation) -> list[int]:
-    """Everything that an operation may be answered with."""
+    """All statuses of an operation."""
     found = {operation.status, *operation.other_statuses, *_ALWAYS}
     has_body = operation.request is not None
     if has_body:
@@ -139,10 +125,10 @@ def _parameters(
     components: dict[str, Any],
 ) -> Iterator[Object]:
     for name in _PARAMETER.findall(operation.path):
-        # Nothing has an empty name, and a slash would lead elsewhere.
+        # No record has an empty name; an empty parameter would be another path.
         schema: Object = {"type": "string", "minLength": 1}
         yield {"name": name, "in": "path", "required": True, "schema": schema}
-    for header, description in _HEADERS.get(operation.name, ()):
+    for header, description in operation.headers:
         yield {
             "name": header,
             "in": "header",

@@ -1,4 +1,4 @@
-"""Refusals as RFC 9457 problem details: one table from what went wrong to a status."""
+"""Errors as RFC 9457 problem details, with one table from errors to statuses."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import asdict
 
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import (
@@ -43,7 +44,7 @@ _OF_RANGES: Mapping[str, int] = {"TEN-1": 422, "TEN-2": 422, "TEN-3": 409, "TEN-
 
 
 class Refusal(TenutoError):
-    """A request that is refused for what it is, before anybody looks at what it asks for."""
+    """A request that is refused by the service itself, with a status of its own."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class Refusal(TenutoError):
 
 
 class ProblemItem(Struct, frozen=True, kw_only=True):
-    """One of several things that are wrong."""
+    """One of several problems."""
 
     code: str
     path: str
@@ -82,54 +83,52 @@ class ProblemDetails(Struct, frozen=True, kw_only=True, rename="camel"):
     code: str
     advice: str
     instance: str
-    """The path that was asked."""
+    """The path of the request."""
     request_id: str
     reason: str | UnsetType = UNSET
     """The run-time code that it is about, such as `TOO_LARGE`, where it is about one."""
     problems: tuple[ProblemItem, ...] | UnsetType = UNSET
-    """Everything that is wrong, where several things may be."""
+    """All problems, where there may be several."""
     current_status: str | UnsetType = UNSET
     """Of a conflict: where the workflow instance stands."""
     instance_id: str | UnsetType = UNSET
     """Of a key that was used before: the workflow instance that has it."""
 
 
-class Told(NamedTuple):
-    """A refusal as it goes out."""
+class ProblemAnswer(NamedTuple):
+    """The body and the headers of a refusal."""
 
     details: ProblemDetails
     headers: dict[str, str]
 
 
-def told(error: TenutoError, path: str, request_id: str) -> Told:
-    """What whoever asked is told."""
-    status = status_of(error)
+def problem_answer(error: TenutoError, path: str, request_id: str) -> ProblemAnswer:
+    """The answer for an error."""
     known = CATALOGUE.get(error.code)
+    item = error_item(error)
     details = ProblemDetails(
-        type=f"urn:tenuto:problem:{error.code}",
-        title=known.title if known is not None else "Refused",
-        status=status,
-        detail=error.message,
-        code=error.code,
-        advice=error.advice or (known.advice if known is not None else ""),
-        instance=path,
-        request_id=request_id,
-        reason=error.reason or UNSET,
-        problems=_problems(error),
-        **_of_conflict(error),
+        **{
+            **asdict(item),
+            "type": f"urn:tenuto:problem:{error.code}",
+            "title": known.title if known is not None else "Refused",
+            "advice": error.advice or (known.advice if known is not None else ""),
+            "instance": path,
+            "request_id": request_id,
+        }
     )
+    status = item.status
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
     if status in (429, 503):
         headers.setdefault("retry-after", str(_RETRY_SECONDS))
     if status == 401:
         headers["www-authenticate"] = 'Bearer realm="tenuto"'
-    return Told(details, headers)
+    return ProblemAnswer(details, headers)
 
 
-def broken(path: str, request_id: str) -> Told:
-    """What is told of a fault of ours: where to find it in the log, and nothing of what it is."""
+def broken(path: str, request_id: str) -> ProblemAnswer:
+    """The answer for a bug: the request id to find it in the log by, and no details."""
     error = Refusal(500, BROKEN, "the service has failed; its log says where, by the request")
-    return told(error, path, request_id)
+    return problem_answer(error, path, request_id)
 
 
 def status_of(error: TenutoError) -> int:
@@ -145,7 +144,7 @@ def status_of(error: TenutoError) -> int:
 
 
 def item_of(problem: Problem) -> ProblemItem:
-    """A problem in JSON, its severity always there."""
+    """A problem in JSON, always with its severity."""
     return ProblemItem(
         code=problem.code,
         path=problem.path,
@@ -171,7 +170,7 @@ class ErrorItem(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def error_item(error: TenutoError) -> ErrorItem:
-    """An error in its place among several answers."""
+    """The error of one item of a batch."""
     return ErrorItem(
         status=status_of(error),
         code=error.code,

@@ -1,4 +1,4 @@
-"""Every operation of the service; what is not listed here cannot be asked for."""
+"""Every operation of the service; one that is not listed here is not reachable."""
 
 from __future__ import annotations
 
@@ -9,43 +9,39 @@ from tenuto.api.operation import Operation
 from tenuto.api.operations import (
     audit,
     bulk,
-    callbacks,
-    commanding,
     dead_letters,
     documents,
     event_callbacks,
     events,
     executions,
     health,
+    instance_commands,
+    instance_starts,
     instances,
     keys,
     listeners,
     live,
-    looking_closer,
     metrics,
-    removing,
-    starting,
     stats,
+    task_callbacks,
     tasks,
-    trying_out,
+    test_runs,
     workflows,
 )
 
 MODULES: tuple[ModuleType, ...] = (
     workflows,
-    removing,
-    trying_out,
-    starting,
+    test_runs,
+    instance_starts,
     instances,
-    commanding,
+    instance_commands,
     bulk,
-    looking_closer,
     live,
     events,
     listeners,
     tasks,
     executions,
-    callbacks,
+    task_callbacks,
     event_callbacks,
     dead_letters,
     keys,
@@ -57,18 +53,18 @@ MODULES: tuple[ModuleType, ...] = (
 )
 
 PUBLIC = frozenset({"health", "ready", "openapi", "docs", "task_callback", "event_callback"})
-"""By name, those that answer anybody; that one calls itself public is not enough."""
+"""Names of the public operations; the declaration `is_public` alone is not enough."""
 
 
 def operations_of(modules: Iterable[ModuleType]) -> tuple[Operation, ...]:
-    """The operations that modules define, in the order in which they stand there."""
+    """The operations that modules define, in their order."""
     return tuple(
         each for module in modules for each in vars(module).values() if isinstance(each, Operation)
     )
 
 
 def is_reachable(operation: Operation) -> bool:
-    """Whether it says who may ask; default is nobody."""
+    """Whether it declares its permission, or is listed as public."""
     if operation.is_public:
         return operation.name in PUBLIC
     return operation.permission is not None

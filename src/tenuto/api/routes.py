@@ -1,4 +1,4 @@
-"""Finds the operation that a request is for, without looking at the others."""
+"""Routes requests to operations, by an index instead of a search."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Found(NamedTuple):
 
 
 _DEEP = -1
-"""In place of a length: of paths whose last parameter has slashes."""
+"""The length of paths whose last parameter may have slashes."""
 
 
 class Routes:
-    """Operations by method, length and fixed beginning of their paths: few are left to try."""
+    """Operations by method, length and first word of their paths, so that few are tried."""
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._routes: dict[tuple[str, int, str], list[Route]] = {}
@@ -53,12 +53,12 @@ class Routes:
         return None
 
     def methods_at(self, path: str) -> list[str]:
-        """With which methods something can be asked at a path; what can be got has a head."""
+        """The methods at a path; GET implies HEAD."""
         found = [method for method in self._methods if self.find(method, path) is not None]
         return [*found, *(["HEAD"] if "GET" in found else []), "OPTIONS"] if found else []
 
 
 def _thing(path: str) -> str:
-    """What a path is about: its first word, or the third under `/api/v1`."""
+    """The kind of record of a path: its first word, or the third under `/api/v1`."""
     words = path.split("/", 4)
     return words[3] if len(words) > 3 and words[1] == "api" else words[1]

@@ -1,14 +1,14 @@
-"""Shapes that several operations share: pages, ids, moments, instances."""
+"""Shapes of bodies, queries and answers, and those that several operations share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar, dataclass_transform
 
 import msgspec
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, StructMeta, UnsetType
 
 from tenuto.model.checks import moment_problem
 from tenuto.model.durations import iso
@@ -18,10 +18,10 @@ from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceRow
 
 T = TypeVar("T")
+StructT = TypeVar("StructT", bound=Struct)
 
 MOST_ITEMS = 1_000
 
-Limit: TypeAlias = Annotated[int, Meta(ge=1, le=MOST_ITEMS, description="At most so many.")]
 Version: TypeAlias = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 Priority: TypeAlias = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
@@ -30,37 +30,49 @@ _MOMENTS = (Moment, Moment | None)
 BatchOf: TypeAlias = Annotated[list[T], Meta(max_length=MOST_ITEMS)]
 
 
-class Sent(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What comes from outside; a field that nobody would read is refused."""
+class ShapeMeta(StructMeta):
+    """Makes every shape frozen and keyword-only, so that no declaration has to repeat it."""
+
+    def __new__(
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        **config: Any,  # noqa: ANN401 - options of msgspec
+    ) -> ShapeMeta:
+        config = {"frozen": True, "kw_only": True, **config}
+        return super().__new__(mcls, name, bases, namespace, **config)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Shape(Struct, metaclass=ShapeMeta, frozen=True, kw_only=True, rename="camel"):
+    """A JSON object of the API: frozen, keyword-only, with camelCase names."""
+
+
+class Received(Shape, forbid_unknown_fields=True):
+    """Input from a client; an unknown field is refused."""
 
     def __post_init__(self) -> None:
-        """ValueError for a moment that cannot be kept, which no type says."""
+        """ValueError for a time that cannot be stored, which no type expresses."""
         for name, spelled in _moments_in(type(self)):
             value = getattr(self, name)
             if value is not None and (wrong := moment_problem(value)) is not None:
                 raise ValueError(f"`{spelled}` cannot be kept: {wrong}")
 
 
-class Body(Sent, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What somebody sends."""
+class Body(Received):
+    """The body of a request."""
 
 
-class Query(Sent, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Query(Received):
     """Query parameters."""
 
 
-class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is answered."""
+class Answer(Shape):
+    """The body of an answer."""
 
 
-class Page(Answer, Generic[T], frozen=True, kw_only=True, rename="camel"):
-    """A part of a list, and how to go on with it."""
-
-    items: list[T]
-    next_cursor: str | None
-
-
-class InstanceItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class InstanceItem(Answer):
     """An instance as lists show it."""
 
     id: str
@@ -84,7 +96,7 @@ class InstanceItem(Answer, frozen=True, kw_only=True, rename="camel"):
     rerun_of: str | UnsetType = UNSET
 
 
-class InstanceView(Answer, frozen=True, kw_only=True, rename="camel"):
+class InstanceView(Answer):
     """A whole instance."""
 
     id: str
@@ -111,8 +123,8 @@ class InstanceView(Answer, frozen=True, kw_only=True, rename="camel"):
     rerun_of: str | UnsetType = UNSET
 
 
-class StatusAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
-    """Where an instance stands now."""
+class StatusAnswer(Answer):
+    """The current status of an instance."""
 
     instance_id: str
     status: Status
@@ -120,13 +132,13 @@ class StatusAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
 
 @cache
 def _moments_in(sent: type[Struct]) -> list[tuple[str, str]]:
-    """The fields that are moments, each with its name in JSON."""
+    """The fields that are times, each with its name in JSON."""
     fields = msgspec.structs.fields(sent)
     return [(each.name, each.encode_name) for each in fields if each.type in _MOMENTS]
 
 
 def instance_item(row: InstanceRow) -> InstanceItem:
-    """A row of the list in JSON; what is stored as JSON goes out as it is."""
+    """A row of the list; stored JSON is passed on without decoding."""
     return InstanceItem(
         id=row.id,
         workflow_definition_id=row.definition_id,
@@ -150,13 +162,25 @@ def instance_item(row: InstanceRow) -> InstanceItem:
     )
 
 
+def shaped(kind: type[StructT], record: object, **others: object) -> StructT:
+    """A shape with the fields of a record that have the same names, and `others`.
+
+    Times become text, as JSON has them.
+    """
+    for name in kind.__struct_fields__:
+        if name not in others:
+            value = getattr(record, name)
+            others[name] = iso(value) if isinstance(value, datetime) else value
+    return kind(**others)
+
+
 def moment(moment: datetime | None) -> str | None:
     """A moment in JSON."""
     return iso(moment) if moment is not None else None
 
 
 def decoded(stored: bytes | None) -> JSON:
-    """What a store keeps as JSON."""
+    """Stored JSON, decoded."""
     value: JSON = msgspec.json.decode(stored) if stored else None
     return value
 
@@ -166,7 +190,7 @@ def _raw(stored: bytes | None) -> JSON:
 
 
 def split(text: str | None, wanted: Callable[[str], T], path: str) -> list[T]:
-    """The values of a parameter that may have several, with commas between them."""
+    """The values of a parameter that takes several, separated by commas."""
     if text is None:
         return []
     try:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 
 def main() -> None:
-    """What the script `tenuto` runs."""
+    """The entry point of the script `tenuto`."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # Closed by whoever started us; nor may a file that is opened next get its number.
+            # Closed by the parent process; a file that is opened next must not get its number.
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     try:
         from tenuto.cli.commands import app
 
         app(prog_name="tenuto")
     except KeyboardInterrupt:
-        # While it was being loaded: there is nothing yet that could tell of it.
+        # While it was being loaded: nothing yet could print a message.
         sys.exit(130)

@@ -1,4 +1,4 @@
-"""Whom `tenuto serve` and `tenuto dev` answer: checked before anything is opened."""
+"""Access to `tenuto serve` and `tenuto dev`: checked before anything is opened."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from tenuto.access.gatekeeper import Gatekeeper
+from tenuto.access.authenticator import Authenticator
 from tenuto.access.oidc import OidcSettings
 from tenuto.access.origins import read_host, read_origin
 from tenuto.api.config import ServiceConfig, is_loopback
 from tenuto.app import Tenuto
-from tenuto.cli.stores import reading
-from tenuto.compose import MEMORY, build_gatekeeper, is_postgres, sqlite_path
+from tenuto.cli.backends.reader import reading
+from tenuto.compose import MEMORY, build_authenticator, is_postgres, sqlite_path
 from tenuto.config.config import Config
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Forbidden, InvalidInput, Problem
@@ -24,7 +24,7 @@ _OPEN_DOOR = "TEN-5022"
 
 
 class AccessWish(Struct, frozen=True, kw_only=True):
-    """What is said of who may ask."""
+    """The settings of access to a service."""
 
     auth: Literal["auto", "required"] = "auto"
     admin_key: str | None = None
@@ -42,12 +42,12 @@ class AccessWish(Struct, frozen=True, kw_only=True):
 
     @property
     def is_on(self) -> bool:
-        """Whether everybody has to show who they are, also where the store has no key."""
+        """Whether every request needs a credential, also where the store has no key."""
         return self.auth == "required" or self.admin_key is not None or self.oidc_issuer is not None
 
 
 def access_wish(config: Config) -> AccessWish:
-    """What the settings say of it."""
+    """Those of a configuration."""
     return AccessWish(
         auth=config.auth,
         admin_key=config.admin_key,
@@ -65,7 +65,7 @@ def access_wish(config: Config) -> AccessWish:
 
 
 def checked(host: str, port: int, wish: AccessWish) -> ServiceConfig:
-    """How the service is set up; InvalidInput lists everything that cannot be meant."""
+    """The configuration of the service; InvalidInput lists everything that is wrong."""
     problems = [
         *_key_problems(wish.admin_key),
         *_oidc_problems(wish),
@@ -93,7 +93,7 @@ def checked(host: str, port: int, wish: AccessWish) -> ServiceConfig:
 
 
 async def refuse_open_door(host: str, store: str, wish: AccessWish) -> None:
-    """Forbidden where other machines would be answered without being asked who they are."""
+    """Forbidden where other machines would be answered without a credential."""
     if is_loopback(host) or wish.is_on or await _has_keys(store):
         return
     raise Forbidden(
@@ -103,8 +103,8 @@ async def refuse_open_door(host: str, store: str, wish: AccessWish) -> None:
     )
 
 
-def gatekeeper_of(app: Tenuto, wish: AccessWish) -> Gatekeeper:
-    """Whoever knows people by their credentials, for an app."""
+def authenticator_of(app: Tenuto, wish: AccessWish) -> Authenticator:
+    """The authenticator of an app."""
     oidc = None
     if wish.oidc_issuer is not None and wish.oidc_audience is not None:
         oidc = OidcSettings(
@@ -114,7 +114,7 @@ def gatekeeper_of(app: Tenuto, wish: AccessWish) -> Gatekeeper:
             role_claims=wish.oidc_role_claims,
             name_claim=wish.oidc_name_claim,
         )
-    return build_gatekeeper(
+    return build_authenticator(
         app.engine.store,
         app.engine.clock,
         admin_key=wish.admin_key,
@@ -125,7 +125,7 @@ def gatekeeper_of(app: Tenuto, wish: AccessWish) -> Gatekeeper:
 
 
 async def _has_keys(store: str) -> bool:
-    """Whether a store has any; one that is not there is not made for that."""
+    """Whether a store has any; one that does not exist is not made."""
     if store == MEMORY or (not is_postgres(store) and not sqlite_path(store).exists()):
         return False
     async with reading(store) as reader:

@@ -1,10 +1,14 @@
-"""Exit codes: what a script learns from how a command ended."""
+"""How a command ends: its exit code, and its error as a message instead of a traceback."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final
 
+from tenuto.cli.positions import Located, Positions
+from tenuto.cli.views.errors import error_json, show_error
+from tenuto.cli.views.terminal import say, show_json
 from tenuto.model.errors import (
     Conflict,
     Forbidden,
@@ -49,8 +53,12 @@ _OF_CODES: Final = {"TEN-4015": ACCEPTED}
 _OF_RANGES: Final = {"TEN-1": USAGE, "TEN-2": USAGE, "TEN-3": CONFLICT, "TEN-4": NO_STORE}
 
 
+class Interrupted(Exception):
+    """Ctrl-C came, and what it means for the command has been said."""
+
+
 def first_failure(results: Iterable[object]) -> int:
-    """The exit code where several things were asked for: that of the first that went wrong."""
+    """The exit code of several results: that of the first error."""
     errors = (each for each in results if isinstance(each, TenutoError))
     return next(map(exit_code, errors), DONE)
 
@@ -63,3 +71,32 @@ def exit_code(error: TenutoError) -> int:
         if isinstance(error, kind):
             return code
     return _OF_RANGES.get(error.code[:5], FAILED)
+
+
+def perform(
+    work: Callable[[], Coroutine[Any, Any, int]],
+    *,
+    is_json: bool,
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None,
+) -> int:
+    """The exit code of `work`, in a loop that `loop` makes, else in the usual one."""
+    try:
+        with asyncio.Runner(loop_factory=loop) as runner:
+            return runner.run(work())
+    except Located as located:
+        return _show(located.error, located.positions, is_json=is_json)
+    except TenutoError as error:
+        return _show(error, None, is_json=is_json)
+    except Interrupted:
+        return INTERRUPTED
+    except KeyboardInterrupt:
+        say("stopped")
+        return INTERRUPTED
+
+
+def _show(error: TenutoError, positions: Positions | None, *, is_json: bool) -> int:
+    if is_json:
+        show_json(error_json(error))
+    else:
+        show_error(error, positions)
+    return exit_code(error)

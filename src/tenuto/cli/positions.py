@@ -1,4 +1,4 @@
-"""Where in a file the value of a JSONPath stands, so that an editor can jump there."""
+"""The position in a file of the value at a JSONPath, so that an editor can jump there."""
 
 from __future__ import annotations
 
@@ -7,10 +7,23 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from tenuto.model.errors import InvalidDefinition, InvalidInput
+
 _STEP: Final = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]")
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR: Final = re.compile(r"[^\s,\]}]+")
 _BLANK: Final = re.compile(r"\s*")
+
+
+class Located(Exception):
+    """An error about a file's content, with the positions of its values."""
+
+    def __init__(
+        self, error: InvalidDefinition | InvalidInput, positions: Positions | None
+    ) -> None:
+        super().__init__(error)
+        self.error = error
+        self.positions = positions
 
 
 class Positions:

@@ -51,7 +51,7 @@ def read_flow(path: Path, which: Named) -> Source:
 
 
 def _flows_in(file: Path) -> Flows:
-    """The workflows that a file defines, by their variables; not those that it imports."""
+    """The workflows that a file defines, by their variables; imported ones are not among them."""
     module = load_file(file)
     return {
         name: value

@@ -1,4 +1,4 @@
-"""Reads what a command is given as text: a definition's file, or JSON."""
+"""Reads the definitions and the JSON that a command is given."""
 
 from __future__ import annotations
 
@@ -8,26 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tenuto.cli.positions import Positions
-from tenuto.definition import check, parse_document
+from tenuto.cli.positions import Located, Positions
+from tenuto.definition import check, parse_document, unavailable
 from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem
 from tenuto.model.graph import Definition
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 
 if TYPE_CHECKING:
     from tenuto.python_form.workflow import WorkflowFunction
-
-
-class Located(Exception):
-    """An error about a file's content, with the means to name lines."""
-
-    def __init__(
-        self, error: InvalidDefinition | InvalidInput, positions: Positions | None
-    ) -> None:
-        super().__init__(error)
-        self.error = error
-        self.positions = positions
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -36,7 +26,7 @@ class Source(Struct, frozen=True, kw_only=True):
     path: Path
     document: JSON
     positions: Positions | None
-    """None: problems name their places themselves."""
+    """None: the problems name their positions themselves."""
     definition: Definition | None
     problems: tuple[Problem, ...]
     flow: WorkflowFunction[..., Any] | None = None
@@ -48,6 +38,24 @@ class Source(Struct, frozen=True, kw_only=True):
             error = InvalidDefinition(f"{self.path} has {self.counted}", self.problems)
             raise Located(error, self.positions)
         return self.definition
+
+    @property
+    def remarks(self) -> list[Problem]:
+        """Its problems, and as warnings what it uses that this version does not run."""
+        if self.definition is None:
+            return [*self.problems]
+        missing = unavailable(self.definition)
+        if self.flow is not None:
+            missing = self.flow.located(missing)
+        return [*self.problems, *(replace(each, severity="warning") for each in missing)]
+
+    @property
+    def deployable(self) -> WorkflowFunction[..., Any] | Object:
+        """The function, or the document, that a workspace deploys."""
+        if self.flow is not None:
+            return self.flow
+        assert isinstance(self.document, dict)
+        return self.document
 
     @property
     def counted(self) -> str:

@@ -1,4 +1,4 @@
-"""Imports the modules that have the tasks, and says which tasks are missing."""
+"""Imports the modules of tasks, and reports tasks that are missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from tenuto.cli.sources import Located, Source
+from tenuto.cli.positions import Located
+from tenuto.cli.sources import Source
 from tenuto.definition.task_places import task_places
 from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.tasks.registry import Registry
@@ -47,7 +48,7 @@ def load_tasks(named: Sequence[str], definition: Path | None) -> list[str]:
 
 
 def refuse_unknown_tasks(source: Source, registry: Registry, loaded: Sequence[str]) -> None:
-    """Located when a step runs a task that nobody has registered."""
+    """Located when a step runs a task that is not registered."""
     problems = [
         Problem(
             code="TEN-2003",
@@ -59,8 +60,8 @@ def refuse_unknown_tasks(source: Source, registry: Registry, loaded: Sequence[st
         if place.task_id not in registry
     ]
     if problems:
-        count = "a task" if len(problems) == 1 else f"{len(problems)} tasks"
-        message = f"{source.path} uses {count} that nobody has registered"
+        count = "a task that is" if len(problems) == 1 else f"{len(problems)} tasks that are"
+        message = f"{source.path} uses {count} not registered"
         raise Located(InvalidInput(message, problems), source.positions)
 
 
@@ -73,8 +74,8 @@ def load_file(path: Path) -> ModuleType:
 
 
 def _load_all(path: Path) -> ModuleType:
-    """Import a file to its end; InvalidDefinition tells of every workflow in it that is faulty."""
-    from tenuto.python_form.collecting import collecting
+    """Import a file to its end; InvalidDefinition lists every faulty workflow in it."""
+    from tenuto.python_form.problems import collecting
 
     with collecting() as faulty:
         try:
@@ -111,7 +112,7 @@ def _load(named: str) -> ModuleType:
         raise NotFound(f"there is no file {named}", advice="Correct the path.")
     folder = path.parent.resolve() if path.is_file() else Path.cwd()
     name = path.stem if path.is_file() else named
-    # The folder comes first, so that what stands beside the tasks can be imported by them, and
+    # The folder comes first, so that tasks can import the modules beside them, and
     # so that child processes find the module under the same name.
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

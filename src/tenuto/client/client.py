@@ -1,4 +1,4 @@
-"""The app of a server elsewhere: deploy, start, publish, and references to instances."""
+"""The workspace of a service elsewhere, over HTTP."""
 
 from __future__ import annotations
 
@@ -10,34 +10,46 @@ from typing import Any, Self
 
 import msgspec
 
-from tenuto.client.connection import NEXT_AFTER, PATIENCE, Ask, Connection, part
-from tenuto.client.dead_letters import DeadLetters
+from tenuto.client.audit import RemoteAudit
+from tenuto.client.bulk import RemoteBulk
+from tenuto.client.connection import NEXT_AFTER, PATIENCE, Connection
+from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
+from tenuto.client.operations import Operations
 from tenuto.client.pages import every
-from tenuto.client.publishing import Publishing
 from tenuto.client.refusals import error_of
-from tenuto.client.shapes import InstanceItem, Page, SavedWorkflow, StartResult, Version
-from tenuto.instances import Summary
+from tenuto.client.shapes import EventAnswer
+from tenuto.client.task_definitions import RemoteTaskDefinitions
+from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
-from tenuto.published import Published
 from tenuto.python_form.workflow import WorkflowFunction
-from tenuto.workspace import Start, read_definition
+from tenuto.workspace.documents import Deployer
+from tenuto.workspace.values import (
+    ANY_INSTANCE,
+    DefinitionVersion,
+    InstanceFilter,
+    Page,
+    Published,
+    SavedWorkflow,
+    Start,
+    Summary,
+)
 
 
 class Client:
-    """A service elsewhere, with the names that `Tenuto` has.
+    """A service elsewhere, with the methods of `Tenuto`.
 
     Use it as `async with Client("https://tenuto.example", key="tnt_…") as client:`. Several
-    addresses of one service may be given: where one does not answer, the next is asked; by what
-    only reads, and by starts and events, which have a key, as soon as one has said nothing for
-    `next_after` seconds. What fails on the way is tried again for `patience` seconds, where that
-    cannot do anything twice.
+    addresses of one service may be given: where one does not answer, the next is asked. For reads,
+    starts and events, which have a key, that is as soon as one has been silent for `next_after`
+    seconds. Failed requests are repeated for `patience` seconds, where that cannot do anything
+    twice.
     """
 
     def __init__(
@@ -52,7 +64,7 @@ class Client:
         ids: Ids | None = None,
     ) -> None:
         """`tenant` is for the administrator of all of them: every other key belongs to one."""
-        self._connection = Connection(
+        self.connection = Connection(
             url,
             key,
             tenant=tenant,
@@ -61,21 +73,26 @@ class Client:
             clock=clock,
             ids=ids,
         )
-        self._publishing = Publishing(self._connection)
-        self._deployed: dict[WorkflowFunction[..., Any], int] = {}
-        self.webhooks = RemoteWebhooks(self._connection)
-        """Addresses that are told of events: add, list, remove, enable."""
-        self.subscriptions = RemoteSubscriptions(self._connection)
-        """Addresses that somebody outside has named, until they expire."""
-        self.dead_letters = DeadLetters(self._connection)
-        """What could not be done: list, get, retry, discard."""
-        self.keys = RemoteKeys(self._connection)
-        """API keys: create, list, revoke."""
-
-    @property
-    def connection(self) -> Connection:
-        """The way to the server, for what has no name here."""
-        return self._connection
+        """The way to the service."""
+        self.operations = Operations(self.connection)
+        """Every operation of the API, by its name there."""
+        self._deployer = Deployer(self._saved_version)
+        self.webhooks = RemoteWebhooks(self.operations)
+        """Addresses that are notified of events: add, change, list, get, remove, enable."""
+        self.subscriptions = RemoteSubscriptions(self.operations)
+        """Addresses that are notified of events until they expire."""
+        self.dead_letters = RemoteDeadLetters(self.operations)
+        """Tasks whose failure nothing handled, poison tasks, and late results."""
+        self.task_definitions = RemoteTaskDefinitions(self.operations)
+        """Tasks that the tenant has declared: add, put, list, get, remove, execute."""
+        self.bulk = RemoteBulk(self.operations)
+        """Actions over many instances or dead letters: start, list, get, cancel."""
+        self.test_runs = RemoteTestRuns(self.operations)
+        """Runs of definitions that are not saved: start, publish, stop."""
+        self.keys = RemoteKeys(self.operations)
+        """The API keys of the tenant: create, list, revoke."""
+        self.audit = RemoteAudit(self.operations)
+        """The audit log of the tenant: page, export, verify."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -89,8 +106,8 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Let go of the connections."""
-        await self._connection.close()
+        """Close the connections."""
+        await self.connection.close()
 
     # -- definitions
 
@@ -101,32 +118,29 @@ class Client:
 
         It is a dict, the path of a JSON file, or a workflow function, with which those are saved
         that it starts as steps. Its tasks run where they are registered: in the service or in its
-        workers. InvalidDefinition lists all that is wrong.
+        workers. InvalidDefinition lists all problems.
         """
-        if isinstance(definition, WorkflowFunction):
-            return await self._deploy_flow(definition, set())
-        return (await self.save(read_definition(definition))).version
+        return await self._deployer.deploy(definition)
 
     async def save(self, document: JSON) -> SavedWorkflow:
-        """Save a definition and say under which id and version."""
-        return await self._connection.ask(Ask("POST", "/workflows", body=document), SavedWorkflow)
+        """Save a definition and return its id and version."""
+        return await self.operations.save_workflow(document)
 
-    async def definition(self, id: str, version: int | None = None) -> Version:
+    async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
         """A definition as it was saved, without a version the newest; NotFound."""
-        return await self._connection.get(f"/workflows/{part(id)}", Version, version=version)
+        return await self.operations.get_workflow(id, version=version)
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        found = await every(self._connection, "/workflows", Page[dict[str, Any]])
-        return [each["id"] for each in found]
+        return [str(each["id"]) for each in await every(self.operations.list_workflows)]
 
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
-        """Let a definition be as if it were not there; its instances keep their versions.
+        """Remove a definition; its instances keep their versions.
 
-        Conflict while instances of it run, unless `force` cancels them: they are asked to, one
-        after the other, from when this returns.
+        Conflict while instances of it run, unless `force` cancels them: a bulk operation, which
+        goes on after this returns.
         """
-        await self._connection.do(Ask("DELETE", f"/workflows/{part(id)}", {"force": force}))
+        await self.operations.remove_workflow(id, force=force or None)
 
     # -- instances
 
@@ -150,52 +164,35 @@ class Client:
         """
         if isinstance(workflow, WorkflowFunction):
             if version is None:
-                version = self._deployed.get(workflow) or await self.deploy(workflow)
+                version = await self._deployer.version_of(workflow)
             workflow = workflow.id
-        asked = Start(
-            workflow=workflow,
+        started = await self.operations.start_workflow(
+            workflow,
             input=as_json(input),
             correlation_id=correlation_id,
             priority=priority,
-            deadline=deadline,
+            deadline=aware(deadline, "deadline"),
             instance_id=instance_id,
             version=version,
+            key=key or self._own_key(),
         )
-        ask = Ask(
-            "POST",
-            f"/workflows/{part(workflow)}/start",
-            body=_body(asked),
-            headers={"idempotency-key": key or self._own_key()},
-            may_overlap=True,
-        )
-        started = await self._connection.ask(ask, StartResult)
-        return self.at(started.instance_id or "")
+        return self.at(started.instance_id)
 
     async def start_many(self, asked: Sequence[Start]) -> list[RemoteInstance | TenutoError]:
-        """Start up to 1,000 at once; what is wrong with one is in its place and keeps no other."""
-        items = [
-            {
-                **_body(each),
-                "workflowId": each.workflow,
-                "idempotencyKey": each.key or self._own_key(),
-            }
-            for each in asked
-        ]
-        ask = Ask("POST", "/instances/batch", body={"items": items}, may_overlap=True)
-        answer = await self._connection.ask(ask, dict[str, list[StartResult]])
+        """Start up to 1,000 at once; a start that is refused is an error in its place."""
+        answer = await self.operations.start_batch(items=[self._item(each) for each in asked])
         return [
-            self.at(each.instance_id or "") if each.error is None else error_of(each.error)
-            for each in answer["results"]
+            self.at(each.instance_id) if each.error is None else error_of(each.error)
+            for each in answer.results
         ]
 
     def at(self, id: str) -> RemoteInstance:
-        """A reference to an instance that may not be there: it says so when it is asked."""
-        return RemoteInstance(self._connection, id)
+        """A reference to an instance that is not looked up: its methods raise NotFound."""
+        return RemoteInstance(self.operations, id)
 
     async def instance(self, id: str) -> RemoteInstance:
         """A reference to an instance; NotFound when there is none."""
-        page = await self.page(ids=id, limit=1)
-        if not page.items:
+        if not (await self.page(InstanceFilter(ids=(id,)), limit=1)).items:
             raise not_there(id)
         return self.at(id)
 
@@ -215,19 +212,36 @@ class Client:
         `options.searchable`; InvalidInput where it does not, or where no workflow is named.
         """
         wanted = (status,) if isinstance(status, str) else tuple(status)
-        page = await self.page(
-            status=",".join(Status(name) for name in wanted) or None,
-            workflowId=workflow,
-            correlationId=correlation_id,
-            currentStep=current_step,
+        which = InstanceFilter(
+            status=tuple(Status(name) for name in wanted),
+            workflow=workflow,
+            correlation_id=correlation_id,
+            current_step=current_step,
+        )
+        return (await self.page(which, variables=variables, limit=limit)).items
+
+    async def page(
+        self,
+        which: InstanceFilter = ANY_INSTANCE,
+        *,
+        variables: Mapping[str, Given] | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Summary]:
+        """A page of instances, newest first; `cursor` is the `next_cursor` of the page before."""
+        page = await self.operations.list_instances(
+            status=",".join(which.status) or None,
+            workflow_id=which.workflow,
+            correlation_id=which.correlation_id,
+            current_step=which.current_step,
+            ids=",".join(which.ids) or None,
+            created_from=which.created_from,
+            created_before=which.created_before,
             variables=None if variables is None else msgspec.json.encode(variables).decode(),
             limit=limit,
+            cursor=cursor,
         )
-        return [each.summary() for each in page.items]
-
-    async def page(self, **query: object) -> Page[InstanceItem]:
-        """A page of instances, by the parameters that the API has."""
-        return await self._connection.get("/instances", Page[InstanceItem], **query)
+        return Page(items=[each.summary() for each in page.items], next_cursor=page.next_cursor)
 
     # -- events
 
@@ -252,41 +266,64 @@ class Client:
             "correlationId": correlation_id,
             "timestamp": aware(timestamp, "timestamp"),
         }
-        return await self._publishing.one(event, dry_run=dry_run)
+        given = {name: value for name, value in event.items() if value is not None}
+        answer = await self.operations.publish_events(self._named(given), dry_run=dry_run or None)
+        assert isinstance(answer, EventAnswer)
+        published = answer.result()
+        if isinstance(published, TenutoError):
+            raise published
+        return published
 
     async def publish_all(
         self, document: Given, *, dry_run: bool = False
     ) -> list[Published | TenutoError]:
         """Publish the events of a document: one, or an array of up to 1,000; a result each."""
-        return await self._publishing.all(as_json(document), dry_run=dry_run)
+        # One alone goes as an array too: so it has its own result where it is refused.
+        events = document if isinstance(document, list) else [document]
+        named = [self._named(each) for each in events]
+        answers = await self.operations.publish_events(named, dry_run=dry_run or None)
+        assert isinstance(answers, list)
+        return [each.result() for each in answers]
 
     async def event(self, id: str) -> Object:
-        """An event of the inbox, whom it reached and nearly reached; NotFound."""
-        return await self._connection.get(f"/events/{part(id)}", dict[str, Any])
+        """An event of the inbox with its deliveries and near misses; NotFound."""
+        return await self.operations.get_event(id)
+
+    async def events(
+        self, *, pattern: str | None = None, since: datetime | None = None, limit: int = 100
+    ) -> list[Object]:
+        """Events of the inbox, newest first; without `since` those of the last 24 hours."""
+        page = await self.operations.list_events(
+            pattern=pattern, since=since, order="desc", limit=limit
+        )
+        return page.items
+
+    async def stats(self, hours: int = 24) -> Object:
+        """Counts of the instances of the last `hours`, and of waiting jobs and webhooks."""
+        return await self.operations.get_stats(hours=hours)
 
     # -- inner
 
+    async def _saved_version(self, document: JSON) -> int:
+        return (await self.save(document)).version
+
     def _own_key(self) -> str:
-        return f"client/{self._connection.ids.short()}{self._connection.ids.short()}"
+        return f"client/{self.connection.ids.short()}{self.connection.ids.short()}"
 
-    async def _deploy_flow(
-        self, flow: WorkflowFunction[..., Any], seen: set[WorkflowFunction[..., Any]]
-    ) -> int:
-        seen.add(flow)
-        for child in flow.children:
-            if child not in seen:
-                await self._deploy_flow(child, seen)
-        saved = await self.save(flow.checked())
-        self._deployed[flow] = saved.version
-        return saved.version
+    def _named(self, event: Any) -> Any:  # noqa: ANN401 - any JSON
+        """The event with an id; a document that is no event is refused by the server."""
+        if not isinstance(event, dict) or "pattern" not in event or event.get("id") is not None:
+            return event
+        return {**event, "id": self.connection.ids.instance_id(self.connection.clock.now())}
 
-
-def _body(asked: Start) -> dict[str, object]:
-    return {
-        "input": asked.input,
-        "correlationId": asked.correlation_id,
-        "priority": asked.priority,
-        "deadline": aware(asked.deadline, "deadline"),
-        "instanceId": asked.instance_id,
-        "version": asked.version,
-    }
+    def _item(self, asked: Start) -> dict[str, object]:
+        return {
+            "workflowId": asked.workflow,
+            "input": asked.input,
+            "correlationId": asked.correlation_id,
+            "priority": asked.priority,
+            "deadline": aware(asked.deadline, "deadline"),
+            "instanceId": asked.instance_id,
+            "version": asked.version,
+            "idempotencyKey": asked.key or self._own_key(),
+        }

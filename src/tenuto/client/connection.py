@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
@@ -22,6 +23,7 @@ from tenuto.model.json import JSON
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
 
 T = TypeVar("T")
+Socket: TypeAlias = aiohttp.ClientWebSocketResponse
 
 API: Final = "/api/v1"
 PATIENCE: Final = 30.0
@@ -33,7 +35,7 @@ _ANSWER_WITHIN: Final = 30.0
 NEXT_AFTER: Final = 5.0
 """Seconds of silence after which the next address is tried, unless the client says otherwise."""
 _CONNECT_WITHIN: Final = 5.0
-"""Seconds that a connection may take: where nobody is, others need not be kept waiting."""
+"""Seconds that a connection may take to open, before the next address is tried."""
 _SILENT: Final = 45.0
 """Seconds of silence after which a stream is taken for broken: a server says more often that it is
 there."""
@@ -58,14 +60,14 @@ class Ask(NamedTuple):
     """Behind the server's address, its parts quoted."""
     query: Mapping[str, object] = {}
     body: object = None
-    """What is sent as JSON; None where nothing is."""
+    """Sent as JSON; None: no body."""
     headers: Mapping[str, str] = {}
     is_repeatable: bool = True
     """Whether doing it twice is the same as doing it once."""
     may_overlap: bool = False
-    """Whether it may be asked elsewhere while the first is perhaps still at it: it only reads, as
-    every GET does, or something in it tells it from a new one. The second of two others might be
-    refused for what the first has done."""
+    """Whether it may be sent to another address while the first may still be at work on it: it only
+    reads, as every GET does, or has a key or id. Otherwise the second might be refused for what
+    the first has done."""
     wait: float = 0.0
     """Seconds that the server was asked to wait."""
 
@@ -123,7 +125,7 @@ class Connection:
         return self.urls[self._at]
 
     async def get(self, path: str, answer: type[T], **query: object) -> T:
-        """What is at a path of the API."""
+        """The answer to a GET of the API."""
         return await self.ask(Ask("GET", path, query), answer)
 
     async def ask(self, ask: Ask, answer: type[T]) -> T:
@@ -197,14 +199,32 @@ class Connection:
             self._pass_over(at)
             raise _unreachable(server, error) from error
 
+    @asynccontextmanager
+    async def socket(self, ask: Ask) -> AsyncIterator[Socket]:
+        """A WebSocket; StoreUnavailable where it cannot be opened."""
+        at, server = self._at, self.url
+        headers = {"authorization", "tenuto-tenant"} & self._headers.keys()
+        try:
+            opened = await self._open_session().ws_connect(
+                f"{server}{ask.path}{_query(ask.query)}",
+                headers={name: self._headers[name] for name in headers},
+            )
+        except aiohttp.WSServerHandshakeError as error:
+            raise error_from(error.status, b"", server) from error
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            self._pass_over(at)
+            raise _unreachable(server, error) from error
+        async with opened:
+            yield opened
+
     async def close(self) -> None:
-        """Let go of what is open; a further request opens it again."""
+        """Close the connections; a further request opens them again."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
     def _pass_over(self, at: int) -> None:
-        """Ask another address from now on, unless somebody else has seen to that already."""
+        """Ask another address from now on, unless another request has passed it over already."""
         if self._at == at:
             self._at = (at + 1) % len(self.urls)
 
@@ -279,7 +299,7 @@ async def _once_only(
 
 
 def _is_gone(ask: Ask, answered: Answered) -> bool:
-    """Whether that there is no such thing is what was asked for, by a request that went before."""
+    """Whether a 404 means that an earlier request, whose answer was lost, has removed it."""
     if ask.method != "DELETE" or answered.status != 404:
         return False
     return error_from(answered.status, answered.body, answered.server).code != STRANGE

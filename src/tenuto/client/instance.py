@@ -1,14 +1,17 @@
-"""One instance that a server has."""
+"""One instance of a server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal, cast
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from tenuto.client.connection import Ask, Connection, part
+from tenuto.client.live_feed import changes_of
+from tenuto.client.operations import Operations
+from tenuto.model.edited import EditedInput
 from tenuto.model.errors import WorkflowCancelled, WorkflowFailed
 from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.json import JSON, Given, Object
@@ -19,101 +22,81 @@ _LONGEST_WAIT: Final = 30.0
 _PAGE: Final = 1_000
 
 
-class Stands(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Where an instance stands now."""
-
-    instance_id: str
-    status: Status
-
-
-class _Details(Struct, frozen=True, kw_only=True, rename="camel"):
+class _Outcome(Struct, frozen=True, kw_only=True, rename="camel"):
     status: Status
     output: Any
     last_error: LastError | None
     cancellation: Cancellation | None
 
 
-class _Entries(Struct, frozen=True, kw_only=True, rename="camel"):
-    items: list[dict[str, Any]]
-    next_cursor: str | None
-
-
-class _Waits(Struct, frozen=True, kw_only=True):
-    items: list[Any]
-
-
 class RemoteInstance:
-    """One instance, by its id; what it can be asked has the names of `InstanceRef`."""
+    """One instance, by its id, with the methods of `InstanceRef`."""
 
-    def __init__(self, connection: Connection, id: str) -> None:
-        self._connection = connection
-        self._path = f"/instances/{part(id)}"
+    def __init__(self, operations: Operations, id: str) -> None:
+        self._operations = operations
         self.id = id
 
     def __repr__(self) -> str:
         return f"RemoteInstance({self.id!r})"
 
     async def status(self) -> Status:
-        """Where it stands now."""
+        """Its status now."""
         return Status(str((await self.details())["status"]))
 
     async def state(self) -> Object:
         """Its input, variables, steps and open waits."""
-        state = (await self.details())["state"]
-        assert isinstance(state, dict)
-        return state
+        return cast("Object", (await self.details())["state"])
 
     async def details(self) -> Object:
         """The whole instance as JSON."""
-        return await self._get("")
+        return await self._operations.get_instance(self.id)
 
     async def context(self) -> Object:
         """`{ctx, system}`: what expressions see, and what the system noted beside it."""
-        return await self._get("/context")
+        return await self._operations.get_context(self.id)
 
     async def waits(self) -> list[JSON]:
-        """What it waits for, the oldest first, with the events that it nearly took."""
-        return (await self._connection.get(f"{self._path}/waits", _Waits)).items
-
-    async def undo_plan(self) -> Object:
-        """What would be undone if it were cancelled now, in which order and with which input."""
-        return await self._get("/undo-plan")
+        """Its open waits for events and decisions, oldest first, each with its `nearMisses`."""
+        return cast("list[JSON]", (await self._operations.get_waits(self.id))["items"])
 
     async def explain(self) -> Object:
         """Why it is not moving, as a tree of causes; of one that has ended, how."""
-        return await self._get("/explain")
+        return await self._operations.explain_instance(self.id)
 
     async def widget(self, widget_type: str, config: Given) -> Object:
         """A value of it, shaped for a widget: `{instanceId, status, ready, data, error?}`."""
-        asked = {"widgetType": widget_type, "widgetConfig": config}
-        return await self._connection.ask(
-            Ask("POST", f"{self._path}/widget", body=asked, may_overlap=True), dict[str, Any]
-        )
+        kind = cast('Literal["table", "chart", "number", "text"]', widget_type)
+        return await self._operations.shape_widget(self.id, widget_type=kind, widget_config=config)
 
     async def history(self, after: int = 0) -> list[Object]:
-        """Its log behind the entry of number `after`, oldest first."""
+        """Its log after the entry of number `after`, oldest first."""
         items: list[Object] = []
         while True:
-            page = await self._connection.get(
-                f"{self._path}/history", _Entries, after=after, limit=_PAGE
-            )
+            page = await self._operations.get_history(self.id, after=after, limit=_PAGE)
             items += page.items
             if page.next_cursor is None:
                 return items
             after = int(page.next_cursor)
+
+    def changes(self, after: int = 0) -> AsyncGenerator[None, None]:
+        """Yields each time its log may have grown beyond the entry of number `after`.
+
+        It does not end by itself. It may also yield when nothing has changed.
+        """
+        return changes_of(self._operations, self.id, after)
 
     async def result(self, timeout: float | None = None) -> JSON:  # noqa: ASYNC109 - its public name
         """Wait for its end and return its output.
 
         Raises WorkflowFailed, WorkflowCancelled, or TimeoutError after `timeout` seconds.
         """
-        clock = self._connection.clock
+        clock = self._operations.connection.clock
         until = None if timeout is None else clock.ticks() + timeout
         while True:
             left = _LONGEST_WAIT if until is None else until - clock.ticks()
             wait = max(min(left, _LONGEST_WAIT), 0.0)
-            ask = Ask("GET", self._path, {"wait": round(wait, 3)}, wait=wait)
-            found = await self._connection.ask(ask, _Details)
+            details = await self._operations.get_instance(self.id, wait=round(wait, 3))
+            found = msgspec.convert(details, _Outcome)
             if found.status.is_final:
                 return _output(found)
             if until is not None and clock.ticks() >= until:
@@ -124,51 +107,42 @@ class RemoteInstance:
             await clock.sleep(0.05)
 
     async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
-        """End it, and undo what it has done unless that is to stay; asking again is no mistake."""
-        body = {"reason": reason, "shouldCompensate": should_compensate}
-        return await self._command("cancel", body, is_repeatable=True)
+        """End it, and undo what it has done unless that is to stay; repeating this is no error."""
+        answer = await self._operations.cancel_instance(
+            self.id, reason=reason, should_compensate=should_compensate
+        )
+        return answer.status
+
+    async def undo_plan(self, reason: str | None = None) -> Object:
+        """What would be undone if it were cancelled now, in which order and with which input."""
+        return await self._operations.get_undo_plan(self.id, reason=reason)
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
         """Dispatch nothing new, until resumed or until `until`."""
-        return await self._command("pause", {"reason": reason, "until": until})
+        return (await self._operations.pause_instance(self.id, reason=reason, until=until)).status
 
     async def resume(self) -> Status:
         """Go on after a pause."""
-        return await self._command("resume", {})
+        return (await self._operations.resume_instance(self.id)).status
 
-    async def retry(self) -> Status:
-        """Let a FAILED one go on: what failed, and what that withdrew, runs again."""
-        return await self._command("retry", {})
+    async def retry(self, *, edited: EditedInput | None = None) -> Status:
+        """Let a FAILED one go on: what failed, and what that withdrew, runs again.
 
-    async def retry_compensation(self, step: str, iteration: str = "") -> Status:
-        """Try a compensation again that was given up; the status stays what it is."""
-        return await self._command("retry", {"compensation": step, "iteration": iteration})
-
-    async def rerun(
-        self,
-        from_step: str | None = None,
-        *,
-        input: JSON | UnsetType = UNSET,
-        version: int | None = None,
-        key: str | None = None,
-    ) -> RemoteInstance:
-        """Make a new instance of it, from `from_step` on; this one does not change.
-
-        At most one is made under a `key`.
+        `edited` is what one of its tasks is given instead of what it failed with.
         """
-        body: dict[str, object] = {"fromStep": from_step, "version": version}
-        if input is not UNSET:
-            body["input"] = input
-        ask = Ask(
-            "POST",
-            f"{self._path}/rerun",
-            body=body,
-            headers={} if key is None else {"idempotency-key": key},
-            is_repeatable=key is not None,
-            may_overlap=True,
+        return (await self._operations.retry_instance(self.id, edited=edited)).status
+
+    async def retry_compensation(
+        self, step: str, iteration: str = "", *, input: JSON | UnsetType = UNSET
+    ) -> Status:
+        """Try a compensation again that was given up; the status stays what it is.
+
+        `input` is what it is given instead of what it failed with.
+        """
+        answer = await self._operations.retry_instance(
+            self.id, compensation=step, iteration=iteration, input=input
         )
-        made = await self._connection.ask(ask, Stands)
-        return RemoteInstance(self._connection, made.instance_id)
+        return answer.status
 
     async def decide(
         self,
@@ -183,28 +157,38 @@ class RemoteInstance:
         """Decide `"approved"` or `"rejected"` on the approval `step`.
 
         With a credential the server knows who decides, and in which role; without one, `by` says
-        it. The same decision by the same person again changes nothing and is no mistake.
+        it. The same decision by the same person again changes nothing.
         """
-        body = {
-            "decision": decision,
-            "form": form,
-            "iteration": iteration,
-            "by": by,
-            "roles": None if roles is None else list(roles),
-        }
-        return await self._command(f"steps/{part(step)}/decision", body, is_repeatable=True)
+        answer = await self._operations.decide_on_step(
+            self.id,
+            step,
+            decision=cast('Literal["approved", "rejected"]', decision),
+            form=form,
+            iteration=iteration,
+            by=by,
+            roles=roles,
+        )
+        return answer.status
 
-    async def _get(self, path: str) -> Object:
-        return await self._connection.get(self._path + path, dict[str, Any])
+    async def rerun(
+        self,
+        from_step: str | None = None,
+        *,
+        input: JSON | UnsetType = UNSET,
+        version: int | None = None,
+        key: str | None = None,
+    ) -> RemoteInstance:
+        """Make a new instance of it, from `from_step` on; this one does not change.
 
-    async def _command(
-        self, path: str, body: Mapping[str, object], *, is_repeatable: bool = False
-    ) -> Status:
-        ask = Ask("POST", f"{self._path}/{path}", body=body, is_repeatable=is_repeatable)
-        return (await self._connection.ask(ask, Stands)).status
+        At most one is made under a `key`.
+        """
+        made = await self._operations.rerun_instance(
+            self.id, from_step=from_step, input=input, version=version, key=key
+        )
+        return RemoteInstance(self._operations, made.instance_id)
 
 
-def _output(found: _Details) -> JSON:
+def _output(found: _Outcome) -> JSON:
     if found.status is Status.FAILED:
         assert found.last_error is not None
         raise WorkflowFailed(found.last_error)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from tenuto.client.connection import Ask, Connection, part
+from tenuto.client.operations import Operations
 from tenuto.client.pages import every
-from tenuto.client.shapes import Page
-from tenuto.webhooks import Subscription, Webhook
+from tenuto.workspace.values import Subscription, Webhook
 
 
 class RemoteWebhooks:
-    """Addresses that are told of events for as long as they are there."""
+    """Addresses that are notified of events."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
 
     async def add(
         self,
@@ -25,18 +24,13 @@ class RemoteWebhooks:
         secret: str | None = None,
         description: str | None = None,
     ) -> Webhook:
-        """Tell `url` of every event that fits one of `patterns`, from now on.
+        """Notify `url` of every event that matches one of `patterns`, from now on.
 
         The secret, made unless it is given, is in what this returns and nowhere else.
         """
-        body = {
-            "url": url,
-            "patterns": _patterns(patterns),
-            "secret": secret,
-            "description": description,
-        }
-        ask = Ask("POST", "/webhooks", body=body, is_repeatable=False)
-        return await self._connection.ask(ask, Webhook)
+        return await self._operations.add_webhook(
+            url=url, patterns=_patterns(patterns), secret=secret, description=description
+        )
 
     async def change(
         self,
@@ -47,40 +41,36 @@ class RemoteWebhooks:
         secret: str | None = None,
         description: str | None = None,
     ) -> Webhook:
-        """Tell another address, or of other events, from now on; NotFound when there is none.
+        """Change its address or patterns; its secret stays unless another is given. NotFound.
 
-        What is on its way goes to the new address. The secret stays unless another is given.
+        Pending deliveries go to the new address.
         """
-        body = {
-            "url": url,
-            "patterns": _patterns(patterns),
-            "secret": secret,
-            "description": description,
-        }
-        return await self._connection.ask(Ask("PUT", f"/webhooks/{part(id)}", body=body), Webhook)
-
-    async def list(self) -> list[Webhook]:
-        """Every webhook, oldest first, and how its deliveries go."""
-        return await every(self._connection, "/webhooks", Page[Webhook])
+        return await self._operations.put_webhook(
+            id, url=url, patterns=_patterns(patterns), secret=secret, description=description
+        )
 
     async def get(self, id: str) -> Webhook:
-        """A webhook, and how its deliveries go; NotFound when there is none."""
-        return await self._connection.get(f"/webhooks/{part(id)}", Webhook)
+        """A webhook, and the state of its deliveries; NotFound."""
+        return await self._operations.get_webhook(id)
 
     async def remove(self, id: str) -> None:
-        """Tell it nothing more; what was on its way is dropped. NotFound when there is none."""
-        await self._connection.do(Ask("DELETE", f"/webhooks/{part(id)}", is_repeatable=False))
+        """Remove it; pending deliveries are dropped. NotFound."""
+        await self._operations.remove_webhook(id)
 
     async def enable(self, id: str) -> Webhook:
-        """Tell it of events again, from now on; one that was not disabled stays as it is."""
-        return await self._connection.ask(Ask("POST", f"/webhooks/{part(id)}/enable"), Webhook)
+        """Notify it again, from now on; one that was not disabled stays as it is."""
+        return await self._operations.enable_webhook(id)
+
+    async def list(self) -> list[Webhook]:
+        """Every webhook, oldest first, and the state of its deliveries."""
+        return await every(self._operations.list_webhooks)
 
 
 class RemoteSubscriptions:
-    """Addresses that somebody outside has named, until they expire."""
+    """Addresses that are notified of events until they expire."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
 
     async def add(
         self,
@@ -93,38 +83,35 @@ class RemoteSubscriptions:
         expiration_time: datetime | None = None,
         secret: str | None = None,
     ) -> Subscription:
-        """Notify `callback_url` of events that fit one of `patterns`, and the rest that is asked.
+        """Notify `callback_url` of events that match one of `patterns`, and the rest.
 
         The secret, made unless it is given, is in what this returns and nowhere else.
         """
-        body = {
-            "subscriberId": subscriber_id,
-            "callbackUrl": callback_url,
-            "patterns": _patterns(patterns),
-            "filter": filter,
-            "correlationId": correlation_id,
-            "expirationTime": expiration_time,
-            "secret": secret,
-        }
-        ask = Ask("POST", "/subscriptions", body=body, is_repeatable=False)
-        return await self._connection.ask(ask, Subscription)
-
-    async def list(self) -> list[Subscription]:
-        """Every subscription, oldest first, and how its deliveries go."""
-        return await every(self._connection, "/subscriptions", Page[Subscription])
+        return await self._operations.add_subscription(
+            callback_url=callback_url,
+            patterns=_patterns(patterns),
+            subscriber_id=subscriber_id,
+            filter=filter,
+            correlation_id=correlation_id,
+            expiration_time=expiration_time,
+            secret=secret,
+        )
 
     async def get(self, id: str) -> Subscription:
-        """A subscription, and how its deliveries go; NotFound when there is none."""
-        return await self._connection.get(f"/subscriptions/{part(id)}", Subscription)
+        """A subscription, and the state of its deliveries; NotFound."""
+        return await self._operations.get_subscription(id)
 
     async def remove(self, id: str) -> None:
-        """End it; what was on its way is dropped. NotFound when there is none."""
-        await self._connection.do(Ask("DELETE", f"/subscriptions/{part(id)}", is_repeatable=False))
+        """Remove it; pending deliveries are dropped. NotFound."""
+        await self._operations.remove_subscription(id)
 
     async def enable(self, id: str) -> Subscription:
         """Notify it again, from now on; one that was not disabled stays as it is."""
-        ask = Ask("POST", f"/subscriptions/{part(id)}/enable")
-        return await self._connection.ask(ask, Subscription)
+        return await self._operations.enable_subscription(id)
+
+    async def list(self) -> list[Subscription]:
+        """Every subscription, oldest first, and the state of its deliveries."""
+        return await every(self._operations.list_subscriptions)
 
 
 def _patterns(patterns: str | Iterable[str]) -> list[str]:

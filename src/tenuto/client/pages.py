@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
 
-from tenuto.client.connection import Connection
-from tenuto.client.shapes import Page
+from tenuto.workspace.values import Page
 
 T = TypeVar("T")
 
-_MOST = 1_000
+MOST = 1_000
 """A page has no more."""
 
 
-async def every(connection: Connection, path: str, page: type[Page[T]]) -> list[T]:
-    """What a list has, page by page."""
+class Pages(Protocol[T]):
+    """An operation that lists."""
+
+    def __call__(self, *, limit: int = 100, cursor: str | None = None) -> Awaitable[Page[T]]: ...
+
+
+async def every(pages: Pages[T]) -> list[T]:
+    """All items of a list, page by page."""
     items: list[T] = []
     cursor: str | None = None
     while True:
-        part = await connection.get(path, page, limit=_MOST, cursor=cursor)
-        items += part.items
-        cursor = part.next_cursor
+        page = await pages(limit=MOST, cursor=cursor)
+        items += page.items
+        cursor = page.next_cursor
         if cursor is None:
+            return items
+
+
+async def up_to(limit: int, pages: Pages[T]) -> list[T]:
+    """The first so many items of a list, page by page."""
+    items: list[T] = []
+    cursor: str | None = None
+    while True:
+        page = await pages(limit=min(limit - len(items), MOST), cursor=cursor)
+        items += page.items
+        cursor = page.next_cursor
+        if cursor is None or len(items) >= limit:
             return items

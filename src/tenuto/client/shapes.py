@@ -1,48 +1,68 @@
-"""What a server answers with, as far as the client reads it; what is newer is passed over."""
+"""What a server answers with, as far as the client reads it; fields that are newer are ignored."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from msgspec import Struct
 
-from tenuto.client.refusals import Refused
-from tenuto.instances import Summary
+from tenuto.client.refusals import Refused, error_of
+from tenuto.model.errors import TenutoError
 from tenuto.model.status import Status
-
-T = TypeVar("T")
-
-
-class Page(Struct, Generic[T], frozen=True, kw_only=True, rename="camel"):
-    """A part of a list, and how to go on with it."""
-
-    items: list[T]
-    next_cursor: str | None = None
-
-
-class SavedWorkflow(Struct, frozen=True, kw_only=True):
-    """A definition that is saved."""
-
-    id: str
-    version: int
-
-
-class Version(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A version of a definition, as its author wrote it."""
-
-    id: str
-    version: int
-    created_at: datetime
-    definition: Any
+from tenuto.workspace.values import Published, Summary
 
 
 class StartResult(Struct, frozen=True, kw_only=True, rename="camel"):
     """What became of one start: an instance, or why there is none."""
 
-    instance_id: str | None = None
+    instance_id: str = ""
     status: Status | None = None
+    output: Any = None
+    last_error: Any = None
+    cancellation: Any = None
     error: Refused | None = None
+
+
+class BatchResult(Struct, frozen=True, kw_only=True):
+    """What became of several starts, in their order."""
+
+    results: list[StartResult]
+
+
+class StatusAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The status of an instance now."""
+
+    instance_id: str
+    status: Status
+
+
+class EventAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What became of one event, or why it was refused."""
+
+    event_id: str = ""
+    duplicate: bool = False
+    resumed: int = 0
+    cancelled: int = 0
+    started: int = 0
+    targets: tuple[dict[str, Any], ...] | None = None
+    near_misses: tuple[dict[str, Any], ...] = ()
+    error: Refused | None = None
+
+    def result(self) -> Published | TenutoError:
+        """The same, as the app gives it."""
+        if self.error is not None:
+            return error_of(self.error)
+        return Published(
+            event_id=self.event_id,
+            duplicate=self.duplicate,
+            resumed=self.resumed,
+            cancelled=self.cancelled,
+            started=self.started,
+            is_dry=self.targets is not None,
+            targets=self.targets or (),
+            near_misses=self.near_misses,
+        )
 
 
 class InstanceItem(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -80,4 +100,14 @@ class InstanceItem(Struct, frozen=True, kw_only=True, rename="camel"):
             current_steps=self.current_steps,
             correlation_id=self.correlation_id,
             last_error=self.last_error,
+            output=self.output,
+            cancellation=self.cancellation,
+            priority=self.priority,
+            deadline=self.deadline,
+            started_at=self.started_at,
+            completed_at=self.completed_at,
+            parent_id=self.parent_id,
+            root_id=self.root_id,
+            rerun_of=self.rerun_of,
+            tenant=self.tenant,
         )

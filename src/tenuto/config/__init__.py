@@ -1,1 +1,1 @@
-"""Where a service gets its settings from: flags, environment, a file, defaults."""
+"""Settings of a service: from flags, environment, a file, defaults."""

@@ -1,4 +1,4 @@
-"""All that whoever runs a service can choose."""
+"""The settings of services and workers."""
 
 from __future__ import annotations
 
@@ -11,76 +11,76 @@ from tenuto.logs.setup import Format, Level
 
 Rate: TypeAlias = Annotated[float, Meta(ge=0.001)]
 SERVED: Final = Settings(unknown_tasks="wait", mail_every=0.5)
-"""How an engine behaves behind a service, unless somebody says otherwise."""
+"""The defaults of an engine behind a service."""
 
 
 class WorkerConfig(Struct, frozen=True, kw_only=True):
     """The settings of `tenuto worker`, beside `tasks`, `log_format` and `log_level`."""
 
     server: str = "http://127.0.0.1:8484"
-    """The service; TENUTO_SERVER says so too, and goes first."""
+    """The URL of the service; TENUTO_SERVER takes precedence."""
     key: str | None = None
-    """An API key of the service; TENUTO_KEY says so too, and goes first."""
+    """An API key of the service; TENUTO_KEY takes precedence."""
     token_file: str | None = None
-    """Where a token of an identity provider stands, instead of a key; read again in time."""
+    """A file with a token of an identity provider, instead of a key; read again in time."""
     token_command: str | None = None
-    """What prints such a token; run again, without a shell, before that expires."""
+    """A command that prints such a token; run without a shell, again before the token expires."""
     concurrency: Annotated[int, Meta(ge=1, le=10_000)] = 50
-    """So many tasks run at once."""
+    """The most tasks that run at once."""
     batch: Annotated[int, Meta(ge=1, le=1_000)] = 50
-    """So many are claimed at once."""
+    """The most tasks that are claimed at once."""
     lease: Annotated[float, Meta(ge=1, le=3_600)] = 30.0
-    """Seconds without a word from a worker after which its tasks go to others."""
+    """Seconds without a heartbeat after which its tasks go to other workers."""
     grace: Annotated[float, Meta(ge=0)] = 10.0
-    """Seconds that running tasks have when it stops."""
+    """Seconds that running tasks have to end when the worker stops."""
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """The settings of `serve`, `dev` and `worker`, by the names that they have everywhere.
+    """The settings of `serve`, `dev` and `worker`.
 
-    `engine.limits.input_bytes` is so called in `tenuto config show` and `--set`; it stands in the
-    table `[engine.limits]` of a file, and is TENUTO_ENGINE_LIMITS_INPUT_BYTES in the environment.
+    `engine.limits.input_bytes` is the name in `tenuto config show` and `--set`; in a file it is in
+    the table `[engine.limits]`, in the environment it is TENUTO_ENGINE_LIMITS_INPUT_BYTES.
     """
 
     store: str = "sqlite:///.tenuto/tenuto.db"
     listen_url: str | None = None
-    """The PostgreSQL server itself, where the store is reached through a pooler."""
+    """The PostgreSQL server itself, if the store is reached through a connection pooler."""
     host: str = "127.0.0.1"
     port: int = 8484
     public_url: str | None = None
-    """Where others reach it, such as https://tenuto.example.com; None: where it listens."""
+    """Its public URL, such as https://tenuto.example.com; None: the address that it listens on."""
     allow_host: tuple[str, ...] = ()
-    """By which names the service may be called; none: on loopback those of this machine."""
+    """The allowed host names of the service; none: on loopback those of this machine."""
     allow_origin: tuple[str, ...] = ()
-    """Pages of which other origins may call it."""
+    """The other origins whose pages may call it."""
     rate_limit: Rate | None = None
-    """Requests a second that one principal may make for long."""
+    """The sustained request rate of one principal, per second."""
     burst: int = 100
     source_rate_limit: Rate | None = None
-    """Requests a second from one address, whoever asks."""
+    """The request rate of one client address, per second, for all principals."""
     linger_seconds: float = 0.0
     drain_seconds: float = 10.0
     auth: Literal["auto", "required"] = "auto"
     admin_key: str | None = None
-    """A credential for everything, in every tenant; from the environment or a file alone."""
+    """A credential for all tenants; only from the environment or a file."""
     oidc_issuer: str | None = None
     oidc_audience: str | None = None
     oidc_private: bool = False
-    """Whether the issuer may have an address of no public network."""
+    """Whether the issuer may have a private address."""
     oidc_tenant_claim: str = "tenant"
     oidc_role_claims: tuple[str, ...] = ("role", "roles")
     oidc_name_claim: str = "sub"
     tasks: tuple[str, ...] = ()
-    """Modules and files in which tasks are."""
+    """Modules and files with tasks."""
     log_format: Format = "text"
     log_level: Level = "info"
     traces: bool = False
-    """Whether spans are sent with OpenTelemetry, to where OTEL_EXPORTER_OTLP_ENDPOINT says."""
+    """Whether OpenTelemetry spans are sent to OTEL_EXPORTER_OTLP_ENDPOINT."""
     worker: WorkerConfig = WorkerConfig()
     engine: Settings = SERVED
 
 
 SECRET: Final = frozenset({"admin_key", "worker.key"})
-"""What is never shown."""
+"""Settings that are never shown."""
 URLS: Final = frozenset({"store", "listen_url"})
-"""What is shown without its password."""
+"""Settings that are shown without their password."""

@@ -1,4 +1,4 @@
-"""Reads a file of settings, and knows in which line each of them stands."""
+"""Reads a file of settings, with the line of each."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _KEY = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 class Found(NamedTuple):
-    """A value of a file, and where it stands."""
+    """A value of a file, and its place."""
 
     value: object
     place: str
 
 
 def read_file(path: Path) -> dict[str, Found]:
-    """Values by the names of settings; NotFound, InvalidInput."""
+    """Setting → value; NotFound, InvalidInput."""
     try:
         text = path.read_text("utf-8")
         document = tomllib.loads(text)
@@ -30,7 +30,7 @@ def read_file(path: Path) -> dict[str, Found]:
         raise NotFound(
             f"{path} cannot be read: {error.strerror}",
             code="TEN-4040",
-            advice="Name a file that is there with --config, or leave it out.",
+            advice="Name an existing file with --config, or leave it out.",
         ) from error
     except ValueError as error:
         problem = Problem(
@@ -53,7 +53,7 @@ def _flat(prefix: str, table: Mapping[str, object]) -> Iterator[tuple[str, objec
 
 
 def _lines(text: str) -> dict[str, int]:
-    """Names → the lines in which they seem to stand: good enough to show to people."""
+    """Setting → its probable line, good enough for messages."""
     found: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""Every setting by its name, with the type that its values have."""
+"""Every setting by its name, with the type of its values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PREFIX = "TENUTO_"
 
 
 class Setting(NamedTuple):
-    """One of them."""
+    """One setting."""
 
     name: str
     """With dots: `engine.limits.input_bytes`."""
@@ -29,12 +29,12 @@ class Setting(NamedTuple):
 
 @cache
 def settings() -> Mapping[str, Setting]:
-    """All of them, in the order in which they are shown."""
+    """All settings, in the order in which they are shown."""
     return MappingProxyType({each.name: each for each in _below("", Config)})
 
 
 def value_of(config: Struct, name: str) -> object:
-    """What a setting is."""
+    """The value of a setting."""
     found: object = config
     for part in name.split("."):
         found = getattr(found, part)
@@ -42,7 +42,7 @@ def value_of(config: Struct, name: str) -> object:
 
 
 def sections() -> set[str]:
-    """Names that have others below them: `engine`, `engine.limits`."""
+    """Names of groups of settings: `engine`, `engine.limits`."""
     return {name.rpartition(".")[0] for name in settings() if "." in name}
 
 

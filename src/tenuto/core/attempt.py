@@ -48,8 +48,7 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
         fail(d, key, attempt, expression_failure(error))
         return
     policy = _policy(d, config)
-    misfit = policy.input_misfit(value)
-    if misfit is not None:
+    if policy.check_input is not None and (misfit := policy.check_input(value)) is not None:
         fail(d, key, attempt, misfit)
         return
     kept = UNSET if key.node in d.plan.fixed_inputs else value
@@ -64,7 +63,7 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
         )
     )
     if isinstance(config, Task):
-        d.order(_start(d, key, config, attempt, value))
+        d.order(_start(d, key, attempt, value, policy))
     else:
         order_child(d, key)
 
@@ -94,7 +93,8 @@ def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
     assert isinstance(config, Task)
     node = d.state.nodes[key]
     value = render_input(d, key, config) if node.input is UNSET else node.input
-    return _start(d, key, config, node.attempt, value)
+    policy = d.policies.policy(config.task_id)
+    return _start(d, key, node.attempt, value, policy)
 
 
 def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
@@ -118,8 +118,8 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
         )
         fail(d, key, report.attempt, failure, output=report.output)
         return None
-    misfit = d.policies.policy(config.task_id).output_misfit(report.output)
-    if misfit is not None:
+    check = d.policies.policy(config.task_id).check_output
+    if check is not None and (misfit := check(report.output)) is not None:
         fail(d, key, report.attempt, misfit, output=report.output)
         return None
     complete(d, key, report.output, handles=(report.handle,), attempt=report.attempt)
@@ -306,9 +306,13 @@ def _policy(d: Deciding, config: Task | SubWorkflow) -> TaskPolicy:
     return d.policies.policy(config.task_id) if isinstance(config, Task) else NO_POLICY
 
 
-def _start(d: Deciding, key: NodeKey, config: Task, attempt: int, value: JSON) -> StartAttempt:
+def _start(
+    d: Deciding, key: NodeKey, attempt: int, value: JSON, policy: TaskPolicy
+) -> StartAttempt:
     node = d.plan.nodes[key.node].node
-    timeout, heartbeat_timeout = d.plan.patience_with(node, config, d.policies)
+    config = node.config
+    assert isinstance(config, Task)
+    timeout, heartbeat_timeout = d.plan.patience_with(node, config, policy)
     return StartAttempt(
         node=key.node,
         iteration=key.iteration,

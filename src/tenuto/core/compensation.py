@@ -283,8 +283,8 @@ def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
         _give_up(d, item, attempt, expression_failure(error))
         return
     step = d.plan.undo_steps[item.step_id]
-    misfit = d.policies.policy(step.task_id).input_misfit(value)
-    if misfit is not None:
+    check = _policy(d, item).check_input
+    if check is not None and (misfit := check(value)) is not None:
         _give_up(d, item, attempt, misfit)
         return
     kept = value if step.has_input else UNSET
@@ -300,11 +300,11 @@ def _again(d: Deciding, item: PlannedUndo, attempt: int) -> None:
 
 def _succeeded(d: Deciding, item: PlannedUndo, report: TaskSucceeded) -> None:
     if report.handle == DEFAULT:
-        misfit = _policy(d, item).output_misfit(report.output)
-        if misfit is None:
-            _complete(d, item, report.attempt, report.output)
-        else:
+        check = _policy(d, item).check_output
+        if check is not None and (misfit := check(report.output)) is not None:
             _give_up(d, item, report.attempt, misfit)
+        else:
+            _complete(d, item, report.attempt, report.output)
         return
     message = f"the task answered with handle {report.handle!r}; a compensation step has none"
     failure = Failure(code=UNKNOWN_HANDLE, message=message, retryable=False)
@@ -433,7 +433,7 @@ def _policy(d: Deciding, item: PlannedUndo) -> TaskPolicy:
 
 def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAttempt:
     step = d.plan.undo_steps[item.step_id]
-    timeout, heartbeat_timeout = d.plan.undo_patience(step, d.policies)
+    timeout, heartbeat_timeout = d.plan.undo_patience(step, _policy(d, item))
     return StartAttempt(
         node=item.step_id,
         iteration=item.iteration,

@@ -22,7 +22,7 @@ from tenuto.model.entries import CompensationEnded, Entry, IterationStarted, Ret
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
-from tenuto.model.policy import MOST_ENTRIES, Policies
+from tenuto.model.policy import Policies
 
 NO_SUCH_INSTANCE = "TEN-3001"
 NOT_THIS_STATUS = "TEN-3002"
@@ -87,7 +87,7 @@ class Deciding:
         self._goes_on = goes_on
         self._was_left = state.is_unsettled
         self._was_listening = bool(plan.definition.cancellation_triggers) and listens(plan, state)
-        self._most = 0 if self._was_left and not goes_on else MOST_ENTRIES
+        self._most = 0 if self._was_left and not goes_on else plan.most_entries
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
         self.entries: list[Entry] = []

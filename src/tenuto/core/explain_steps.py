@@ -59,8 +59,10 @@ class Steps(Struct, frozen=True):
         if work.child_id is not None:
             return [self._child(key, work, work.child_id)]
         step = self.plan.undo_steps.get(key.node)
-        patience = None if step is None else self.plan.undo_patience(step, self.policies)[0]
-        return [self._attempt(key, work, "" if step is None else step.task_id, patience)]
+        if step is None:
+            return [self._attempt(key, work, "", None)]
+        patience, _ = self.plan.undo_patience(step, self.policies.policy(step.task_id))
+        return [self._attempt(key, work, step.task_id, patience)]
 
     def _all(self, keys: Iterable[NodeKey], inside: Mapping[NodeKey, list[NodeKey]]) -> list[Cause]:
         ordered = sorted(keys, key=lambda key: (self.state.nodes[key].opened, key))
@@ -205,7 +207,8 @@ class Steps(Struct, frozen=True):
         planned = self.plan[key.node].node
         config = planned.config
         if isinstance(config, Task):
-            patience, _ = self.plan.patience_with(planned, config, self.policies)
+            policy = self.policies.policy(config.task_id)
+            patience, _ = self.plan.patience_with(planned, config, policy)
             return self._attempt(key, node, config.task_id, patience)
         if isinstance(config, SubWorkflow):
             return Cause(

@@ -40,12 +40,14 @@ from tenuto.model.policy import (
     DEFAULT_LIMITS,
     DEFAULT_RETRY,
     DEFAULT_TIMEOUT,
+    MOST_ENTRIES,
     ONCE,
     Limits,
     Policies,
     RetryPolicy,
+    TaskPolicy,
 )
-from tenuto.model.rehearsal import Mock, Rehearsal
+from tenuto.model.test_run import Mock, TestRunSpec
 
 _NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
 
@@ -81,12 +83,17 @@ class Plan:
         *,
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
-        rehearsal: Rehearsal | None = None,
+        rehearsal: TestRunSpec | None = None,
+        most_entries: int = MOST_ENTRIES,
     ) -> None:
-        """`rehearsal` says what stands in for what, where the definition is only tried out."""
+        """`rehearsal` says what stands in for what, where the definition is only tried out.
+
+        Past `most_entries` a decision stops; what is left of it follows in further ones.
+        """
         self.definition = definition
         self.rehearsal = rehearsal
         self.limits = limits
+        self.most_entries = most_entries
         self._retry = definition.options.retry or retry
         self.starts = definition.graph.starts
         self.cancel_grace = definition.options.cancel_grace
@@ -106,9 +113,9 @@ class Plan:
         self.searchable = _searchable(definition.options.searchable)
         """Names by whose values instances are found, with their paths; none: nothing is kept."""
 
-    def stand_in(self, step_id: str) -> Mock | None:
+    def mock_of(self, step_id: str) -> Mock | None:
         """How a step ends without being run, where the definition is only tried out."""
-        return None if self.rehearsal is None else self.rehearsal.stand_in(step_id)
+        return None if self.rehearsal is None else self.rehearsal.mock_of(step_id)
 
     def __getitem__(self, node: str) -> PlannedNode:
         return self.nodes[node]
@@ -128,10 +135,9 @@ class Plan:
         return self._retry
 
     def patience_with(
-        self, node: Node, config: Task, policies: Policies
+        self, node: Node, config: Task, policy: TaskPolicy
     ) -> tuple[timedelta, timedelta | None]:
-        """How long one attempt may run, and how long it may be silent."""
-        policy = policies.policy(config.task_id)
+        """How long one attempt may run, and how long it may be silent; `policy` is its task's."""
         return (
             node.timeout or policy.timeout or DEFAULT_TIMEOUT,
             config.heartbeat_timeout or policy.heartbeat_timeout,
@@ -143,10 +149,9 @@ class Plan:
         return step.retry or policies.policy(step.task_id).retry or self._retry
 
     def undo_patience(
-        self, step: CompensationStep, policies: Policies
+        self, step: CompensationStep, policy: TaskPolicy
     ) -> tuple[timedelta, timedelta | None]:
         """How long one attempt of a compensation may run, and how long it may be silent."""
-        policy = policies.policy(step.task_id)
         return step.timeout or policy.timeout or DEFAULT_TIMEOUT, policy.heartbeat_timeout
 
     def undo_input(self, step: CompensationStep) -> Expression | Template:

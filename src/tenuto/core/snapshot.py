@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Set as AbstractSet
+from types import GenericAlias, UnionType
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
 from tenuto.core.keys import keys_of
 from tenuto.core.maps import as_map
 from tenuto.core.state import (
     Compensation,
-    Ending,
     InstanceState,
     Iteration,
     Join,
     LoopState,
     NodeState,
     PastIteration,
-    Pause,
     Timer,
     Variable,
 )
@@ -31,16 +29,12 @@ from tenuto.model.entries import (
     IterationStarted,
     NodeCompleted,
     NodeFailed,
-    PlannedUndo,
-    SkippedUndo,
 )
-from tenuto.model.failure import Cancellation, Failure, LastError
-from tenuto.model.family import Parent
+from tenuto.model.failure import LastError
 from tenuto.model.ids import NodeKey, around, index_of
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
-from tenuto.model.status import Status
 
 SHAPE = 4
 """The number of the shape that is written; one that is greater was written by a newer program.
@@ -52,110 +46,82 @@ LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
 
-class _Loop(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`LoopState` with its maps as lists; variables are places in `_Stored.pool`."""
-
-    items: list[JSON] | None = None
-    items_size: int = 0
-    variables: list[int] = []
-    size: int = 0
-    started: int = 0
-    fresh_from: int = 0
-    active: int = 0
-    succeeded: int = 0
-    results: list[tuple[int, JSON]] = []
-    results_size: int = 0
-    errors: list[tuple[int, JSON]] = []
-    last: JSON = None
+_FOLLOWING = ("open", "open_steps", "open_inside", "told", "quiet")
 
 
-class _Iteration(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`Iteration`, with its variables as places in `_Stored.pool`."""
+class _Beside(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a snapshot has beside the state."""
 
-    variables: list[int] = []
-    size: int = 0
-    open: int = 0
-    failure: Failure | None = None
-    called_off: bool = False
-    has_undo: bool = False
+    shape: int = 1
+    pool: list[tuple[str, Variable]] = []
+    """The variables of loops and iterations, each once: most are the same in all of them."""
+    in_log: list[int] = []
+    """The seqs of the entries that hold the values left out here."""
 
 
-class _Past(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`PastIteration`, with its variables as places in `_Stored.pool`."""
+class _Names(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a past iteration sees beside its variables."""
 
-    variables: list[int] = []
     names: Object = {}
     item_in_log: bool = False
     """Whether its item is too large to stand here, and is where the loop's source is."""
 
 
-class _Compensation(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`Compensation` with what failed as a list."""
+def _form(
+    kind: type[Struct], *bases: type[Struct], without: Iterable[str] = (), **stored: object
+) -> type[Struct]:
+    """The stored form of a part of the state: the same fields, but some have the `stored` type.
 
-    plan: tuple[PlannedUndo, ...]
-    skipped: tuple[SkippedUndo, ...] = ()
-    started_at: datetime
-    completed_at: datetime | None = None
-    position: int = 0
-    failed: list[tuple[int, LastError]] = []
-    current: int | None = None
-    work: NodeState | None = None
-    asked: int = 0
-    again: tuple[int, ...] = ()
-
-
-class _Stored(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`InstanceState` with its maps as lists."""
-
-    shape: int = 1
-    id: str
-    version: int
-    status: Status
-    definition_id: str
-    definition_version: int
-    rerun_of: str | None = None
-    input: JSON = None
-    correlation_id: str | None = None
-    traceparent: str | None = None
-    priority: int = 0
-    deadline: datetime | None = None
-    parent: Parent | None = None
-    chain: int = 0
-    created_at: datetime
-    updated_at: datetime
-    started_at: datetime | None = None
-    completed_at: datetime | None = None
-    nodes: list[tuple[NodeKey, NodeState]] = []
-    joins: list[tuple[NodeKey, Join]] = []
-    ready: list[NodeKey] = []
-    doomed: list[NodeKey] = []
-    short: list[NodeKey] = []
-    open_waits: int = 0
-    open_loops: int = 0
-    loops: list[tuple[NodeKey, _Loop]] = []
-    iterations: list[tuple[NodeKey, _Iteration]] = []
-    pool: list[tuple[str, Variable]] = []
-    """The variables of loops and iterations, each once: most are the same in all of them."""
-    running: int = 0
-    near_timers: int = 0
-    timers: list[tuple[TimerKey, Timer]] = []
-    variables: list[tuple[str, Variable]] = []
-    context_bytes: int = 0
-    taken_events: list[str] = []
-    output: JSON | UnsetType = UNSET
-    system: Object = {}
-    pause: Pause | None = None
-    ending: Ending | None = None
-    last_error: LastError | None = None
-    may_retry: bool = True
-    cancellation: Cancellation | None = None
-    past: list[tuple[NodeKey, _Past]] = []
-    compensation: _Compensation | None = None
-    in_log: list[int] = []
-    """The seqs of the entries that hold the values left out here."""
+    Most of these are lists, in place of maps; what is not there is empty.
+    """
+    fields: list[tuple[str, object, object]] = [
+        (name, type, None if isinstance(type, UnionType) else msgspec.field(default_factory=list))
+        for name, type in stored.items()
+    ]
+    for each in msgspec.structs.fields(kind):
+        if each.name in stored or each.name in without:
+            continue
+        if each.default_factory is msgspec.NODEFAULT:
+            default = msgspec.field(default=each.default)
+        else:
+            default = msgspec.field(default_factory=each.default_factory)
+        fields.append((each.name, each.type, default))
+    return msgspec.defstruct(
+        kind.__name__, fields, bases=bases or None, frozen=True, kw_only=True, omit_defaults=True
+    )
 
 
-_FOLLOWING = ("open", "open_steps", "open_inside", "told", "quiet")
+def _pairs(key: object, value: object) -> object:
+    """A map as it is stored."""
+    return GenericAlias(list, (GenericAlias(tuple, (key, value)),))
+
+
+_Loop = _form(
+    LoopState,
+    variables=list[int],  # places in the pool, also below
+    results=_pairs(int, JSON),
+    errors=_pairs(int, JSON),
+)
+_Iteration = _form(Iteration, variables=list[int])
+_Past = _form(PastIteration, _Names, without=("names",), variables=list[int])
+_Compensation = _form(Compensation, failed=_pairs(int, LastError))
+_Stored = _form(
+    InstanceState,
+    _Beside,
+    without=_FOLLOWING,
+    nodes=_pairs(NodeKey, NodeState),
+    joins=_pairs(NodeKey, Join),
+    ready=list[NodeKey],
+    doomed=list[NodeKey],
+    short=list[NodeKey],
+    loops=_pairs(NodeKey, _Loop),
+    iterations=_pairs(NodeKey, _Iteration),
+    timers=_pairs(TimerKey, Timer),
+    variables=_pairs(str, Variable),
+    taken_events=list[str],
+    past=_pairs(NodeKey, _Past),
+    compensation=_Compensation | None,
+)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Stored).decode
 
@@ -188,9 +154,11 @@ def encode(state: InstanceState) -> bytes:
         ],
         **_stored_loops(state, large),
         "taken_events": sorted(state.taken_events),
-        "compensation": _stored_compensation(state.compensation),
         "in_log": sorted(large),
     }
+    if (undoing := state.compensation) is not None:
+        failed = sorted(undoing.failed.items(), key=_place)
+        fields["compensation"] = _Compensation(**asdict(undoing) | {"failed": failed})
     if _INPUT in large:
         fields["input"] = None
     return _encode(_Stored(**fields))
@@ -204,42 +172,48 @@ def references(snapshot: bytes) -> list[int]:
 def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
     """The state that a snapshot keeps; `entries` holds those that `references` names."""
     stored = _decode(snapshot)
-    if stored.shape > SHAPE:
-        message = f"a snapshot in shape {stored.shape}; this program knows up to {SHAPE}"
-        raise UnknownEntry(message)
     fields = asdict(stored)
-    opened = [key for key, node in stored.nodes if node.is_open]
-    large = fields.pop("in_log")
-    del fields["pool"], fields["shape"]
+    shape, large = fields.pop("shape"), frozenset(fields.pop("in_log"))
+    if shape > SHAPE:
+        raise UnknownEntry(f"a snapshot in shape {shape}; this program knows up to {SHAPE}")
+    nodes: list[tuple[NodeKey, NodeState]] = fields["nodes"]
+    opened = [key for key, node in nodes if node.is_open]
+
+    def whole(variables: Iterable[tuple[str, Variable]]) -> list[tuple[str, Variable]]:
+        if not large:
+            return list(variables)
+        return [
+            (name, _whole(name, each, entries) if each.written in large else each)
+            for name, each in variables
+        ]
+
+    quiet = keys_of(key for key, iteration in fields["iterations"] if not iteration.open)
+    fields |= _restored_loops(stored, whole(fields.pop("pool")), large, entries)
+    if large:
+        nodes = [
+            (key, replace(node, output=_output_of(entries[node.written])))
+            if node.written in large
+            else (key, node)
+            for key, node in nodes
+        ]
     fields |= {
         "open": len(opened),
         "open_steps": as_map(dict(Counter(key.node for key in opened))),
         "open_inside": as_map({key: None for key in opened if key.iteration}),
-        "told": sum(node.is_open and node.grace_until is not None for _, node in stored.nodes),
-        "quiet": keys_of(key for key, iteration in stored.iterations if not iteration.open),
-        **_restored_loops(stored, entries),
-        "nodes": as_map(
-            {
-                key: replace(node, output=_output_of(entries[node.written]))
-                if node.written in large
-                else node
-                for key, node in stored.nodes
-            }
-        ),
-        "joins": as_map(dict(stored.joins)),
-        "ready": keys_of(stored.ready),
-        "doomed": keys_of(stored.doomed),
-        "short": keys_of(stored.short),
-        "timers": as_map(dict(stored.timers)),
-        "variables": as_map(
-            {
-                name: _whole(name, variable, entries) if variable.written in large else variable
-                for name, variable in stored.variables
-            }
-        ),
-        "taken_events": as_map(dict.fromkeys(stored.taken_events)),
-        "compensation": _restored_compensation(stored.compensation),
+        "told": sum(node.is_open and node.grace_until is not None for _, node in nodes),
+        "quiet": quiet,
+        "nodes": as_map(dict(nodes)),
+        "joins": as_map(dict(fields["joins"])),
+        "ready": keys_of(fields["ready"]),
+        "doomed": keys_of(fields["doomed"]),
+        "short": keys_of(fields["short"]),
+        "timers": as_map(dict(fields["timers"])),
+        "variables": as_map(dict(whole(fields["variables"]))),
+        "taken_events": as_map(dict.fromkeys(fields["taken_events"])),
     }
+    if (undoing := fields["compensation"]) is not None:
+        failed = as_map(dict(undoing.failed))
+        fields["compensation"] = Compensation(**asdict(undoing) | {"failed": failed})
     if _INPUT in large:
         first = entries[_INPUT]
         assert isinstance(first, InputSet)
@@ -260,30 +234,24 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
             found.append(place)
         return found
 
-    def loop(key: NodeKey, loop: LoopState) -> _Loop:
-        return _Loop(
-            items=[] if state.nodes[key].opened in large else loop.items,
-            items_size=loop.items_size,
-            variables=placed(loop.variables),
-            size=loop.size,
-            started=loop.started,
-            fresh_from=loop.fresh_from,
-            active=loop.active,
-            succeeded=loop.succeeded,
-            results=sorted(loop.results.items(), key=lambda item: item[0]),
-            results_size=loop.results_size,
-            errors=sorted(loop.errors.items(), key=lambda item: item[0]),
-            last=loop.last,
-        )
+    entered: dict[NodeKey, list[int]] = {}
 
-    loops = {key: loop(key, each) for key, each in sorted(state.loops.items(), key=_first)}
+    def loop(key: NodeKey, loop: LoopState) -> Struct:
+        entered[key] = placed(loop.variables)
+        stored = {
+            "items": [] if state.nodes[key].opened in large else loop.items,
+            "variables": entered[key],
+            "results": sorted(loop.results.items(), key=_place),
+            "errors": sorted(loop.errors.items(), key=_place),
+        }
+        return _Loop(**asdict(loop) | stored)
 
-    def placed_in(key: NodeKey, iteration: Iteration) -> list[int]:
-        if _is_as_entered(state, key, iteration):
-            return loops[_loop_of(key)].variables
-        return placed(iteration.variables)
+    def iteration(key: NodeKey, each: Iteration) -> Struct:
+        is_as_entered = _is_as_entered(state, key, each)
+        places = entered[_loop_of(key)] if is_as_entered else placed(each.variables)
+        return replace(each, variables=places)  # as `_Iteration` has it
 
-    def past(key: NodeKey, each: PastIteration) -> _Past:
+    def past(key: NodeKey, each: PastIteration) -> Struct:
         in_log = "item" in each.names and state.nodes[_loop_of(key)].opened in large
         names = {name: value for name, value in each.names.items() if name != "item"}
         return _Past(
@@ -293,19 +261,9 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
         )
 
     return {
-        "loops": list(loops.items()),
+        "loops": [(key, loop(key, each)) for key, each in sorted(state.loops.items(), key=_first)],
         "iterations": [
-            (
-                key,
-                _Iteration(
-                    variables=placed_in(key, each),
-                    size=each.size,
-                    open=each.open,
-                    failure=each.failure,
-                    called_off=each.called_off,
-                    has_undo=each.has_undo,
-                ),
-            )
+            (key, iteration(key, each))
             for key, each in sorted(state.iterations.items(), key=_first)
         ],
         "past": [(key, past(key, each)) for key, each in sorted(state.past.items(), key=_first)],
@@ -313,74 +271,51 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
     }
 
 
-def _restored_loops(stored: _Stored, entries: Mapping[int, Entry]) -> dict[str, object]:
-    large = set(stored.in_log)
-    opened = {key: node.opened for key, node in stored.nodes}
-    pool = [
-        (name, _whole(name, variable, entries) if variable.written in large else variable)
-        for name, variable in stored.pool
-    ]
+def _restored_loops(
+    stored: Struct,
+    pool: list[tuple[str, Variable]],
+    large: AbstractSet[int],
+    entries: Mapping[int, Entry],
+) -> dict[str, object]:
+    fields = asdict(stored)
+    opened = {key: node.opened for key, node in fields["nodes"]}
 
-    def variables(places: list[int]) -> Mapping[str, Variable]:
-        return as_map(dict(pool[place] for place in places))
+    known: dict[tuple[int, ...], Mapping[str, Variable]] = {}
 
-    def loop(key: NodeKey, loop: _Loop) -> LoopState:
-        return LoopState(
-            items=_items_of(entries[opened[key]]) if opened[key] in large else loop.items,
-            items_size=loop.items_size,
-            variables=variables(loop.variables),
-            size=loop.size,
-            started=loop.started,
-            fresh_from=loop.fresh_from,
-            active=loop.active,
-            succeeded=loop.succeeded,
-            results=as_map(dict(loop.results)),
-            results_size=loop.results_size,
-            errors=as_map(dict(loop.errors)),
-            last=loop.last,
-        )
+    def variables(places: Iterable[int]) -> Mapping[str, Variable]:
+        """Those that are the same in several are one map again."""
+        found = known.get(key := tuple(places))
+        if found is None:
+            found = known[key] = as_map(dict([pool[place] for place in key]))
+        return found
 
-    def names(key: NodeKey, each: _Past) -> Object:
-        if not each.item_in_log:
-            return each.names
-        items = _items_of(entries[opened[_loop_of(key)]])
-        return each.names | {"item": items[index_of(key.iteration)]}
+    def loop(key: NodeKey, each: Struct) -> LoopState:
+        found = asdict(each)
+        found["variables"] = variables(found["variables"])
+        found["results"] = as_map(dict(found["results"]))
+        found["errors"] = as_map(dict(found["errors"]))
+        if opened[key] in large:
+            found["items"] = _items_of(entries[opened[key]])
+        return LoopState(**found)
+
+    def iteration(each: Struct) -> Iteration:
+        found = asdict(each)
+        found["variables"] = variables(found["variables"])
+        return Iteration(**found)
+
+    def past(key: NodeKey, each: Struct) -> PastIteration:
+        found = asdict(each)
+        found["variables"] = variables(found["variables"])
+        if found.pop("item_in_log"):
+            items = _items_of(entries[opened[_loop_of(key)]])
+            found["names"] |= {"item": items[index_of(key.iteration)]}
+        return PastIteration(**found)
 
     return {
-        "loops": as_map({key: loop(key, each) for key, each in stored.loops}),
-        "iterations": as_map(
-            {
-                key: Iteration(
-                    variables=variables(each.variables),
-                    size=each.size,
-                    open=each.open,
-                    failure=each.failure,
-                    called_off=each.called_off,
-                    has_undo=each.has_undo,
-                )
-                for key, each in stored.iterations
-            }
-        ),
-        "past": as_map(
-            {
-                key: PastIteration(variables=variables(each.variables), names=names(key, each))
-                for key, each in stored.past
-            }
-        ),
+        "loops": as_map({key: loop(key, each) for key, each in fields["loops"]}),
+        "iterations": as_map({key: iteration(each) for key, each in fields["iterations"]}),
+        "past": as_map({key: past(key, each) for key, each in fields["past"]}),
     }
-
-
-def _stored_compensation(undoing: Compensation | None) -> _Compensation | None:
-    if undoing is None:
-        return None
-    failed = sorted(undoing.failed.items(), key=lambda item: item[0])
-    return _Compensation(**asdict(undoing) | {"failed": failed})
-
-
-def _restored_compensation(stored: _Compensation | None) -> Compensation | None:
-    if stored is None:
-        return None
-    return Compensation(**asdict(stored) | {"failed": as_map(dict(stored.failed))})
 
 
 def _is_as_entered(state: InstanceState, key: NodeKey, iteration: Iteration) -> bool:
@@ -393,6 +328,10 @@ def _loop_of(iteration: NodeKey) -> NodeKey:
 
 
 def _first(item: tuple[NodeKey, object]) -> NodeKey:
+    return item[0]
+
+
+def _place(item: tuple[int, object]) -> int:
     return item[0]
 
 

@@ -6,9 +6,8 @@ from tenuto.definition.availability import unavailable
 from tenuto.definition.compiler import Checked, check, compile_definition
 from tenuto.definition.documents import parse_document
 from tenuto.definition.schemas import form_problems, input_problems
-from tenuto.definition.to_graph_form import to_graph_form
+from tenuto.definition.to_document import to_graph_form, to_steps_form
 from tenuto.definition.to_mermaid import to_mermaid
-from tenuto.definition.to_steps_form import to_steps_form
 
 __all__ = [
     "Checked",

@@ -1,4 +1,4 @@
-"""What validates but cannot run yet: a row goes when its feature comes, in the end the file."""
+"""Features that validate but cannot run yet: each row is removed with its implementation."""
 
 from __future__ import annotations
 

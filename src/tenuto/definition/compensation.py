@@ -1,4 +1,4 @@
-"""Reads `compensationSteps`: what undoes which step."""
+"""Reads `compensationSteps`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import cast
 
 from tenuto.definition.expressions import SECRETS, check_expression, check_template, is_templated
 from tenuto.definition.fields import Field, Fields, is_array, is_object
+from tenuto.definition.language_kinds import Expression
 from tenuto.definition.plain_kinds import Id, OneOf, TaskId, Text
 from tenuto.definition.report import Place, did_you_mean
 from tenuto.definition.settings import RETRY
-from tenuto.definition.spoken_kinds import Expression
 from tenuto.definition.time_kinds import Span
 from tenuto.model.graph import CompensationStep
 from tenuto.model.json import JSON, kind_of

@@ -18,13 +18,13 @@ from tenuto.definition.fields import Field, Fields, is_array, is_object
 from tenuto.definition.flow import check_flow
 from tenuto.definition.graph_form import read_graph
 from tenuto.definition.joins import check_joins
+from tenuto.definition.json_check import is_sound
 from tenuto.definition.options import OPTIONS
 from tenuto.definition.plain_kinds import Anything, Id, Text
 from tenuto.definition.report import Place, Report
 from tenuto.definition.schemas import Schema
 from tenuto.definition.settings import COMMON, readable_fields
 from tenuto.definition.shape import Arrows, loops_around, shape_of
-from tenuto.definition.soundness import is_sound
 from tenuto.definition.steps_form import read_steps
 from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.model.graph import Config, Definition, Edge, Graph, Node, Options
@@ -34,13 +34,13 @@ from tenuto.model.policy import EVENTS_KEPT
 MOST_NODES = 20_000
 
 LATER_RULES = frozenset({"TEN-1025", "TEN-1054"})
-"""What is refused of new definitions only: one that was saved before these rules still runs."""
+"""Problems that are refused only in new definitions: those saved before these rules still run."""
 
 _DEFINITION_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")
 
 
 class Checked(Struct, frozen=True, kw_only=True):
-    """What came of checking a document: a definition unless there are errors, and every problem."""
+    """The result of checking a document: every problem, and the definition if it has no errors."""
 
     definition: Definition | None
     problems: tuple[Problem, ...]
@@ -73,9 +73,9 @@ _TOP = Fields(
 def compile_definition(
     document: JSON, *, fallback_id: str = "workflow", is_saved: bool = False
 ) -> Definition:
-    """The definition that a document spells; InvalidDefinition with every problem if it is none.
+    """The definition of a document; InvalidDefinition with every problem if it is not valid.
 
-    One that `is_saved` was checked then, by the rules of that time.
+    A definition that `is_saved` was already checked, by the rules of its time.
     """
     checked = check(document, fallback_id=fallback_id, is_saved=is_saved)
     if checked.definition is None:
@@ -92,10 +92,10 @@ def check(
     is_saved: bool = False,
     events_kept: timedelta = EVENTS_KEPT,
 ) -> Checked:
-    """Everything that is wrong with a document, and what it compiles to if nothing is.
+    """All problems of a document, and its definition if there are none.
 
-    `fallback_id` is the id of a definition that names none. Of one that `is_saved` nothing is
-    asked that was not asked of it then. `events_kept`: how long events are there to be found.
+    `fallback_id` is the id of a definition that names none. One that `is_saved` is checked only by
+    the rules of its time. `events_kept`: for how long events are kept.
     """
     report = Report(events_kept)
     root = Place("$", report, BASE)
@@ -143,7 +143,7 @@ def _compile(document: Object, root: Place, fallback_id: str) -> Definition | No
 
 
 def _read_form(document: Object, root: Place) -> Draft | None:
-    """The draft in whichever form the document is written; None where there is nothing to read."""
+    """The draft of a document in any form; None if it has neither steps nor nodes."""
     if "steps" in document:
         for name in ("nodes", "edges"):
             if name in document:
@@ -195,7 +195,7 @@ def _compile_graph(draft: Draft) -> Graph:
 def _compile_node(
     draft: DraftNode, around: Mapping[str, str | None], required: Mapping[str, int]
 ) -> Node | None:
-    """The node, or None when something it cannot do without is unusable."""
+    """The node, or None if a required setting is unusable."""
     in_loop = around.get(draft.id) is not None
     place = draft.settings_place.seeing(ITERATION) if in_loop else draft.settings_place
     for source, there in draft.unchecked:

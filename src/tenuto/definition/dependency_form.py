@@ -1,4 +1,4 @@
-"""Reads the dependency form: steps that name what they depend on.
+"""Reads the dependency form: steps with `dependsOn`.
 
 Every dependency is required: a step whose input is dead is skipped. A step that is only the target
 of errors does not start by itself.
@@ -60,7 +60,7 @@ def _read(step: Object, index: int, place: Place) -> tuple[DraftNode, list[Draft
 
 
 def _refuse_own_handles(node: DraftNode, step: Object, place: Place) -> None:
-    """Report what leads anywhere but from `default` to who depends on it, or from an error."""
+    """Report transitions other than those of errors, and node types with handles of their own."""
     transitions = step.get("transitions")
     for name in transitions if isinstance(transitions, dict) else ():
         if name not in {ERROR, ON_ERROR}:
@@ -74,12 +74,12 @@ def _refuse_own_handles(node: DraftNode, step: Object, place: Place) -> None:
         )
     if node.row is not None and node.row.has_own_handles(node.settings):
         place.at("type").wrong(
-            "TEN-1052", f"{node.row.step} answers with handles of its own, which nothing can name"
+            "TEN-1052", f"{node.row.step} has handles of its own, which `dependsOn` cannot name"
         )
 
 
 def _as_named(edges: list[DraftEdge], names: set[str]) -> list[DraftEdge]:
-    """Turn an edge round whose source is unknown: the source is what the user named here."""
+    """Swap the ends of an edge whose source is unknown: the user named the source here."""
     return [
         edge
         if edge.source in names

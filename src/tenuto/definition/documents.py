@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import cast
 
+from tenuto.definition.json_check import MOST_BYTES, UNFIT
 from tenuto.definition.report import Place, Report, shown
-from tenuto.definition.soundness import MOST_BYTES, UNFIT
 from tenuto.model.errors import InvalidDefinition
 from tenuto.model.json import JSON, Object
 
@@ -45,7 +45,7 @@ def parse_document(text: bytes | str, where: str) -> JSON:
     except RecursionError:
         raise _refused("TEN-1005", f"{where} is nested too deeply") from None
     except ValueError:
-        # The one thing left that Python refuses: a number with thousands of digits.
+        # The only remaining refusal of Python: a number with thousands of digits.
         suspect.found = True
         value = None
     if suspect.found or _SUSPECT.search(source) or UNFIT.search(source):
@@ -54,7 +54,7 @@ def parse_document(text: bytes | str, where: str) -> JSON:
 
 
 class _Suspicion:
-    """Notes, while JSON is read at full speed, that something in it has to be looked for."""
+    """Notes, while JSON is parsed at full speed, that it has problems to be located."""
 
     def __init__(self) -> None:
         self.found = False

@@ -1,4 +1,4 @@
-"""What every form is read into before nodes are compiled: boxes with raw settings, and arrows."""
+"""Drafts: nodes with raw settings, and edges, as read from every form before compilation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tenuto.model.json import JSON, Object, kind_of
 
 
 class DraftNode(Struct, kw_only=True):
-    """A box as it was written."""
+    """A node as it was written."""
 
     id: str
     row: AnyNodeType | None
@@ -23,13 +23,13 @@ class DraftNode(Struct, kw_only=True):
     settings: Object
     settings_place: Place
     named: bool = True
-    """False: it had no usable id and got one that nobody can name."""
+    """False: it had no usable id and got a generated one."""
     duplicate: bool = False
-    """Its settings are checked, but the first node of this id stands for both."""
+    """Whether an earlier node has this id: then only its settings are checked."""
     conditions: tuple[Route, ...] = ()
     on_error: tuple[ErrorRoute, ...] = ()
     empty_handles: list[tuple[str, Place]] = []
-    """Handles that are named although nothing hangs on them."""
+    """Handles that are named without targets."""
     unchecked: list[tuple[str, Place]] = []
     """Expressions outside the settings that have still to be checked."""
     required_edges: int | None = None
@@ -37,7 +37,7 @@ class DraftNode(Struct, kw_only=True):
 
 
 class DraftEdge(Struct, frozen=True):
-    """An arrow as it was written."""
+    """An edge as it was written."""
 
     source: str
     handle: str
@@ -46,7 +46,7 @@ class DraftEdge(Struct, frozen=True):
 
 
 class Draft(Struct, kw_only=True):
-    """Everything of a graph, before anything about it is decided."""
+    """A graph before its checks."""
 
     form: Literal["steps", "graph"]
     nodes: list[DraftNode]
@@ -56,7 +56,7 @@ class Draft(Struct, kw_only=True):
 
 
 def read_id(source: Object, name: str, index: int, place: Place) -> tuple[str, bool]:
-    """The id of a node and whether it can be named; a made-up one where there is none."""
+    """The id of a node and whether it was given; a generated one if it is missing."""
     value = source.get(name)
     if name not in source:
         place.wrong("TEN-1011", f"`{name}` is missing", f"Add `{name}`.")

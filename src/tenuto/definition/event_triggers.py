@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import cast
 
 from tenuto.definition.fields import Field, Fields, Record
+from tenuto.definition.language_kinds import EventCondition, EventPattern, Mapping
 from tenuto.definition.plain_kinds import Flag, ListOf, Text
 from tenuto.definition.report import Place
-from tenuto.definition.spoken_kinds import EventCondition, EventPattern, Mapping
 from tenuto.model.graph import CancellationTrigger, Trigger
 from tenuto.model.json import JSON
 

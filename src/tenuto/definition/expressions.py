@@ -1,4 +1,4 @@
-"""The one door to `tenuto.expr`: is this text an expression, is this value a template."""
+"""Checks of expressions and templates, by `tenuto.expr`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenuto.expr import (
 from tenuto.model.json import JSON
 
 BASE = frozenset({"ctx", "workflow", "steps"})
-"""What every expression can name."""
+"""The names that every expression can use."""
 
 EVENT = frozenset({"event"})
 ITERATION = frozenset({"item", "index"})
@@ -36,7 +36,7 @@ def check_expression(source: str, place: Place) -> bool:
 
 
 def check_template(value: JSON, place: Place) -> None:
-    """Report what keeps `value` from being a template for this place."""
+    """Report why `value` is not a template for this place."""
     if not holds_template(value):
         return
     faults = template_problems(value, roots=place.roots)
@@ -49,7 +49,7 @@ def check_template(value: JSON, place: Place) -> None:
 
 
 def check_payload_path(text: str, place: Place) -> None:
-    """Report what keeps `text` from being a path into an event's payload."""
+    """Report why `text` is not a path into an event's payload."""
     try:
         parse_path(text)
     except ExpressionSyntaxError as fault:
@@ -57,9 +57,9 @@ def check_payload_path(text: str, place: Place) -> None:
 
 
 def has_equality_term(source: str, *, fixed: bool = False) -> bool:
-    """Whether a wait's condition, which is an expression, can be looked up instead of tried.
+    """Whether a wait's condition can be looked up in an index instead of evaluated for each event.
 
-    With `fixed`, by what the instance has from its beginning to its end.
+    With `fixed`, only by values that never change during an instance.
     """
     condition = split_condition(source)
     return bool(condition.keeping(is_fixed(condition)).terms if fixed else condition.terms)
@@ -80,7 +80,7 @@ def is_templated(text: str) -> bool:
 
 
 def holds_template(value: JSON) -> bool:
-    """Whether there is anything to check: large literals are common, and cost nothing this way."""
+    """Whether a value has a template in it: large literals are common, and are skipped this way."""
     todo: list[Iterator[JSON]] = [iter((value,))]
     while todo:
         for inner in todo[-1]:

@@ -13,7 +13,7 @@ from tenuto.model.json import JSON, Object, kind_of
 
 
 class Unusable:
-    """What reading gives for a value that was refused; the report says why."""
+    """The result of reading a refused value; the report has the problem."""
 
 
 UNUSABLE: Final = Unusable()
@@ -39,7 +39,7 @@ class Field(Struct, frozen=True):
     kind: Kind
     required: bool = False
     presence: str | None = None
-    """An attribute that says whether the field was given, where absence has its own meaning."""
+    """An attribute for whether the field was given, if its absence has a meaning of its own."""
 
 
 class Fields:
@@ -78,7 +78,7 @@ class Fields:
         return found if usable else None
 
     def write(self, owner: Struct) -> Object:
-        """The fields of `owner` that differ from what leaving them out means."""
+        """The fields of `owner` that differ from their defaults."""
         defaults = _defaults(type(owner))
         written: Object = {}
         for field in self.all:

@@ -1,15 +1,15 @@
-"""Rules that arrows fulfil: all is reached, nothing goes in a circle, loops keep to themselves."""
+"""Rules of edges: every node is reachable, there is no cycle, loops have closed bodies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from tenuto.definition.draft import Draft, DraftNode
-from tenuto.definition.nodes.passing import END, START
+from tenuto.definition.nodes.ends import END, START
 from tenuto.definition.shape import Arrows, Shape, leads_into
 
 MOST_LOOPS = 16
-"""So many loops may stand inside one another: the numbers of their iterations are part of keys."""
+"""The deepest nesting of loops: the numbers of all their iterations are part of keys."""
 
 _LONGEST_CYCLE = 50
 
@@ -17,7 +17,7 @@ _LONGEST_CYCLE = 50
 def check_flow(
     draft: Draft, arrows: Arrows, shape: Shape, around: Mapping[str, str | None]
 ) -> None:
-    """Report everything about the arrows that no single node can know."""
+    """Report the problems of edges that concern the whole graph."""
     nodes = {node.id: node for node in draft.nodes if not node.duplicate}
     _check_cycles(shape, nodes)
     _check_reached(draft, shape)

@@ -1,4 +1,4 @@
-"""Rules between a compiled node and its arrows: handles, joins, error targets, `cancels`."""
+"""Rules between a compiled node and its edges: handles, joins, error targets, `cancels`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Compiled = Mapping[str, tuple[DraftNode, Node]]
 def check_joins(
     nodes: Compiled, arrows: Arrows, shape: Shape, around: Mapping[str, str | None]
 ) -> None:
-    """Report what does not fit between nodes and their arrows."""
+    """Report conflicts between nodes and their edges."""
     for draft, node in nodes.values():
         _check_handles(draft, node, arrows)
         _check_errors(draft, node, arrows)
@@ -27,7 +27,7 @@ def check_joins(
 
 
 def handles_of(node: Node, *, routes: bool = True) -> dict[str, None]:
-    """Every handle that a node may answer with; those of its type alone without `routes`."""
+    """Every handle of a node; without `routes` only those of its type."""
     row = BY_CONFIG[type(node.config)]
     passed_over = (DEFAULT,) if node.when is not None else ()
     handles = dict.fromkeys((*row.handles(node.config), *passed_over, ERROR))

@@ -6,7 +6,7 @@ from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
 
 RUNS = "task:"
-"""How the ids of workflows begin that run one task."""
+"""The prefix of the ids of workflows that run one task."""
 
 
 def workflow_of(task: TaskDefinition) -> Object:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, Verbatim
+from tenuto.definition.language_kinds import Template
 from tenuto.definition.plain_kinds import Flag, ListOf, Text, Whole
 from tenuto.definition.report import Place
 from tenuto.definition.settings import RETRY
-from tenuto.definition.spoken_kinds import Template
 from tenuto.definition.time_kinds import Length, MomentOrTemplate, Span
 from tenuto.model.graph import Options
 from tenuto.model.json import JSON, kind_of
 
 
 class Encrypt:
-    """Everything (`true`), or the names of what is to be encrypted."""
+    """Everything (`true`), or the names of the variables to encrypt."""
 
     def read(self, value: JSON, place: Place) -> object:
         if isinstance(value, bool):

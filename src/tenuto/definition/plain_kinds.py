@@ -1,4 +1,4 @@
-"""Kinds of field values that stand for themselves: text, numbers, choices, lists."""
+"""Kinds of plain field values: text, numbers, choices, lists."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Id:
 
 
 def check_length(text: str, place: Place) -> None:
-    """Report a text that is too long to be looked up by; it stays usable."""
+    """Report a text that is too long to be indexed; it stays usable."""
     problem = too_long(text)
     if problem is not None:
         place.wrong("TEN-1025", problem)

@@ -16,19 +16,19 @@ from tenuto.model.errors import Problem
 from tenuto.model.policy import EVENTS_KEPT
 
 MOST_PROBLEMS = 1000
-"""A document with more faults than this is not read to its end by anybody."""
+"""The most problems that are reported of a document."""
 
 MOST_NAMES = 1000
-"""Among more names than this the nearest is not looked for: it would take too long."""
+"""Among more names than this the nearest is not searched: it would take too long."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 
 
 class Report:
-    """Everything that was found wrong so far, in the order of finding."""
+    """The problems found so far, in order."""
 
     def __init__(self, events_kept: timedelta = EVENTS_KEPT) -> None:
-        """`events_kept`: for how long events are there to be found."""
+        """`events_kept`: for how long events are kept."""
         self.events_kept = events_kept
         self._problems: list[Problem] = []
         self.has_errors = False
@@ -97,7 +97,7 @@ def did_you_mean(name: str, names: Collection[str], otherwise: str) -> str:
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
-    """That of `names` which may have been meant."""
+    """The nearest of `names`; None if none is near."""
     if len(names) > MOST_NAMES or len(name) > 100:
         return None
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""JSON Schemas: are they well formed, and does an input fit."""
+"""JSON Schemas: whether they are well formed, and whether values conform."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SchemaJSON: TypeAlias = Object | bool
 _MOST_VALIDATORS = 1000
 _LONGEST_MESSAGE = 300
 _MOST_OF_A_TASK = 10
-"""So many problems with a task's values stand in the log."""
+"""The most problems of a task's value that are recorded in the log."""
 _REGEX = FancyRegexOptions(backtrack_limit=100_000)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
 _ELSEWHERE = "not present in a registry"
@@ -59,32 +59,32 @@ def is_schema(value: Object) -> bool:
 
 
 def input_problems(definition: Definition, value: JSON) -> tuple[Problem, ...]:
-    """Everything about an input that the definition's `inputSchema` refuses."""
+    """All problems of an input by the definition's `inputSchema`."""
     return _problems(definition.input_schema, value, _INPUT)
 
 
 def form_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
-    """Everything about the form of a decision that the approval's `formSchema` refuses."""
+    """All problems of the form of a decision by the approval's `formSchema`."""
     return _problems(schema, value, _FORM)
 
 
 def given_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
-    """Everything about what a task is to be given that its `inputSchema` refuses."""
+    """All problems of a task's input by its `inputSchema`."""
     return _problems(schema, value, _GIVEN)
 
 
 def task_input_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
-    """The first things about a step's input that its task's `inputSchema` refuses."""
+    """The first problems of a step's input by its task's `inputSchema`."""
     return _problems(schema, value, _TASK_INPUT, most=_MOST_OF_A_TASK)
 
 
 def task_output_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
-    """The first things about a step's output that its task's `outputSchema` refuses."""
+    """The first problems of a step's output by its task's `outputSchema`."""
     return _problems(schema, value, _TASK_OUTPUT, most=_MOST_OF_A_TASK)
 
 
 class _Checked(NamedTuple):
-    """What is checked: its name, its path, the code of its problems, the field of its schema."""
+    """A kind of checked value: its name, its path, the code of its problems, its schema's field."""
 
     name: str
     path: str
@@ -117,7 +117,7 @@ def _problems(
 
 
 def _validator(schema: SchemaJSON) -> Validator:
-    """The compiled schema; kept for as long as it is among the last that were used."""
+    """The compiled schema, from a cache of the last used ones."""
     key = id(schema)
     kept = _VALIDATORS.get(key)
     if kept is not None and kept[0] is schema:
@@ -136,7 +136,7 @@ def _compile(schema: SchemaJSON) -> Validator:
 
 
 def _refuse_references(schema: SchemaJSON, error: ValidationError, place: Place) -> None:
-    """Report each reference to another document; at the whole if none can be told apart."""
+    """Report each reference to another document; at the schema as a whole if none is found."""
     found = False
     for keys, target in _references(schema):
         if not target.startswith("#"):

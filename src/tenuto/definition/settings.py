@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record
+from tenuto.definition.language_kinds import Expression, Template, Variable
 from tenuto.definition.nodes import TYPES, AnyNodeType
 from tenuto.definition.plain_kinds import Flag, Id, ListOf, Number, OneOf, Text, Whole
 from tenuto.definition.report import Place, shown
-from tenuto.definition.spoken_kinds import Expression, Template, Variable
 from tenuto.definition.time_kinds import Span
 from tenuto.model.graph import ErrorRoute, Route
 from tenuto.model.json import JSON
@@ -113,7 +113,7 @@ def shared_fields(row: AnyNodeType) -> Fields:
 
 
 def readable_fields(row: AnyNodeType, *, has_routes: bool) -> Fields:
-    """Everything that may be said about a node of this type in one place; `ROUTES` if there."""
+    """All fields of a node of this type; with `ROUTES` if it has routes."""
     return _READABLE[row.tag, has_routes]
 
 

@@ -1,7 +1,7 @@
-"""The shape of a graph: where it starts, what is reached, cycles, and which loop is around a node.
+"""The shape of a graph: its starts, reachable nodes, cycles, and the loop around each node.
 
-Everything here is linear in nodes and edges and uses no recursion: a chain of 20,000 steps is as
-fine as a short one.
+All algorithms are linear in nodes and edges and use no recursion, so that a chain of 20,000 steps
+is possible.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tenuto.model.graph import BODY
 
 _MOST_CYCLES = 20
 _SEARCHES = 20
-"""How often, on average, a node is looked at while searching for loops that start a graph."""
+"""The most visits of a node, on average, in the search for loops that start a graph."""
 
 
 class Shape(Struct, kw_only=True):
-    """What the arrows of a draft amount to."""
+    """The shape of a draft."""
 
     starts: tuple[str, ...]
     reached: AbstractSet[str]
@@ -48,7 +48,7 @@ class Arrows:
 
 
 def shape_of(draft: Draft, arrows: Arrows) -> Shape:
-    """Walk the whole draft once, from its starts, then from whatever they do not reach."""
+    """Walk the whole draft once, from its starts, then from the unreached nodes."""
     walk = _Walk(arrows)
     if draft.starts is None:
         walk.from_each(name for name in arrows.names if not arrows.incoming[name])
@@ -126,7 +126,7 @@ class _Walk:
 
 
 def _loops_that_start(arrows: Arrows, visited: AbstractSet[str]) -> list[str]:
-    """Loop nodes into which nothing leads but their own bodies."""
+    """Loop nodes whose only incoming edges come from their own bodies."""
     budget = _SEARCHES * (len(arrows.names) + sum(map(len, arrows.outgoing.values())))
     found = []
     for name in arrows.names:
@@ -168,7 +168,7 @@ def loops_around(arrows: Arrows, shape: Shape) -> dict[str, str | None]:
 
 
 def leads_into(edge: DraftEdge, arrows: Arrows, around: Mapping[str, str | None]) -> str | None:
-    """The loop whose body an edge leads to, by where it comes from."""
+    """The loop whose body an edge leads to, judged by its source."""
     if edge.source in arrows.loops and edge.handle == BODY:
         return edge.source
     return around[edge.source]

@@ -41,7 +41,7 @@ def read_steps(steps: list[JSON], place: Place) -> Draft:
 
 
 def read_step(step: Object, index: int, place: Place) -> tuple[DraftNode, Leads]:
-    """One step and where it leads."""
+    """One step and its transitions."""
     name, named = read_id(step, "stepId", index, place)
     settings = {key: value for key, value in step.items() if key not in STEP_FIELDS}
     leads = read_transitions(name, step.get("transitions", {}), place.at("transitions"))

@@ -1,4 +1,4 @@
-"""Where a definition names its tasks."""
+"""The places where a definition names tasks."""
 
 from __future__ import annotations
 

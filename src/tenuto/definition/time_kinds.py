@@ -1,4 +1,4 @@
-"""Kinds of field values that say how long, or when."""
+"""Kinds of field values for durations and timestamps."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tenuto.model.durations import Duration, parse_duration, parse_moment
 from tenuto.model.json import JSON
 
 LONG_LOOKBACK = timedelta(days=7)
-"""Whoever looks back further is told what that costs."""
+"""A longer look-back gets a warning about its cost."""
 
 
 class Length:
-    """A length of time that may count months."""
+    """A duration that may have months."""
 
     def read(self, value: JSON, place: Place) -> object:
         try:
@@ -30,7 +30,7 @@ class Length:
 
 
 class Lookback(Length):
-    """How far back a wait looks for events; further than is of use, or cheap, is warned about."""
+    """How far back a wait looks for events, with a warning if that is useless or expensive."""
 
     def read(self, value: JSON, place: Place) -> object:
         length = super().read(value, place)
@@ -51,7 +51,7 @@ class Lookback(Length):
 
 
 def _about(length: Duration) -> timedelta:
-    """At least how long it is, whichever months it counts."""
+    """Its shortest length, whichever months it covers."""
     return length.span + timedelta(days=28 * length.months)
 
 
@@ -60,7 +60,7 @@ def _days(span: timedelta) -> str:
 
 
 class Span:
-    """A length of time that is the same everywhere in the calendar."""
+    """A duration of fixed length, without months."""
 
     def __init__(self, *, may_be_zero: bool = True) -> None:
         self._may_be_zero = may_be_zero
@@ -75,7 +75,7 @@ class Span:
             )
             return UNUSABLE
         if not length.span and not self._may_be_zero:
-            place.wrong("TEN-1015", "nothing can be done in no time", "Write for example `PT30S`.")
+            place.wrong("TEN-1015", "the duration is zero", "Write for example `PT30S`.")
             return UNUSABLE
         return length.span
 
@@ -84,7 +84,7 @@ class Span:
 
 
 class LengthOrTemplate:
-    """A length of time, or a template that will give one."""
+    """A duration, or a template that will give one."""
 
     def read(self, value: JSON, place: Place) -> object:
         if isinstance(value, str) and is_templated(value):

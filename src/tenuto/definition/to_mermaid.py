@@ -35,7 +35,7 @@ def to_mermaid(definition: Definition) -> str:
 
 
 def what_it_does(node: Node) -> str:
-    """A node's type, and the one thing that tells it from others of that type."""
+    """A node's type, and its most distinctive setting."""
     tag = BY_CONFIG[type(node.config)].tag
     match node.config:
         case Task(task_id=name) | SubWorkflow(workflow_id=name):
@@ -86,5 +86,5 @@ def _arrow(edge: Edge, keys: dict[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text as Mermaid shows it, whatever is in it: entities are written with `#`."""
+    """Text escaped for Mermaid, which writes entities with `#`."""
     return re.sub(r"""["<>&#{}|;\\`\n]""", lambda found: f"#{ord(found[0])};", text)

@@ -1,4 +1,4 @@
-"""Reads where a step leads: `transitions`, with its `conditions` and `onError`."""
+"""Reads `transitions` of a step, with its `conditions` and `onError`."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ _LISTS = {
 
 
 class Leads(Struct, kw_only=True):
-    """Where a step leads."""
+    """The transitions of a step."""
 
     edges: list[DraftEdge]
     empty: list[tuple[str, Place]]
     """Handles with an empty list of targets."""
     unchecked: list[tuple[str, Place]]
-    """Expressions of `conditions`: what they can name is known once loops are."""
+    """Expressions of `conditions`; the names that they can use are known once loops are."""
     conditions: tuple[Route, ...] = ()
     on_error: tuple[ErrorRoute, ...] = ()
 

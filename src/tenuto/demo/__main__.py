@@ -7,10 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import Reader, reading
-from tenuto.cli.terminal import say, show_json
-from tenuto.cli.watchers import Watcher, watcher_for
+from tenuto.cli.backends.reader import Reader, reading
+from tenuto.cli.views.terminal import say, show_json
+from tenuto.cli.views.watchers import Watcher, watcher_for
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
 from tenuto.demo.program import DATABASE, SEEN, url
@@ -41,13 +40,13 @@ async def play(folder: Path) -> int:
 
 async def _acts(reader: Reader, folder: Path, program: Program) -> int:
     order = await first_instance(reader)
-    held = await held_instance(reader, order)
+    held = await reader.held(order)
     clock = reader.clock
     with watcher_for(held.plan, held.state, clock.now) as watcher:
         _act("1", f"process {program.pid} takes the order")
         await _under_way(reader, order, watcher, program)
         await program.kill()
-        state = (await held_instance(reader, order)).state
+        state = (await reader.held(order)).state
         _crash(program, "in the middle of process_order")
         say(
             f"      On disk: {state.version} entries. The order is accepted, attempt 1 of "
@@ -70,7 +69,7 @@ async def _acts(reader: Reader, folder: Path, program: Program) -> int:
         _act("3", f"the same program again, process {program.pid}; now the payment arrives")
         await watch_until(reader, order, watcher, program, lambda state: state.status.is_final)
         await program.end()
-    held = await held_instance(reader, order)
+    held = await reader.held(order)
     if held.state.status is not Status.COMPLETED:
         raise TenutoError(f"the order ended {held.state.status.value}")
     say()

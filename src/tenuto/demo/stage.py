@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from tenuto.cli.showing import held_instance
-from tenuto.cli.stores import Reader
-from tenuto.cli.watchers import Watcher
+from tenuto.cli.backends.reader import Reader
+from tenuto.cli.views.watchers import Watcher
 from tenuto.core import InstanceState
 from tenuto.model.errors import TenutoError
 from tenuto.store.parts.instances import InstanceQuery
@@ -48,7 +47,7 @@ class Program:
         return self._process.pid
 
     async def kill(self) -> None:
-        """SIGKILL: no handler runs, nothing is written any more, nobody says goodbye."""
+        """SIGKILL: no handler runs, nothing more is written."""
         self._process.send_signal(signal.SIGKILL)
         await self._process.wait()
 
@@ -64,7 +63,7 @@ class Program:
             raise TenutoError(f"the program ended with {self._process.returncode}\n{log}")
 
     async def clear_away(self) -> None:
-        """End it if it is still there, when the curtain falls early."""
+        """End it if it still runs, when the demonstration stops early."""
         if self._process.returncode is None:
             await self.kill()
 
@@ -89,7 +88,7 @@ async def watch_until(
     """Show what the store says until the instance is where it should be."""
     async with asyncio.timeout(_PATIENCE):
         while True:
-            held = await held_instance(reader, instance_id)
+            held = await reader.held(instance_id)
             watcher.changed(held.state, held.plan.nodes)
             if is_reached(held.state):
                 return held.state

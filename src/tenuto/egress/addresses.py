@@ -1,19 +1,20 @@
-"""Which addresses of the network may be sent to: public ones, unless the others are allowed."""
+"""URLs and addresses that requests may be sent to: public ones, unless others are allowed."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import urlsplit
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _COMPATIBLE = IPv6Network("::/96")
 _UNICAST = IPv6Network("2000::/3")
-"""All that is given out of the newer network: whatever lies outside leads somewhere special."""
+"""The allocated public part of IPv6; addresses outside of it have special purposes."""
 _DOCUMENTATION = IPv6Network("3fff::/20")
-"""Older programs take it for public."""
+"""Older versions of Python count it as public."""
 
 
 def address_problem(text: str) -> str | None:
-    """Why an address is none of the public network; None where it is, or is no address at all."""
+    """Why an address is not public; None if it is public, or not an address."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
@@ -33,7 +34,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _meant(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
-    """The address, and an older one that is written into it."""
+    """The addresses to judge: the address itself, or the IPv4 address that is embedded in it."""
     if isinstance(address, IPv4Address):
         return [address]
     inner = address.ipv4_mapped or address.sixtofour
@@ -43,5 +44,41 @@ def _meant(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address
         inner = IPv4Address(int(address) & 0xFFFF_FFFF)
     if inner is None:
         return [address]
-    # One of the old network, reached another way: what counts is where it leads.
+    # An IPv4 address in another form: its target counts.
     return [inner]
+
+
+_LONGEST = 2_000
+_SCHEMES = ("http", "https")
+
+
+def url_problem(url: str) -> str | None:
+    """Why a text is not a URL that events can be sent to."""
+    if len(url) > _LONGEST:
+        return f"it has {len(url):,} characters of {_LONGEST:,}"
+    if any(character.isspace() or not character.isprintable() for character in url):
+        return "it has white space or control characters in it"
+    if "\\" in url:
+        return "it has a backslash in it"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        return f"it is not a URL: {error}"
+    if parts.scheme not in _SCHEMES:
+        return "it does not begin with https:// or http://"
+    if not parts.hostname:
+        return "it names no host"
+    if port == 0:
+        return "its port is not a valid one"
+    if parts.username is not None or parts.password is not None:
+        return "it contains a user or a password, which would be displayed with it"
+    return "it has a fragment, which is never sent" if parts.fragment else None
+
+
+def private_problem(url: str) -> str | None:
+    """Why the host of a URL is not public, judged by its text alone."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+        return f"{host} is not a name of the public network"
+    return address_problem(host)

@@ -9,20 +9,22 @@ from typing import Any
 
 import aiohttp
 
-from tenuto.egress.addresses import address_problem
+from tenuto.egress.addresses import address_problem, private_problem, url_problem
 from tenuto.egress.lookups import LookUps
-from tenuto.ports import Reply
+from tenuto.ports import Page, Reply
+
+_PART = 65_536
 
 
 class _Refused(OSError):
-    """A name leads to an address that must not be sent to."""
+    """A name resolves to an address that is not allowed."""
 
 
 class HttpSender:
-    """Sends requests, each on its own; connections are kept for the next."""
+    """Sends requests, independent of each other; connections are reused."""
 
     def __init__(self, *, may_be_private: bool = False) -> None:
-        """With `may_be_private` also to addresses of no public network, such as this machine."""
+        """With `may_be_private` also to private addresses, such as this machine."""
         self._may_be_private = may_be_private
         self._session: aiohttp.ClientSession | None = None
         self._look_ups: LookUps | None = None
@@ -30,21 +32,23 @@ class HttpSender:
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
     ) -> Reply:
-        """Send, and wait for a status; the body of an answer is never read."""
-        try:
-            async with (
-                asyncio.timeout(seconds),
-                self._open_session().post(
-                    url, data=body, headers=headers, allow_redirects=False
-                ) as answer,
-            ):
-                return Reply(answer.status)
-        except TimeoutError:
-            return Reply(None, f"no answer within {seconds:g} s")
-        except aiohttp.ClientConnectorError as error:
-            return Reply(None, self._not_connected(error))
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Reply(None, f"{type(error).__name__}: {error}")
+        """Send, and wait for a status; the body of the response is never read."""
+        page = await self._ask("POST", url, seconds, None, data=body, headers=headers)
+        return Reply(page.status, page.error)
+
+    async def call(
+        self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
+    ) -> Page:
+        """Post, and read the response; it does not raise."""
+        return self._refused(url) or await self._ask(
+            "POST", url, seconds, most, is_brief=True, data=body, headers={**headers, **_PLAIN}
+        )
+
+    async def get(self, url: str, *, seconds: float, most: int) -> Page:
+        """Get a small document; over TLS, unless private addresses are allowed."""
+        return self._refused(url, needs_tls=True) or await self._ask(
+            "GET", url, seconds, most, headers=_PLAIN
+        )
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -54,8 +58,45 @@ class HttpSender:
         if look_ups is not None:
             await look_ups.close()
 
+    def _refused(self, url: str, *, needs_tls: bool = False) -> Page | None:
+        """The refusal of a URL that may not be used."""
+        problem = url_problem(url)
+        if problem is None and not self._may_be_private:
+            problem = private_problem(url)
+            if problem is None and needs_tls and not url.startswith("https://"):
+                problem = "it does not begin with https://"
+        return None if problem is None else Page(None, error=f"the URL cannot be used: {problem}")
+
+    async def _ask(
+        self,
+        method: str,
+        url: str,
+        seconds: float,
+        most: int | None,
+        *,
+        is_brief: bool = False,
+        **sent: Any,  # noqa: ANN401
+    ) -> Page:
+        """Send a request and read at most so many bytes of its response; None: no body.
+
+        A brief error has only its name: its text may quote the response.
+        """
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._open_session().request(method, url, allow_redirects=False, **sent) as answer,
+            ):
+                return Page(answer.status) if most is None else await _read(answer, most)
+        except TimeoutError:
+            return Page(None, error=f"no answer within {seconds:g} s")
+        except aiohttp.ClientConnectorError as error:
+            return Page(None, error=self._not_connected(error))
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            name = type(error).__name__
+            return Page(None, error=name if is_brief else f"{name}: {error}")
+
     def _not_connected(self, error: aiohttp.ClientConnectorError) -> str:
-        """What kept it from being connected; where its name leads is asked for anew."""
+        """Why it could not be connected; the cached address of the name is dropped."""
         if self._look_ups is not None and error.host is not None:
             self._look_ups.forget(error.host)
         return f"cannot connect: {error.os_error}"
@@ -78,9 +119,23 @@ class HttpSender:
         return self._session
 
     def _socket(self, found: tuple[Any, ...]) -> socket.socket:
-        """A socket for an address that a name led to: the one moment at which it is certain."""
+        """A socket for a resolved address: only here the address that is used is certain."""
         family, kind, protocol, _, address = found
         problem = None if self._may_be_private else address_problem(address[0])
         if problem is not None:
             raise _Refused(problem)
         return socket.socket(family, kind, protocol)
+
+
+async def _read(answer: aiohttp.ClientResponse, most: int) -> Page:
+    """The response, unless it is larger than `most` bytes."""
+    body = bytearray()
+    async for part in answer.content.iter_chunked(_PART):
+        body += part
+        if len(body) > most:
+            return Page(None, error=f"the answer has more than {most:,} bytes")
+    return Page(answer.status, bytes(body))
+
+
+_PLAIN = {"accept-encoding": "identity"}
+"""A compressed response could be far larger than its bytes."""

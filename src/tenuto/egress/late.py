@@ -1,4 +1,4 @@
-"""A sender that is made when something is sent for the first time."""
+"""A sender that is created for the first request."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from tenuto.ports import Reply, Sender
 
 
 class LateSender:
-    """Most programs send nothing, and start sooner without an HTTP client."""
+    """Creates its HTTP client for the first request, since most programs send none."""
 
     def __init__(self, *, may_be_private: bool = False) -> None:
-        """With `may_be_private` also to addresses of no public network, such as this machine."""
+        """With `may_be_private` also to private addresses, such as this machine."""
         self._may_be_private = may_be_private
         self._sender: Sender | None = None
 

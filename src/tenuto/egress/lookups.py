@@ -1,7 +1,7 @@
-"""Looking up names in threads of their own: a name that nobody answers for holds up itself alone.
+"""DNS look-ups in threads of their own: a name without an answer delays only itself.
 
-A look-up in a thread cannot be broken off. So each name has one at a time, whoever asks; one that
-takes too long is not waited for; and names that did so before have a few of the threads, never all.
+A look-up in a thread cannot be interrupted. So each name has at most one at a time; one that takes
+too long is abandoned; and names that timed out before share a few of the threads, never all.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tenuto.egress.addresses import address_problem
 
 THREADS = 32
 MOST_DOUBTFUL = 8
-"""Threads at most for names that were not answered for last time."""
+"""The most threads for names whose last look-up timed out."""
 PATIENCE = 5.0
 """Seconds for which an answer is waited for."""
 _KEPT = 120.0
-"""Seconds for which an answer is used again; it is forgotten where connecting fails."""
+"""Seconds for which an answer is cached; it is dropped if connecting fails."""
 _MOST_KEPT = 10_000
 
 
@@ -46,15 +46,15 @@ class LookUps(AbstractResolver):
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="tenuto look-up")
         self._running: dict[_Name, asyncio.Future[list[ResolveResult]]] = {}
         self._overdue: set[_Name] = set()
-        """Those of them that nobody waits for any more."""
+        """Abandoned look-ups."""
         self._doubtful: set[str] = set()
-        """Names that were not answered for in time when they were looked up last."""
+        """Names whose last look-up timed out."""
         self._kept: dict[_Name, _Kept] = {}
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """The addresses of a name; OSError when there are none, or not in time."""
+        """The addresses of a name; OSError if there are none, or none in time."""
         name = _Name(host, port, family)
         loop = asyncio.get_running_loop()
         kept = self._kept.get(name)
@@ -74,11 +74,11 @@ class LookUps(AbstractResolver):
 
     @property
     def running(self) -> list[asyncio.Future[list[ResolveResult]]]:
-        """Look-ups that have no answer yet, waited for or not."""
+        """Look-ups that have no answer yet, including abandoned ones."""
         return list(self._running.values())
 
     def forget(self, host: str) -> None:
-        """Look a name up again next time: where it led to, nobody was."""
+        """Drop the cached addresses of a name, since connecting failed."""
         for name in [each for each in self._kept if each.host == host]:
             del self._kept[name]
 
@@ -111,7 +111,7 @@ class LookUps(AbstractResolver):
             self._kept[name] = _Kept(answer, running.get_loop().time() + _KEPT)
 
     def _may_be_kept(self, answer: list[ResolveResult]) -> bool:
-        """What leads to where nothing may be sent is asked for anew: somebody may mend it."""
+        """A name with a refused address is not cached: its record may be corrected."""
         return self._may_be_private or not any(address_problem(each["host"]) for each in answer)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from tenuto.model.policy import MOST_ENTRIES
+
 
 class Bounds(Struct, frozen=True, kw_only=True):
     """How much an engine processes at once; the defaults suit every store, tests turn them down."""
@@ -17,6 +19,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """With more bytes of the log a turn takes no further instance."""
     turn_requests: int = 2_000
     """The most inputs of a kind in one turn; results, timers and mail count together."""
+    decision_entries: int = MOST_ENTRIES
+    """The most entries of one decision; further decisions continue it."""
     waiting: int = 10_000
     """The most starts and commands that may wait, and the most events."""
     turn_messages: int = 1_000

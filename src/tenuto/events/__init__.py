@@ -1,12 +1,10 @@
-"""Events: which patterns fit which names, and how events are read that come from outside."""
+"""Events: patterns of names, and parsing of events from outside."""
 
 from __future__ import annotations
 
-from tenuto.events.given import GivenEvent, Reading
-from tenuto.events.ids import given_id_problems, id_problems
-from tenuto.events.names import name_problems
-from tenuto.events.patterns import fits
-from tenuto.events.reading import read_events
+from tenuto.events.documents import read_events
+from tenuto.events.fields import GivenEvent, Reading
+from tenuto.events.names import fits, given_id_problems, id_problems, name_problems
 
 __all__ = [
     "GivenEvent",

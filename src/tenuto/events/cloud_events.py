@@ -12,10 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import cast
 from urllib.parse import unquote
 
-from tenuto.events.fields import Fields
-from tenuto.events.given import GivenEvent, Reading
-from tenuto.events.ids import OF_CLOUD_EVENTS
-from tenuto.events.names import name_problems
+from tenuto.events.fields import Fields, GivenEvent, Reading
+from tenuto.events.names import OF_CLOUD_EVENTS, name_problems
 from tenuto.model.ids import LONGEST_ID
 from tenuto.model.json import JSON, Object
 
@@ -26,17 +24,17 @@ _PREFIX = "ce-"
 
 
 def is_cloud_event(value: Object) -> bool:
-    """Whether an object means to be a CloudEvent."""
+    """Whether an object is meant as a CloudEvent."""
     return "specversion" in value
 
 
 def is_binary(headers: Mapping[str, str]) -> bool:
-    """Whether the headers of a request mean to hold a CloudEvent; their names are in lower case."""
+    """Whether the headers of a request, with names in lower case, are those of a CloudEvent."""
     return f"{_PREFIX}specversion" in headers
 
 
 def read_cloud_event(value: Object, path: str = "$") -> Reading:
-    """The event that an object in the JSON format is, or all that is wrong with it."""
+    """The event of an object in the JSON format, or all its problems."""
     fields = Fields(value, path, WRONG_CLOUD_EVENT)
     payload = value.get("data")
     if "data_base64" in value:
@@ -47,7 +45,7 @@ def read_cloud_event(value: Object, path: str = "$") -> Reading:
 def read_binary(headers: Mapping[str, str], body: bytes, parse: Callable[[bytes], JSON]) -> Reading:
     """The event of a request that has its attributes in headers and its data as the body.
 
-    `parse` reads JSON; a body of another type is text, or base64 where it is none.
+    `parse` reads JSON; a body of another type is text, or base64 if it is binary.
     """
     value: Object = {
         name.removeprefix(_PREFIX): unquote(text)
@@ -78,8 +76,8 @@ def _read(fields: Fields, payload: JSON) -> Reading:
 
 
 def event_id(source: str, id: str) -> str:
-    """The one id that stands for a CloudEvent's two, as short as an id has to be."""
-    # A source has no space, so that no two pairs read the same; nor does a hash.
+    """One id from a CloudEvent's source and id, hashed if it would be too long."""
+    # Neither a source nor a hash has a space, so that different pairs give different ids.
     both = f"{source} {id}"
     if len(OF_CLOUD_EVENTS) + len(both) > LONGEST_ID:
         both = hashlib.sha256(both.encode()).hexdigest()

@@ -1,15 +1,33 @@
-"""Reads the fields of an event one by one, and notes all that is wrong with them."""
+"""Events as they are published, before they are stored, and the reading of their fields."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import TypeAlias
 
-from tenuto.events.ids import id_problems
+from msgspec import Struct
+
+from tenuto.events.names import id_problems
 from tenuto.model.checks import length_problems, unknown_names
 from tenuto.model.durations import parse_moment
 from tenuto.model.errors import Problem
-from tenuto.model.json import Object, json_problem, kind_of
+from tenuto.model.json import JSON, Object, json_problem, kind_of
+
+
+class GivenEvent(Struct, frozen=True, kw_only=True):
+    """A valid event that is not stored yet."""
+
+    pattern: str
+    payload: JSON = None
+    id: str | None = None
+    """None: it gets a new id, and is never a duplicate."""
+    correlation_id: str | None = None
+    timestamp: datetime | None = None
+
+
+Reading: TypeAlias = GivenEvent | tuple[Problem, ...]
+"""An event, or all its problems."""
 
 
 class Fields:
@@ -22,7 +40,7 @@ class Fields:
         self._code = code
 
     def text(self, name: str, *, is_required: bool = False) -> str | None:
-        """The text called `name`: not empty, and short enough to be looked up by."""
+        """The text called `name`: not empty, and short enough to be indexed."""
         value = self._value.get(name)
         if value is None:
             if is_required:
@@ -39,7 +57,7 @@ class Fields:
         return value
 
     def id(self, name: str, *, is_required: bool = False) -> str | None:
-        """The text called `name`, by which events are told apart or belong together."""
+        """The text called `name`, an id or correlation id."""
         value = self.text(name, is_required=is_required)
         self.problems += id_problems(value, f"{self.path}.{name}")
         return value
@@ -56,7 +74,7 @@ class Fields:
             return None
 
     def only(self, known: Iterable[str]) -> None:
-        """Refuse fields that nobody would read."""
+        """Refuse unknown fields."""
         names = list(known)
         advice = f"Leave it out, or move it into `payload`; known: {', '.join(names)}."
         named, others = unknown_names(self._value, names)
@@ -69,6 +87,6 @@ class Fields:
             )
 
     def wrong(self, name: str, message: str, advice: str) -> None:
-        """Note a problem of the field `name`."""
+        """Record a problem of the field `name`."""
         path = f"{self.path}.{name}"
         self.problems.append(Problem(code=self._code, path=path, message=message, advice=advice))

@@ -1,8 +1,7 @@
-"""What all processes know of an address that tasks are pushed to: breaker, bulkhead, rate.
+"""The shared state of a push address: circuit breaker, concurrency limit, rate limit.
 
-Pure: moments are milliseconds that are handed in. Each process says how many of its requests wait
-for an answer; what one has not said again for a while does not count, so that a dead one holds no
-place.
+Pure: times are milliseconds that are handed in. Each process writes the number of its unanswered
+requests, its share; a share that is not renewed expires, so that a dead process blocks nothing.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from tenuto.model.task_definition import TaskDefinition
 
 DEFAULT_CONCURRENCY = 50
 MOST_AT_ONCE = 100
-"""So many tasks are claimed together at most."""
+"""Tasks that are claimed together."""
 FORGOTTEN_AFTER = 15_000
-"""Milliseconds after which what a process has said of itself does not count."""
+"""Milliseconds after which a share that was not renewed expires."""
 _PATIENCE = 60_000
-"""Milliseconds after which another probe is sent, where nothing is heard of the one before."""
+"""Milliseconds after which another probe is sent, if the one before has no outcome."""
 
 BreakerState: TypeAlias = Literal["closed", "open", "half-open"]
 
 
 class Share(Struct, frozen=True, array_like=True):
-    """What one process has under way."""
+    """The unanswered requests of one process."""
 
     count: int
     at: int
 
 
 class TargetState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of an address."""
+    """The shared state of an address."""
 
     shares: dict[str, Share] = {}
     tokens: float = 0.0
@@ -43,18 +42,18 @@ class TargetState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """In a row."""
     open_until: int | None = None
     probe_at: int | None = None
-    """When the last request was sent to see whether the address answers again: which one it is."""
+    """When the last probe of an open breaker was sent; it identifies the probe."""
 
 
 def breaker_state(state: TargetState, now: int) -> BreakerState:
-    """Whether the address is sent anything."""
+    """The state of the circuit breaker."""
     if state.open_until is None:
         return "closed"
     return "open" if now < state.open_until else "half-open"
 
 
 def in_flight(state: TargetState, now: int, *, but: str = "") -> int:
-    """How many requests wait for an answer, those of one process aside."""
+    """The number of unanswered requests, without those of the process `but`."""
     return sum(
         share.count
         for process, share in state.shares.items()
@@ -63,7 +62,7 @@ def in_flight(state: TargetState, now: int, *, but: str = "") -> int:
 
 
 def allowed(state: TargetState, task: TaskDefinition, process: str, mine: int, now: int) -> int:
-    """How many requests a process that has `mine` under way may send now."""
+    """How many requests a process with `mine` unanswered ones may send now."""
     concurrency = task.limits.concurrency or DEFAULT_CONCURRENCY
     room = min(concurrency - in_flight(state, now, but=process) - mine, MOST_AT_ONCE)
     match breaker_state(state, now):
@@ -83,7 +82,7 @@ def allowed(state: TargetState, task: TaskDefinition, process: str, mine: int, n
 def taken(
     state: TargetState, task: TaskDefinition, process: str, *, count: int, mine: int, now: int
 ) -> TargetState:
-    """A process sends `count` requests, and has `mine` under way with them."""
+    """A process sends `count` requests, and has `mine` unanswered ones with them."""
     rate = task.limits.rate_per_second
     if rate is not None:
         state = replace(state, tokens=_tokens(state, rate, now) - count, tokens_at=now)
@@ -93,7 +92,7 @@ def taken(
 
 
 def shared(state: TargetState, process: str, mine: int, now: int) -> TargetState:
-    """A process says how many requests it has under way."""
+    """A process renews its share: it has `mine` unanswered requests."""
     shares = {
         name: share for name, share in state.shares.items() if now - share.at < FORGOTTEN_AFTER
     }
@@ -106,16 +105,16 @@ def shared(state: TargetState, process: str, mine: int, now: int) -> TargetState
 def ended(
     state: TargetState, task: TaskDefinition, *, sent_at: int, is_well: bool | None, now: int
 ) -> TargetState:
-    """A request was answered, or was not: the breaker closes, counts, or opens.
+    """A request has ended: the breaker closes, counts a failure, or opens.
 
-    Once it has opened only probes tell how the address is: what was sent before tells how it was.
-    Any of them closes it, however long it took; of failures that of the last one counts. None: it
-    was called off, which tells nothing, and another probe need not wait for it.
+    An open breaker listens to probes only: requests that were sent before tell how the address was.
+    Any successful probe closes it, however long it took; of failures the last probe's counts. With
+    `is_well` None the request was cancelled, which tells nothing, and another probe may be sent.
     """
     is_last_probe = state.probe_at == sent_at
     if is_well is None:
         return replace(state, probe_at=None) if is_last_probe else state
-    # Nothing is sent while it is open: what was sent later is a probe.
+    # An open breaker lets only probes pass: a request that was sent later is one.
     if state.open_until is not None and sent_at < state.open_until:
         return state
     if is_well:

@@ -1,4 +1,4 @@
-"""What a pushed task and its outcome look like to the service that does it."""
+"""The wire format of pushed tasks and their outcomes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tenuto.ports import Page
 
 CALLBACK = "/api/v1/internal/tasks/callback"
 PUSH_FAILED = "PUSH_FAILED"
-"""The address did not answer, or could not do it now."""
+"""The address did not answer, or failed for now."""
 PUSH_REFUSED = "PUSH_REFUSED"
-"""The address does not take this task."""
+"""The address refuses this task."""
 _OK, _ACCEPTED = 200, 202
 _HIDDEN = b"***"
 _TRANSIENT = frozenset({408, 429})
@@ -47,13 +47,13 @@ class PushRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 
 
 class PushError(ReportedError, frozen=True, kw_only=True, forbid_unknown_fields=False):
-    """Why it failed; what else is said of that is passed over."""
+    """The reason of a failure; unknown fields are ignored."""
 
 
 class PushAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How a pushed task ended.
+    """The outcome of a pushed task.
 
-    The work is done: what else a service says of it, to whomever, does not undo it.
+    Unknown fields are ignored: the work is done, and must not be refused for them.
     """
 
     status: Literal["COMPLETED", "FAILED", "TIMEOUT"]
@@ -69,7 +69,7 @@ class PushAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
 
 
 class Ticket(NamedTuple):
-    """Which attempt a callback is about, and the proof that it was sent to whoever calls."""
+    """The attempt of a callback, and the token that proves its lease."""
 
     tenant: str
     execution_id: str
@@ -86,7 +86,7 @@ def _token(ticket: Ticket) -> str:
 
 
 def ticket_of(token: str) -> Ticket | None:
-    """What a callback's token says; whether that is true is another question."""
+    """The ticket in a callback's token, not verified."""
     try:
         padded = urlsafe_b64decode(token + "=" * (-len(token) % 4))
         return Ticket(*msgspec.json.decode(padded, type=tuple[str, str, str]))
@@ -113,21 +113,21 @@ def request_of(task: ClaimedTask, url: str) -> bytes:
 
 
 class Outcome(NamedTuple):
-    """What an answer means for the attempt, and for the address."""
+    """The meaning of an answer for the attempt, and for the address."""
 
     report: TaskReport | ReleasedTask | None
-    """None: it is done later, or is no business of this process any more."""
+    """None: the outcome comes later by callback, or the lease is over."""
     is_well: bool | None
-    """Whether the address does what it is there for; None: that was not found out."""
+    """Whether the address works; None: not known."""
 
 
 def outcome_of(page: Page, ticket: Ticket) -> Outcome:
-    """What came of posting a task."""
+    """The outcome of posting a task."""
     status = page.status
     if status == _ACCEPTED:
         return Outcome(None, is_well=True)
     if status == _OK:
-        # Whoever quotes the address of the callback must not have its token kept in the log.
+        # A body may quote the callback URL: its token must not be kept in the log.
         body = page.body.replace(_token(ticket).encode(), _HIDDEN)
         return Outcome(_said(body, ticket), is_well=True)
     if status is None:
@@ -143,26 +143,26 @@ def outcome_of(page: Page, ticket: Ticket) -> Outcome:
     return Outcome(_failed(ticket, error), is_well=not is_transient)
 
 
-def called_off(ticket: Ticket) -> Outcome:
-    """The instance wants no more of it, and its address was let go: that ends it."""
-    error = ReportedError(code=CANCELLED, message="the task was called off", retryable=False)
+def cancelled_outcome(ticket: Ticket) -> Outcome:
+    """The instance has cancelled the task, and the request was ended."""
+    error = ReportedError(code=CANCELLED, message="the task was cancelled", retryable=False)
     return Outcome(_failed(ticket, error), is_well=None)
 
 
 def given_back(ticket: Ticket) -> Outcome:
-    """It was not answered before this process stopped, which is neither a failure nor a loss."""
+    """The process stopped before the answer, which counts neither as a failure nor as a loss."""
     released = ReleasedTask(execution_id=ticket.execution_id, lease_token=ticket.lease_token)
     return Outcome(released, is_well=None)
 
 
 def not_storable(ticket: Ticket, why: TenutoError) -> TaskReport:
-    """What was answered cannot be recorded, and would not be if it came again."""
+    """The report for an answer that cannot be recorded, and could not be if it came again."""
     message = f"the answer cannot be recorded: {why.message}"
     return _failed(ticket, ReportedError(code=PUSH_REFUSED, message=message, retryable=False))
 
 
 def report_of(answer: PushAnswer, ticket: Ticket) -> TaskReport:
-    """The outcome, as workers report it."""
+    """The outcome as a worker's report."""
     match answer.status:
         case "COMPLETED":
             return TaskReport(

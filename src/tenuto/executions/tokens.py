@@ -1,8 +1,8 @@
-"""How workers name what they work on: an execution's id, and the token that proves its lease.
+"""Execution ids and lease tokens.
 
 An id names the attempt and is the same for every grant. A token is signed for one tenant, attempt
-and grant with a secret that all processes of a store share, so that whoever serves the request can
-tell it from a guess without reading anything.
+and grant with a secret that all processes of a store share, so that each of them can verify it
+without reading anything.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def key_of(id: str) -> JobKey | None:
         key = JobKey(*_decode(urlsafe_b64decode(id + "=" * (-len(id) % 4))))
     except (msgspec.MsgspecError, NotBase64, ValueError):
         return None
-    # Of several spellings one is ours.
+    # Base64 has several spellings: only one is valid here.
     return key if execution_id(key) == id else None
 
 
 class Tokens:
-    """Signs leases, and knows its own signature."""
+    """Signs and verifies lease tokens."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret

@@ -8,12 +8,12 @@ times over a scope. `split_condition` prepares a condition that waits for an eve
 from __future__ import annotations
 
 from tenuto.expr.condition import SplitCondition, Term, split_condition
+from tenuto.expr.constants import is_fixed
 from tenuto.expr.errors import ExpressionError, ExpressionSyntaxError
 from tenuto.expr.expression import Expression, compile_expression
 from tenuto.expr.index_text import LOOSE, canonical, event_term_values
 from tenuto.expr.near_miss import Miss
 from tenuto.expr.paths import is_rooted_path, look_up, parse_path
-from tenuto.expr.settled import is_fixed
 from tenuto.expr.syntax import ALL_ROOTS
 from tenuto.expr.template import Template, compile_template, template_problems
 from tenuto.expr.values import UNDEFINED, Lazy, Undefined, Value

@@ -1,4 +1,4 @@
-"""Values set aside as JSON while a condition waits for its event, and taken up again unchanged.
+"""Captured values of a condition, encoded as JSON until its event arrives.
 
 {"v": value}                         a JSON value
 {"v": value, "s": [[path, name]]}    one that holds, at these places, what JSON has no word for
@@ -26,7 +26,7 @@ _SPECIAL: Final[dict[str, Operand]] = {
 
 
 def decoded(captured: Any) -> Operand:  # noqa: ANN401
-    """The value that `encoded` set aside."""
+    """The captured value of `encoded`."""
     if "u" in captured:
         return UNDEFINED
     if "e" in captured:

@@ -1,9 +1,9 @@
-"""Conditions split into what is known when a wait opens and what only the event can tell.
+"""Conditions of waits, split into the instance's part and the event's part.
 
-The instance's side is evaluated once, when the wait opens, and set aside as JSON. Equality terms
-that the whole condition cannot do without (`event.payload.orderId === ctx.orderId && …`) become
-texts for an index, so that an event finds its waits without trying each. The promise of the index:
-whenever `matches` is true, `event_values` equals `term_values`.
+The instance's side is evaluated once, when the wait opens, and kept as JSON. Equality terms that
+the whole condition requires (`event.payload.orderId === ctx.orderId && …`) become texts for an
+index, so that an event finds its waits without trying each. The promise of the index: whenever
+`matches` is true, `event_values` equals `term_values`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypeGuard
 
 from tenuto.expr.bounds import FUEL, NODES_PER_STEP
-from tenuto.expr.caching import kept
+from tenuto.expr.cache import kept
 from tenuto.expr.capture import decoded, encoded
 from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
@@ -80,7 +80,7 @@ class SplitCondition:
         return tuple(term.path for term in self.terms)
 
     def capture(self, scope: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The instance's side as JSON. An error is set aside too, and raised where it is used."""
+        """The instance's side as JSON. An error is kept too, and raised where it is used."""
         found: list[dict[str, Any]] = []
         for expression in self.captures:
             try:
@@ -90,7 +90,7 @@ class SplitCondition:
         return found
 
     def term_values(self, captured: Sequence[Any]) -> tuple[str, ...] | None:
-        """The instance's side of the terms; None where one has no value to be found by."""
+        """The instance's side of the terms; None if one has no value that can be indexed."""
         found: list[str] = []
         for term in self.terms:
             try:

@@ -1,4 +1,4 @@
-"""Reading tokens one after the other, and saying what is wrong with them."""
+"""Reads tokens one after the other, and raises syntax errors with their places."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Turning a syntax tree into nested closures, each of which evaluates one node.
 
-Compiling looks up every operator, function and method once; what is left to run is calls of these
+Compiling looks up every operator, function and method once; an evaluation only calls these
 closures. Nodes pay no fuel one by one: a whole expression has a known number of them and pays for
 that when it starts, an arrow function pays for its body each time it is called.
 """

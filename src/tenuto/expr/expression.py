@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tenuto.expr.bounds import FUEL, NODES_PER_STEP
-from tenuto.expr.caching import kept
+from tenuto.expr.cache import kept
 from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.evaluators import evaluator
 from tenuto.expr.frame import Frame
-from tenuto.expr.leaving import leave, set_aside
 from tenuto.expr.links import Evaluator
 from tenuto.expr.parser import parse
+from tenuto.expr.results import leave, set_aside
 from tenuto.expr.syntax import ALL_ROOTS, AnyNode, Member, Node, Path, as_path, children
 from tenuto.expr.values import Operand, Undefined, Value
 

@@ -9,8 +9,8 @@ from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.evaluators import evaluator
 from tenuto.expr.frame import Frame
-from tenuto.expr.leaving import leave
 from tenuto.expr.links import Evaluator
+from tenuto.expr.results import leave
 from tenuto.expr.syntax import Binary, Logical, Node
 from tenuto.expr.values import Operand, Undefined, Value
 
@@ -37,7 +37,7 @@ class Part:
     _operator: str | None = field(repr=False, compare=False)
 
     def miss(self, frame: Frame) -> Miss | None:
-        """What is wrong with this part, or None when it holds."""
+        """Why this part fails, or None if it holds."""
         try:
             if truthy(self._whole(frame)):
                 return None

@@ -65,7 +65,7 @@ def before(left: str, right: str) -> bool:
     if left.isascii() or right.isascii():
         # Against ASCII the order of code points and that of code units is the same.
         return left < right
-    # What decides stands at the latest where the shorter one ends.
+    # The first difference is at the latest where the shorter one ends.
     decisive = min(len(left), len(right)) + 1
     left, right = left[:decisive], right[:decisive]
     return sort_key(left) < sort_key(right)

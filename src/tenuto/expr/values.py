@@ -18,7 +18,7 @@ Value: TypeAlias = None | bool | int | float | str | list[Any] | dict[str, Any]
 
 @final
 class Undefined:
-    """The type of `UNDEFINED`, JavaScript's value for what is not there."""
+    """The type of `UNDEFINED`, JavaScript's value for missing properties."""
 
     __slots__ = ()
     _only: Undefined | None = None

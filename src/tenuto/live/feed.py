@@ -1,4 +1,4 @@
-"""What one of those who watch an instance gets: messages in order, without gap or repetition."""
+"""The feed of one subscriber: messages in order, without gap or repetition."""
 
 from __future__ import annotations
 
@@ -8,80 +8,80 @@ from msgspec import Struct
 
 from tenuto.live.messages import Message
 from tenuto.live.replay import Page
-from tenuto.live.room import Room, cannot_be_watched
+from tenuto.live.watched_instance import WatchedInstance, cannot_be_watched
 from tenuto.model.errors import TenutoError
 
 
 class Dropped(Struct, frozen=True):
-    """The last thing in a feed that breaks off, since the process that tells stops.
+    """The last item of a feed that breaks off, since its process stops.
 
-    Come back with `since=cursor`.
+    The subscriber reconnects with `since=cursor`.
     """
 
     cursor: int
-    """Everything up to this entry was told."""
+    """Everything up to this entry was delivered."""
 
 
-Told: TypeAlias = Message | Dropped
+FeedItem: TypeAlias = Message | Dropped
 
 
 class Feed:
-    """First what was missed, at the pace of whoever reads it; then what comes.
+    """First the messages that were missed, at the subscriber's pace; then new ones.
 
-    Who falls behind what is kept in memory goes on with what the log has. It stays open when the
-    instance has ended, since a retry by hand or the undoing by a parent may follow; with
-    `until_end` it ends once everything is told and nothing more happens by itself.
+    A subscriber that falls behind the window in memory goes on from the log. The feed stays open
+    when the instance has ended, since a retry by hand or the undoing by a parent may follow; with
+    `until_end` it ends once everything is delivered and nothing more happens by itself.
     """
 
-    def __init__(self, room: Room, since: int, *, until_end: bool) -> None:
+    def __init__(self, instance: WatchedInstance, since: int, *, until_end: bool) -> None:
         self.cursor = since
-        """Everything up to this entry was told, or was not asked for. A message counts as told
-        once the one after it is asked for: until then it may be on its way."""
+        """Everything up to this entry was delivered, or was not asked for. A message counts as
+        delivered once the next is asked for: until then it may be on its way."""
         self._place = since
         """Everything up to this entry was handed out."""
-        self._room = room
+        self._instance = instance
         self._until_end = until_end
         self._page: Page | None = None
         self._left: list[Message] = []
-        """What of the page is still to be told, the next last."""
+        """Messages of the page that are still to be delivered, the next one last."""
         self._is_over = False
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> Told:
+    async def __anext__(self) -> FeedItem:
         self.cursor = self._place
         while not self._is_over:
-            told = self._next()
-            if told is not None:
-                return told
-            if self._place < self._room.window.start:
+            item = self._next()
+            if item is not None:
+                return item
+            if self._place < self._instance.window.start:
                 await self._catch_up()
-            elif self._until_end and self._room.state.has_ended:
+            elif self._until_end and self._instance.state.has_ended:
                 break
             else:
-                await self._room.moved()
+                await self._instance.moved()
         self._is_over = True
         raise StopAsyncIteration
 
-    def _next(self) -> Told | None:
-        """What can be told without waiting."""
-        room = self._room
-        if room.is_closed:
+    def _next(self) -> FeedItem | None:
+        """The next item that is there without waiting."""
+        instance = self._instance
+        if instance.is_closed:
             self._is_over = True
             return Dropped(self.cursor)
         message = self._left.pop() if self._left else self._next_in_window()
         if message is not None:
             self._place = message.seq
-        elif room.error is not None and self._place >= room.window.start:
-            raise room.error
+        elif instance.error is not None and self._place >= instance.window.start:
+            raise instance.error
         return message
 
     def _next_in_window(self) -> Message | None:
         if self._page is not None:
-            # Its last entries may have been such that nothing is told of them.
+            # Its last entries may have no messages.
             self.cursor = self._place = max(self._place, self._page.through)
-        window = self._room.window
+        window = self._instance.window
         if self._place < window.start:
             return None
         self._page = None
@@ -89,9 +89,9 @@ class Feed:
 
     async def _catch_up(self) -> None:
         try:
-            page = await self._room.replay.page_after(self._place, self._page)
+            page = await self._instance.replay.page_after(self._place, self._page)
         except TenutoError:
             raise
         except Exception as error:
-            raise cannot_be_watched(self._room.state.id, error) from error
+            raise cannot_be_watched(self._instance.state.id, error) from error
         self._page, self._left = page, page.messages[::-1]

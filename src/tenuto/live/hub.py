@@ -1,56 +1,65 @@
-"""Lets any number of people watch instances, whichever process runs them."""
+"""Lets any number of subscribers watch instances, whichever process runs them."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
 from tenuto.engine.engine import Engine
+from tenuto.engine.observer import Observer
 from tenuto.engine.tenancy import held_by, refuse_foreign
 from tenuto.engine.turns.draft import Draft
 from tenuto.live.feed import Feed
-from tenuto.live.room import Room
+from tenuto.live.watched_instance import WatchedInstance
 from tenuto.model.errors import StoreUnavailable, not_there
 from tenuto.model.log import LogRow
+from tenuto.model.policy import BAD_WEATHER
 
 log = logging.getLogger("tenuto.live")
 
-ALONE_EVERY = 10.0
-"""Seconds between looks where nobody else writes: only whether the logs are still there."""
 _GONE = 2
-"""So many looks in a row that find no log: it was erased, and is not merely not seen."""
+"""Polls in a row without a log after which it was erased, and is not merely not visible."""
 
 
-class _Place(Struct, eq=False):
-    """A room, or one that is being opened, and how many are in it."""
+class HubBounds(Struct, frozen=True, kw_only=True):
+    """Seconds between the reads of a hub."""
 
-    opening: asyncio.Future[tuple[Room, str]]
-    """The room and whose instance it is."""
-    people: int = 0
+    erased_poll: float = 10.0
+    """Between polls where no other process writes: only for logs that are erased."""
+    retry: float = BAD_WEATHER
+    """Until a read is repeated that failed since the store was away."""
+
+
+class _Watched(Struct, eq=False):
+    """An instance that is watched or being opened, and the number of its subscribers."""
+
+    opening: asyncio.Future[tuple[WatchedInstance, str]]
+    """The instance and its tenant."""
+    subscribers: int = 0
     hinted: int = 0
-    """What was heard of its log while it was being opened."""
+    """The newest seq that was heard of while it was being opened."""
     missed: int = 0
-    """How many looks in a row have found no log."""
+    """Polls in a row that have found no log."""
 
 
 class LiveHub:
-    """Rooms by instance. While nobody watches there are none, and nothing is done.
+    """The watched instances of one process. Without subscribers it does nothing.
 
-    What this process makes durable is told from what it has at hand. Of instances that others may
-    advance it is asked once a second how long their logs are, with one statement for all. Where a
-    log was erased, those who watch it are told so.
+    Changes of this process come from the rows that it has just written. For instances that other
+    processes may advance, the lengths of all their logs are polled with one statement a second.
+    Subscribers of a log that was erased get NotFound.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, bounds: HubBounds | None = None) -> None:
         self._engine = engine
-        self._places: dict[str, _Place] = {}
+        self._bounds = bounds or HubBounds()
+        self._watched: dict[str, _Watched] = {}
         self._is_closed = False
-        self._stop_listening: Callable[[], None] | None = None
-        self._asking: asyncio.Task[None] | None = None
+        self._observer = Observer(engine, self._heard, self._poll)
 
     @asynccontextmanager
     async def follow(
@@ -61,113 +70,110 @@ class LiveHub:
         *,
         until_end: bool = False,
     ) -> AsyncIterator[Feed]:
-        """Watch an instance from the entry after `since` on; NotFound, also if it is another's.
+        """Watch an instance from the entry after `since` on; NotFound for another tenant's.
 
         The feed gives messages and, where it breaks off, one `Dropped` at its end. With
-        `until_end` it ends with the instance; else it goes on until it is left.
+        `until_end` it ends with the instance; else it goes on until the subscriber leaves.
         """
-        # Also where others are in its room already: what a process has at hand is everybody's.
+        # Also where it is watched already: instances in memory are of all tenants.
         await refuse_foreign(self._engine, tenant, instance_id)
         if self._is_closed:
             raise StoreUnavailable("this process stops and tells nothing more")
-        place = self._places.get(instance_id) or self._opened(tenant, instance_id)
-        place.people += 1
+        watched = self._watched.get(instance_id) or self._opened(tenant, instance_id)
+        watched.subscribers += 1
         try:
-            room, whose = await asyncio.shield(place.opening)
-            if whose != tenant:
+            instance, owner = await asyncio.shield(watched.opening)
+            if owner != tenant:
                 raise not_there(instance_id)
-            yield Feed(room, max(since, 0), until_end=until_end)
+            yield Feed(instance, max(since, 0), until_end=until_end)
         finally:
-            place.people -= 1
-            if not place.people:
-                self._leave(instance_id, place)
+            watched.subscribers -= 1
+            if not watched.subscribers:
+                self._leave(instance_id, watched)
 
     async def close(self) -> None:
-        """Break off every feed, so that those who watch come back to another process."""
+        """Break off every feed, so that subscribers reconnect to another process."""
         self._is_closed = True
-        for instance_id, place in list(self._places.items()):
-            self._leave(instance_id, place)
+        for instance_id, watched in list(self._watched.items()):
+            self._leave(instance_id, watched)
 
-    def _opened(self, tenant: str, instance_id: str) -> _Place:
-        # First listen, then look: nothing that happens in between is missed.
+    def _opened(self, tenant: str, instance_id: str) -> _Watched:
+        # First listen, then read: no change in between is missed.
         opening = asyncio.ensure_future(self._open(tenant, instance_id))
-        place = self._places[instance_id] = _Place(opening)
-        if self._stop_listening is None:
-            self._stop_listening = self._engine.listen(self._heard)
-            self._asking = asyncio.ensure_future(self._ask_again_and_again())
-        return place
+        watched = self._watched[instance_id] = _Watched(opening)
+        self._observer.start()
+        return watched
 
-    async def _open(self, tenant: str, instance_id: str) -> tuple[Room, str]:
-        """A room for an instance that the store says is this tenant's."""
+    async def _open(self, tenant: str, instance_id: str) -> tuple[WatchedInstance, str]:
+        """Open an instance that is this tenant's, as the store says."""
         engine = self._engine
         held = await held_by(engine, tenant, instance_id, is_known=True)
-        room = Room(engine.store.seen_by(tenant), engine.clock, held.plan, held.state)
-        place = self._places.get(instance_id)
-        if place is None:
-            room.close()
+        instance = WatchedInstance(
+            engine.store.seen_by(tenant), engine.clock, held.plan, held.state, self._bounds.retry
+        )
+        watched = self._watched.get(instance_id)
+        if watched is None:
+            instance.close()
         else:
-            room.hint(place.hinted)
-        return room, tenant
+            instance.hint(watched.hinted)
+        return instance, tenant
 
-    def _leave(self, instance_id: str, place: _Place) -> None:
-        if self._places.get(instance_id) is place:
-            del self._places[instance_id]
-        room = _room_of(place)
-        if room is not None:
-            room.close()
+    def _leave(self, instance_id: str, watched: _Watched) -> None:
+        if self._watched.get(instance_id) is watched:
+            del self._watched[instance_id]
+        instance = _instance_of(watched)
+        if instance is not None:
+            instance.close()
         else:
-            place.opening.cancel()
-        if not self._places and self._stop_listening is not None:
-            self._stop_listening()
-            self._stop_listening = None
-            if self._asking is not None:
-                self._asking.cancel()
-                self._asking = None
+            watched.opening.cancel()
+        if not self._watched:
+            self._observer.stop()
 
     def _heard(self, draft: Draft) -> None:
-        """Called for each durable change of this process: most are of what nobody watches."""
-        place = self._places.get(draft.instance_id)
-        if place is not None:
-            self._hint(place, draft.state.version, draft.rows)
+        """Called for each durable change of this process, of which few are watched."""
+        watched = self._watched.get(draft.instance_id)
+        if watched is not None:
+            self._hint(watched, draft.state.version, draft.rows)
 
-    def _hint(self, place: _Place, seq: int, rows: Sequence[LogRow] = ()) -> None:
-        place.hinted = max(place.hinted, seq)
-        room = _room_of(place)
-        if room is not None:
-            room.hint(seq, rows)
+    def _hint(self, watched: _Watched, seq: int, rows: Sequence[LogRow] = ()) -> None:
+        watched.hinted = max(watched.hinted, seq)
+        instance = _instance_of(watched)
+        if instance is not None:
+            instance.hint(seq, rows)
 
-    async def _ask_again_and_again(self) -> None:
+    async def _poll(self) -> None:
         engine = self._engine
         others_write = engine.store.is_shared or engine.settings.is_guest
+        pause = engine.settings.watch_every if others_write else self._bounds.erased_poll
         while True:
-            await engine.clock.sleep(engine.settings.watch_every if others_write else ALONE_EVERY)
-            asked = dict(self._places)
+            await engine.clock.sleep(pause)
+            polled = dict(self._watched)
             try:
-                newest = await engine.store.instances.newest_seqs(list(asked))
+                newest = await engine.store.instances.newest_seqs(list(polled))
             except StoreUnavailable as error:
-                log.warning("what others do to watched instances is seen later: %s", error)
+                log.warning("live: watched logs not polled: %s", error)
                 continue
             except Exception:
-                log.exception("how far others are with watched instances is not known")
+                log.exception("live: watched logs not polled")
                 continue
-            for instance_id, place in asked.items():
+            for instance_id, watched in polled.items():
                 seq = newest.get(instance_id)
                 if seq is None:
-                    self._miss(place)
+                    self._miss(watched)
                 else:
-                    place.missed = 0
-                    self._hint(place, seq)
+                    watched.missed = 0
+                    self._hint(watched, seq)
 
-    def _miss(self, place: _Place) -> None:
-        place.missed += 1
-        room = _room_of(place)
-        if place.missed >= _GONE and room is not None:
-            room.gone()
+    def _miss(self, watched: _Watched) -> None:
+        watched.missed += 1
+        instance = _instance_of(watched)
+        if watched.missed >= _GONE and instance is not None:
+            instance.gone()
 
 
-def _room_of(place: _Place) -> Room | None:
-    """Its room, once that is open."""
-    opening = place.opening
+def _instance_of(watched: _Watched) -> WatchedInstance | None:
+    """The instance, once it is open."""
+    opening = watched.opening
     if not opening.done() or opening.cancelled() or opening.exception() is not None:
         return None
     return opening.result()[0]

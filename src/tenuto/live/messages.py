@@ -1,7 +1,7 @@
-"""What is told of an instance while it goes: messages that follow from its log.
+"""The messages of live updates, which follow from an instance's log.
 
-An entry makes one message at most, which has the entry's `seq`. So whoever reads the same log, in
-whatever pages and from wherever on, tells the same.
+An entry makes one message at most, which has the entry's `seq`. So the same log gives the same
+messages, in whatever pages and from whichever entry on it is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EventName: TypeAlias = Literal["workflow_node_update", "workflow_status_update"]
 MOST_CONTEXT: Final = 256 * 1024
 """A context of more bytes is left out: it is read from the instance."""
 MOST_OUTPUT: Final = 64 * 1024
-"""So is an output, or what is said about an error: everybody who watches gets it."""
+"""So is a larger output or error: every subscriber gets it."""
 
 _STATUS_CHANGED: Final = "STATUS_CHANGED"
 _NULL: Final = Raw(b"null")
@@ -48,17 +48,17 @@ _ENDS: Final = {
 
 
 class Message(Struct, frozen=True, gc=False):
-    """One message, encoded once for all who get it."""
+    """One message, encoded once for all subscribers."""
 
     seq: int
-    """That of the entry it comes from: where to go on from after a break."""
+    """The seq of its entry: where to go on after a break."""
     event: EventName
     data: bytes
     """The whole message as JSON."""
 
 
 class _Payload(Struct, gc=False):
-    """What messages take from entries; an entry has some of it."""
+    """The fields of entries that messages show; an entry has some of them."""
 
     to: str = ""
     then: str = ""
@@ -70,10 +70,10 @@ class _Payload(Struct, gc=False):
 _decode = msgspec.json.Decoder(_Payload).decode
 
 
-def told(
+def messages_of(
     plan: Plan, state: InstanceState, rows: Sequence[LogRow]
 ) -> tuple[list[Message], InstanceState]:
-    """The messages of a stretch of a log, and what `state`, which held before it, is after it."""
+    """The messages of a part of a log, and the state after it; `state` is that before it."""
     messages: list[Message] = []
     first = 0
     for number, row in enumerate(rows):
@@ -89,14 +89,14 @@ def told(
     return messages, state
 
 
-def told_of_nodes(instance_id: str, rows: Iterable[LogRow]) -> list[Message]:
-    """The messages of a stretch in which the status stays: nothing has to be known for them."""
+def node_messages(instance_id: str, rows: Iterable[LogRow]) -> list[Message]:
+    """The messages of a part without a change of status: they need no state."""
     messages = (_of_node(instance_id, row) for row in rows)
     return [message for message in messages if message is not None]
 
 
 def changes_status(rows: Iterable[LogRow]) -> bool:
-    """Whether a stretch of a log has messages that show the context."""
+    """Whether a part of a log has messages that show the context."""
     return any(row.event_type == _STATUS_CHANGED for row in rows)
 
 
@@ -140,7 +140,7 @@ def _of_node(instance_id: str, row: LogRow) -> Message | None:
 
 
 def _node_status(row: LogRow, payload: _Payload) -> NodeStatus | None:
-    """Where a node stands after an entry; None: where it stood before, or another entry says so."""
+    """The status of a node after an entry; None: unchanged, or shown by another entry."""
     match row.event_type:
         case "NODE_COMPLETED":
             return _ENDS[row.node_status or "success"]

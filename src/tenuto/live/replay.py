@@ -1,4 +1,4 @@
-"""What an instance's log told before anybody watched, page by page and shared by all who ask."""
+"""Earlier messages of an instance, read from its log page by page, shared by its subscribers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import OrderedDict
 from msgspec import Struct
 
 from tenuto.core import InstanceState, Plan, blank, fold_all
-from tenuto.live.messages import Message, changes_status, told, told_of_nodes
+from tenuto.live.messages import Message, changes_status, messages_of, node_messages
 from tenuto.model.errors import NotFound
 from tenuto.model.log import LogRow, from_row
 from tenuto.store.protocol import Parts
@@ -16,7 +16,7 @@ from tenuto.store.protocol import Parts
 PAGE = 200
 """Entries that are read at once."""
 MOST_PAGES = 4
-"""Pages of one instance that are kept for others who ask for them."""
+"""Pages of one instance that are kept for other subscribers."""
 
 
 class Page(Struct, frozen=True, gc=False):
@@ -25,11 +25,11 @@ class Page(Struct, frozen=True, gc=False):
     messages: list[Message]
     through: int
     state: InstanceState
-    """As it was after some entry up to there: what further pages go on from."""
+    """The state after some entry up to there, which further pages go on from."""
 
 
 class Replay:
-    """Reads the log of one instance from wherever somebody left it."""
+    """Reads the log of one instance, from any entry on."""
 
     def __init__(self, store: Parts, plan: Plan, instance_id: str, page: int = PAGE) -> None:
         self._store = store
@@ -49,11 +49,11 @@ class Replay:
             self._pages[after] = reading
             if len(self._pages) > MOST_PAGES:
                 self._pages.popitem(last=False)
-        # Whoever leaves meanwhile does not take it from the others.
+        # A subscriber that leaves must not cancel it for the others.
         return await asyncio.shield(reading)
 
     def close(self) -> None:
-        """Nobody asks any more."""
+        """End all reads: there are no subscribers."""
         for reading in self._pages.values():
             reading.cancel()
 
@@ -61,12 +61,12 @@ class Replay:
         rows = await self._entries(after)
         through = rows[-1].seq
         if state.version == after:
-            messages, state = told(self._plan, state, rows)
+            messages, state = messages_of(self._plan, state, rows)
         elif changes_status(rows):
-            messages, state = told(self._plan, await self._folded(state, after), rows)
+            messages, state = messages_of(self._plan, await self._folded(state, after), rows)
         else:
-            # What held before does not matter to anything in here: it is not read.
-            messages = told_of_nodes(self._instance_id, rows)
+            # None of these messages shows the context: the state before need not be read.
+            messages = node_messages(self._instance_id, rows)
         return Page(messages, through, state)
 
     async def _folded(self, state: InstanceState, through: int) -> InstanceState:
@@ -84,5 +84,5 @@ class Replay:
 
 
 def _went_wrong(reading: asyncio.Task[Page]) -> bool:
-    """Also for those that nobody waits for any more: their errors are nobody's."""
+    """Whether a read has failed; looking at its error keeps asyncio from reporting it."""
     return reading.cancelled() or reading.exception() is not None

@@ -1,4 +1,4 @@
-"""The newest messages of an instance, shared by all who watch it."""
+"""The newest messages of an instance, shared by its subscribers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _seq = attrgetter("seq")
 class Window:
     """All messages after `start`, up to `end`; the oldest go once there are too many.
 
-    Whoever reads it keeps a place in it, and no copy: one who is slow costs nothing.
+    A reader keeps a place in it, and no copy: a slow one costs nothing.
     """
 
     def __init__(

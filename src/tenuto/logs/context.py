@@ -1,4 +1,4 @@
-"""What every line is about that is written on behalf of the same request."""
+"""Fields that all log lines of one request share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ABOUT: ContextVar[Mapping[str, object] | None] = ContextVar("tenuto_log_about",
 
 @contextmanager
 def about(**fields: object) -> Iterator[None]:
-    """Give these fields to each line that is written inside, also by what is begun there."""
+    """Add these fields to each line logged inside, also by tasks that are started there."""
     token = _ABOUT.set({**(_ABOUT.get() or {}), **fields})
     try:
         yield

@@ -1,7 +1,7 @@
-"""Records as lines, one each, whatever is in them: as JSON, or as text for people.
+"""Log records as lines, exactly one each: as JSON, or as text for people.
 
-What is logged comes from outside too. A name with a line break in it must not make a line of its
-own, and a key that somebody passed must not be found in a log: both are seen to here, for all.
+Logged values come from outside too. A name with a line break must not make a line of its own, and
+an API key in a request must not appear in the log: both are handled here, for all records.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ FIELDS: Final = (
     "code",
     "traceparent",
 )
-"""What a line may say beside its message, given as `extra`."""
+"""The fields of a line beside its message, given as `extra`."""
 MOST_TEXT: Final = 16_000
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\n\t]"
 )
-"""What ends a line, moves the cursor, changes colours or turns the direction of writing round."""
+"""Characters that end a line, move the cursor, change colours or reverse the writing direction."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -55,18 +55,18 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             said["error"] = _cut(self.formatException(record.exc_info))
-        # JSON has no line breaks in it; what turns the writing round is escaped as well.
+        # JSON has no line breaks in it; characters that reverse the direction are escaped as well.
         text = _encode(without_secrets(said)).decode()
         return _UNSAFE.sub(_escaped, text)
 
 
 class TextLines(logging.Formatter):
-    """Moment, level and message, then the fields; a stack follows, indented."""
+    """Time, level and message, then the fields; a stack follows, indented."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = [f"{name}={value}" for name, value in _fields(record).items()]
         said = f"{record.levelname.lower()} {_cut(record.getMessage())}"
-        # Looked through as a whole: there is a line for each request.
+        # Searched as a whole for speed: there is a line for each request.
         text = f"{_moment(record)} {_line(str(without_secrets(' '.join([said, *fields]))))}"
         if record.exc_info:
             stack = str(without_secrets(_cut(self.formatException(record.exc_info))))

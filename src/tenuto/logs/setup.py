@@ -1,4 +1,4 @@
-"""Where lines go while a process serves: all of them to one stream."""
+"""Log configuration of a service: all lines go to one stream."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEVELS: Final[dict[Level, int]] = {
 def logging_to(
     stream: TextIO | None = None, *, form: Format = "text", level: Level = "info"
 ) -> Iterator[None]:
-    """Write what this program and its tasks log, from a level on; of other libraries warnings."""
+    """Log this program and its tasks from a level on, other libraries from warnings on."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root, ours = logging.getLogger(), logging.getLogger("tenuto")

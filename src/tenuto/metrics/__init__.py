@@ -1,1 +1,1 @@
-"""What a process measures of itself, for whoever watches over it."""
+"""Prometheus metrics of a process."""

@@ -1,8 +1,8 @@
-"""Single measurements in the words of Prometheus."""
+"""Prometheus metric families."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -54,3 +54,13 @@ def histograms(
     for label, each in measured:
         family.add_metric(label, buckets=each.cumulative(), sum_value=each.total)
     return family
+
+
+def of_breakers(counts: Mapping[str, int]) -> Iterator[Metric]:
+    """Counted by state, so that the number of series does not grow with the addresses."""
+    yield gauges(
+        "tenuto_push_targets",
+        "Addresses that tasks are pushed to, by the state of their circuit breakers.",
+        ("breaker",),
+        {(state,): count for state, count in counts.items()},
+    )

@@ -1,4 +1,4 @@
-"""Measures how late the event loop is: by how much a short sleep takes longer than it should."""
+"""Measures the lag of the event loop: by how much a short sleep takes longer than it should."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _EVERY = 0.5
 
 
 class LoopLag:
-    """Of the loop that it is watched in."""
+    """The lag of the loop that `watch` runs in."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._worst = self._newest = 0.0
 
     def take(self) -> float:
-        """The worst of it since somebody last asked."""
+        """The largest lag since the last call."""
         worst, self._worst = self._worst, self._newest
         return worst
 

@@ -1,4 +1,4 @@
-"""All that one process measures, as the text that Prometheus reads."""
+"""All metrics of a process, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tenuto.store.parts.upkeep import Depths
 
 MEDIA = CONTENT_TYPE_PLAIN_0_0_4
 LOOK_EVERY = 5.0
-"""Seconds for which what was read of the store counts, however often it is asked for."""
+"""Seconds for which figures read from the store are reused."""
 _PATIENCE = 2.0
-"""Seconds within which a store that works answers."""
+"""Seconds within which a healthy store answers."""
 
 Source = Callable[[], Iterable[Metric]]
-"""Something else of this process that is measured."""
+"""A further source of metrics of this process."""
 
 
 class Metrics:
-    """Counts of this process since it began, and how much waits in its store."""
+    """Counters of this process since its start, and depths of the queues in its store."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -46,14 +46,14 @@ class Metrics:
         engine.listen(self.steps.heard)
 
     async def page(self, tenant: str) -> bytes:
-        """Everything, as text; workflows and steps of other tenants than this have no names."""
+        """All metrics as text; workflows and steps of other tenants are `other`."""
         await self._look()
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Once(list(self._families(tenant))))
         return generate_latest(registry)
 
     async def _look(self) -> None:
-        """Read the store, unless that was done a moment ago; one that is away is left alone."""
+        """Read the store, unless it was read a moment ago or is unavailable."""
         async with self._looking:
             ticks = self._engine.clock.ticks()
             if ticks - self._looked_at < LOOK_EVERY:
@@ -182,7 +182,7 @@ def _age(since: datetime | None, now: datetime) -> float:
 def _summed(
     found: Iterable[tuple[tuple[str, ...], float]],
 ) -> dict[tuple[str, ...], float]:
-    """Several may have the same name: all those that have none here."""
+    """Merged by name, since several series can have the name `other`."""
     sums: dict[tuple[str, ...], float] = {}
     for label, count in found:
         sums[label] = sums.get(label, 0) + count
@@ -197,7 +197,7 @@ def _merged(measured: Names[Histogram], tenant: str) -> list[tuple[tuple[str, ..
 
 
 class _Once(Collector):
-    """Gives what was gathered before."""
+    """Returns the metrics that were gathered before."""
 
     def __init__(self, families: list[Metric]) -> None:
         self._families = families

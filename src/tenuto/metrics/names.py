@@ -1,4 +1,4 @@
-"""Bounds how many names metrics have: whoever watches must not be drowned by what runs."""
+"""Bounds the number of label values of metrics, so that series do not grow without limit."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from msgspec import Struct
 T = TypeVar("T")
 
 MOST_NAMES = 200
-"""So many workflows, and steps, of a tenant have a name of their own in a process; the rest are
+"""The most workflows, and steps, of a tenant with a label of their own in a process; the rest are
 `other`."""
 MOST_TENANTS = 100
-"""So many tenants have names in a process."""
+"""The most tenants with labels in a process."""
 OTHER = "other"
 
 
 class Named(Struct, frozen=True, gc=False):
-    """A workflow of a tenant, or a step of one; without a tenant, all that have no name here."""
+    """A workflow of a tenant, or a step of one; without a tenant, all that count as `other`."""
 
     tenant: str
     workflow: str
@@ -28,14 +28,14 @@ _REST = Named("", OTHER, OTHER)
 
 
 class Names(Generic[T]):
-    """What is counted under each name; the first come of each tenant have one of their own."""
+    """Counters by label; the first workflows and steps of each tenant have their own."""
 
     def __init__(self, make: type[T], most: int = MOST_NAMES) -> None:
         self._make = make
         self._most = most
         self._found: dict[Named, T] = {}
         self._counts: dict[str, int] = {}
-        """How many names each tenant has."""
+        """How many labels each tenant has."""
 
     def __getitem__(self, name: Named) -> T:
         found = self._found.get(name)
@@ -47,12 +47,12 @@ class Names(Generic[T]):
         return found
 
     def _has_room_for(self, tenant: str) -> bool:
-        # What one tenant has takes nothing from the others.
+        # The labels of one tenant do not reduce those of the others.
         count = self._counts.get(tenant)
         return len(self._counts) < MOST_TENANTS if count is None else count < self._most
 
     def seen_by(self, tenant: str) -> list[tuple[str, str, T]]:
-        """Workflow, step and what was counted; what is not the tenant's own is `other`."""
+        """Workflow, step and count; those of other tenants are `other`."""
         return [
             (name.workflow, name.step, each)
             if name.tenant == tenant

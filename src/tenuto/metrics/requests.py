@@ -1,4 +1,4 @@
-"""Counts requests by operation and status, and who is connected."""
+"""Counts requests by operation and status, and open connections."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tenuto.engine.meters import Histogram
 Connection: TypeAlias = Literal["request", "socket", "stream"]
 
 NOWHERE = "none"
-"""The operation of a request for which there is none: paths come from outside, and are no names."""
+"""The operation of a request with an unknown path, which must not become a label."""
 
 
 class RequestCounts:
-    """What came in through the gate of this process."""
+    """Counts of requests and connections of this process."""
 
     def __init__(self) -> None:
         self.answers: Counter[tuple[str, int]] = Counter()
@@ -33,7 +33,7 @@ class RequestCounts:
 
     @contextmanager
     def connection(self, kind: Connection) -> Iterator[None]:
-        """Somebody is there while inside."""
+        """Count a connection while inside."""
         self.connected[kind] += 1
         try:
             yield

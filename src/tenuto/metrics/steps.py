@@ -1,4 +1,4 @@
-"""Counts what happens to instances, as their shares of turns become durable."""
+"""Counts entries of instances as their shares of turns become durable."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.effects import StartAttempt
 from tenuto.model.ids import NodeKey
 from tenuto.model.log import LogRow
-from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import Status
+from tenuto.model.test_run import is_test_run
 
 ENDS = frozenset({"NODE_COMPLETED", "NODE_FAILED"})
 
@@ -25,7 +25,7 @@ class Ends:
 
 
 class Count:
-    """So many."""
+    """A counter."""
 
     __slots__ = ("count",)
 
@@ -34,22 +34,22 @@ class Count:
 
 
 class StepCounts:
-    """Listens to an engine: what this process made durable, and nothing that others did."""
+    """Listens to an engine: counts the entries of this process, not of others."""
 
     def __init__(self) -> None:
         self.instances = Names(Ends)
         self.seconds = Names(Histogram)
-        """How long attempts took, from their order to their end."""
+        """Durations of attempts, from their order to their end."""
         self.failures = Names(Count)
         self.attempts = 0
-        """Attempts that were ordered, here or elsewhere."""
+        """Ordered attempts, run here or elsewhere."""
 
     def heard(self, draft: Draft) -> None:
         """Count one instance's share of a turn."""
         rows = draft.rows
         tenant, workflow = draft.held.tenant, draft.state.definition_id
-        # What is only tried out would take names from what is saved, and keep them for ever.
-        if not rows or is_rehearsed(workflow):
+        # Test runs would use up the labels of saved workflows, and keep them for ever.
+        if not rows or is_test_run(workflow):
             return
         if draft.follow_ups:
             self.attempts += sum([isinstance(each, StartAttempt) for each in draft.follow_ups])
@@ -78,7 +78,7 @@ class StepCounts:
 
 
 def began(draft: Draft, row: LogRow) -> int | None:
-    """When the attempt was ordered that ends with a row; None where there was none to run."""
+    """When the attempt that ends with a row was ordered; None if no attempt ran."""
     place = (row.node_id, row.iteration, row.attempt)
     for each in draft.rows:
         is_order = each.event_type == "NODE_DISPATCHED"

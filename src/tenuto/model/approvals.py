@@ -8,21 +8,21 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 Decision: TypeAlias = Literal["approved", "rejected"]
-"""What somebody may decide; each is a handle of the step too."""
+"""The possible decisions; each is also a handle of the step."""
 
 
 class People(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """Whoever is named here, and whoever has one of the roles."""
+    """The people who may decide: by name, or by one of the roles."""
 
     users: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
 
     def include(self, user: str, roles: tuple[str, ...]) -> bool:
-        """Whether somebody with these roles is one of them."""
+        """Whether a person, who has these roles, may decide."""
         return user in self.users or not set(self.roles).isdisjoint(roles)
 
     def with_others(self, others: People) -> People:
-        """These people, and those too; each once."""
+        """Both groups together, each name and role once."""
         return People(
             users=tuple(dict.fromkeys((*self.users, *others.users))),
             roles=tuple(dict.fromkeys((*self.roles, *others.roles))),
@@ -44,4 +44,4 @@ class Asking(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     """The first reminder; each names the next."""
     escalate_at: datetime | None = None
     escalate_to: People | None = None
-    """Who may decide as well from then on."""
+    """The people who may also decide from then on."""

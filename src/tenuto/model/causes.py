@@ -12,18 +12,18 @@ from tenuto.model.status import Status
 
 
 class CauseKind(StrEnum):
-    """The closed list of what an instance can be held by, or has come to."""
+    """The closed list of states that hold an instance, or that it has ended in."""
 
     EVENT = "event"
     """It waits for an event."""
     APPROVAL = "approval"
-    """It waits for somebody's decision."""
+    """It waits for the decision of an approval."""
     TIMER = "timer"
     """It sleeps."""
     RETRY = "retry"
     """A step failed and is tried again later."""
     WORKER = "worker"
-    """A step's task is offered, and nobody has taken it."""
+    """A step's task is offered, and no worker has claimed it."""
     RUNNING = "running"
     """A step's task runs."""
     STOPPING = "stopping"
@@ -33,22 +33,22 @@ class CauseKind(StrEnum):
     CHILD = "child"
     """A step is another instance."""
     PAUSED = "paused"
-    """Somebody paused it."""
+    """It is paused."""
     ENDING = "ending"
     """It has failed, or was cancelled, and what still runs is waited for."""
     COMPENSATION = "compensation"
-    """What it did is being undone, or could not be."""
+    """Its compensations run, or have failed."""
     OWNER = "owner"
-    """The process that worked for it is silent, or there is none."""
+    """Its owner process sends no heartbeats, or it has no owner."""
     DECIDING = "deciding"
-    """It goes on with the next decision: at once, if somebody works for it."""
+    """It goes on with the next decision: at once, if it has an owner."""
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
 
 class Cause(Struct, frozen=True, gc=False, kw_only=True):
-    """One thing that holds an instance, and what is behind it."""
+    """One cause that holds an instance, and the causes behind it."""
 
     kind: CauseKind
     message: str
@@ -56,7 +56,7 @@ class Cause(Struct, frozen=True, gc=False, kw_only=True):
     iteration: str = ""
     since: datetime | None = None
     until: datetime | None = None
-    """When it is over, one way or another, if nothing happens before."""
+    """When it ends at the latest, if nothing happens before."""
     details: Object = {}
     causes: tuple[Cause, ...] = ()
 

@@ -1,4 +1,4 @@
-"""What is refused wherever somebody hands it in, whoever it is: it would break what follows."""
+"""Checks of values from outside, the same at every entrance: ids, names, texts and timestamps."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tenuto.model.ids import LONGEST_ID, too_long
 from tenuto.model.json import json_problem
 
 MOST_UNKNOWN = 20
-"""So many names that nobody knows are told of one by one, and of the others how many they are."""
+"""How many unknown names are reported one by one; of the others only the number is reported."""
 LONGEST_SHOWN = 80
 
 
 class Unknown(NamedTuple):
-    """Names that somebody sent and nobody would read."""
+    """Names of unknown fields in a request."""
 
     named: list[str]
     """The first of them, cut to what a message can show."""
@@ -27,8 +27,8 @@ class Unknown(NamedTuple):
 def unknown_names(given: Iterable[str], known: Container[str]) -> Unknown:
     """Those of `given` that are not among `known`.
 
-    Each is compared with what could have been meant and has a problem of its own, so that a few
-    bytes that somebody sends cost thousands: therefore there is an end to it.
+    Each is compared with the known names and gets a problem of its own, which costs thousands of
+    times the bytes that were sent: therefore their number is bounded.
     """
     unknown = [name for name in given if name not in known]
     named = [name[:LONGEST_SHOWN] for name in unknown[:MOST_UNKNOWN]]
@@ -36,7 +36,7 @@ def unknown_names(given: Iterable[str], known: Container[str]) -> Unknown:
 
 
 def refuse_bad_text(**texts: str | None) -> None:
-    """InvalidInput unless each of `texts`, by its name in JSON, is text that every store keeps."""
+    """InvalidInput unless every store can keep each of `texts`, which are keyed by name in JSON."""
     found = ((name, json_problem(text)) for name, text in texts.items() if text is not None)
     problems = [
         Problem(
@@ -53,7 +53,7 @@ def refuse_bad_text(**texts: str | None) -> None:
 
 
 def refuse_bad_ids(**ids: str | None) -> None:
-    """InvalidInput unless each of `ids`, by its name in JSON, is what every store can look up."""
+    """InvalidInput unless every store can index each of `ids`, which are keyed by name in JSON."""
     given = {name: text for name, text in ids.items() if text is not None}
     if not given:
         return
@@ -65,7 +65,7 @@ def refuse_bad_ids(**ids: str | None) -> None:
         for problem in length_problems(text, f"$.{name}")
     ]
     if problems:
-        raise InvalidInput("too long to be looked up by", problems)
+        raise InvalidInput("too long to be indexed", problems)
 
 
 def length_problems(text: str, path: str) -> list[Problem]:
@@ -78,7 +78,7 @@ def length_problems(text: str, path: str) -> list[Problem]:
 
 
 def aware(moment: datetime | None, name: str) -> datetime | None:
-    """`moment`; InvalidInput unless it says in which time zone it is, and UTC has it."""
+    """`moment`; InvalidInput unless it names its time zone and lies in the years of UTC."""
     if moment is not None and (wrong := moment_problem(moment)) is not None:
         problem = Problem(
             code="TEN-2007",
@@ -86,12 +86,12 @@ def aware(moment: datetime | None, name: str) -> datetime | None:
             message=wrong,
             advice="Use an aware datetime, such as datetime.now(UTC).",
         )
-        raise InvalidInput("a moment that cannot be kept", [problem])
+        raise InvalidInput("a timestamp that cannot be stored", [problem])
     return moment
 
 
 def moment_problem(moment: datetime) -> str | None:
-    """Why a moment cannot be kept: it has no time zone, or is in no year that UTC has."""
+    """Why a timestamp cannot be stored: it has no time zone, or lies outside the years of UTC."""
     if moment.utcoffset() is None:
         return f"{moment.isoformat()} does not name its time zone"
     try:

@@ -1,4 +1,4 @@
-"""Lengths of time and moments, as users write them: ISO 8601 text or milliseconds.
+"""Durations and timestamps, as users write them: ISO 8601 text or milliseconds.
 
 Days are 24 hours here (everything is UTC); months and years follow the calendar.
 """
@@ -14,17 +14,17 @@ from whenever import Instant, ItemizedDelta, PlainDateTime
 LONGEST = timedelta(days=366 * 1000)
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 LATEST = datetime.max.replace(tzinfo=UTC, microsecond=999_000)
-"""The last moment that a date can be, in whole milliseconds."""
+"""The last representable moment, in whole milliseconds."""
 
 
 class Duration(Struct, frozen=True, omit_defaults=True):
-    """A length of time; `months` is apart because a month has no fixed length."""
+    """A duration; `months` is a field of its own because a month has no fixed length."""
 
     span: timedelta
     months: int = 0
 
     def after(self, moment: datetime) -> datetime:
-        """The moment this long after `moment`, never later than a date can be."""
+        """The moment this long after `moment`, at most the last representable one."""
         try:
             if self.months:
                 plain = PlainDateTime(moment.astimezone(UTC).replace(tzinfo=None))
@@ -34,7 +34,7 @@ class Duration(Struct, frozen=True, omit_defaults=True):
             return LATEST
 
     def before(self, moment: datetime) -> datetime:
-        """The moment this long before `moment`, never earlier than a date can be."""
+        """The moment this long before `moment`, at least the first representable one."""
         try:
             if self.months:
                 plain = PlainDateTime(moment.astimezone(UTC).replace(tzinfo=None))
@@ -53,7 +53,7 @@ def parse_duration(value: object) -> Duration:
         try:
             span = timedelta(milliseconds=value)
         except (OverflowError, ValueError) as error:
-            message = f"{value!r} milliseconds is not a usable length of time"
+            message = f"{value!r} milliseconds is not a usable duration"
             raise ValueError(message) from error
         return _checked(Duration(span), value)
     try:
@@ -91,7 +91,7 @@ def parse_moment(value: object) -> datetime:
 
 
 def in_utc(moment: datetime) -> datetime:
-    """`moment`, which names its zone, in UTC; ValueError where it is in no year that UTC has."""
+    """`moment`, which names its zone, in UTC; ValueError if it lies outside the years 1 to 9999."""
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
@@ -100,7 +100,7 @@ def in_utc(moment: datetime) -> datetime:
 
 
 def to_milliseconds(moment: datetime) -> datetime:
-    """`moment` cut to whole milliseconds: what every store can keep."""
+    """`moment` cut to whole milliseconds, the precision of every store."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
@@ -112,9 +112,9 @@ def epoch_ms(moment: datetime) -> int:
 
 
 def from_epoch_ms(milliseconds: int) -> datetime:
-    """The moment that `epoch_ms` names, never earlier or later than a date can be.
+    """The moment that `epoch_ms` names, bounded by the first and last representable ones.
 
-    So every row can be read, whatever was once let into it.
+    Thus every row can be read, whatever value was written into it.
     """
     try:
         return exactly_from_epoch_ms(milliseconds)
@@ -123,16 +123,16 @@ def from_epoch_ms(milliseconds: int) -> datetime:
 
 
 def exactly_from_epoch_ms(milliseconds: int) -> datetime:
-    """The moment that `epoch_ms` names; OverflowError where no date can be that."""
+    """The moment that `epoch_ms` names; OverflowError if it is not representable."""
     return _EPOCH + milliseconds * _MILLISECOND
 
 
 def iso(moment: datetime) -> str:
-    """`moment` as users see it, never earlier or later than a date can be."""
+    """`moment` as users see it, bounded by the first and last representable ones."""
     try:
         return Instant(moment).format_iso()
     except ValueError:
-        # Its zone takes it out of the years that UTC has: a log may hold one.
+        # Outside the years 1 to 9999 in UTC, because of its zone: a log may hold one.
         return Instant(from_epoch_ms(epoch_ms(moment))).format_iso()
 
 
@@ -140,9 +140,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def _checked(duration: Duration, value: object) -> Duration:
-    """`duration` in whole milliseconds, rounded up: what every store keeps, and never too short."""
+    """`duration` in whole milliseconds, the precision of every store, rounded up."""
     if duration.span < timedelta(0) or duration.months < 0:
-        message = f"{value!r} is negative; a length of time cannot be"
+        message = f"{value!r} is negative; a duration cannot be"
         raise ValueError(message)
     if duration.span > LONGEST or duration.months > 12_000:
         message = f"{value!r} is longer than a thousand years"

@@ -1,4 +1,4 @@
-"""What somebody changed by hand before something was tried again."""
+"""An input that was edited by hand before a retry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tenuto.model.json import JSON
 
 
 class EditedInput(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a task is given from now on, instead of what it failed with."""
+    """The input of a task from now on, in place of the one that it failed with."""
 
     step_id: str
     input: JSON

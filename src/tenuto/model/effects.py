@@ -1,7 +1,8 @@
-"""Everything the core may ask of the world, as one union of orders.
+"""Effects: everything the core may ask of the engine, as one union of orders.
 
-The shell writes the durable ones (timers far away, waits, mail, dead letters) in the transaction
-that holds the entries they follow from, and performs the others once that transaction is durable.
+The engine writes the durable ones (distant timers, waits, mailbox messages, dead letters) in the
+transaction of the entries that they follow from, and performs the others once that transaction is
+durable.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ class StartAttempt(Struct, frozen=True, gc=False, kw_only=True):
     timeout: timedelta
     heartbeat_timeout: timedelta | None
     handles: tuple[str, ...]
-    """The handles that the task may answer with, beside `default` and `error`."""
+    """The handles that the task may choose, beside `default` and `error`."""
 
 
 class StopAttempt(Struct, frozen=True, gc=False, kw_only=True):
-    """Tell a running attempt to stop; what has not stopped after `grace` may be ended by force."""
+    """Ask a running attempt to stop; after `grace` it may be ended by force."""
 
     node: str
     iteration: str
@@ -50,7 +51,7 @@ class SetTimer(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ClearTimer(Struct, frozen=True, gc=False, kw_only=True):
-    """Forget a timer."""
+    """Delete a timer."""
 
     key: TimerKey
     due: datetime
@@ -58,7 +59,7 @@ class ClearTimer(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class OpenWait(Struct, frozen=True, gc=False, kw_only=True):
-    """Report `EventMatched` for events that fit, those already in the inbox included.
+    """Report `EventMatched` for each matching event, including those already in the inbox.
 
     Without a node: a cancellation trigger, for which `TriggerMatched` is reported.
     """
@@ -69,7 +70,7 @@ class OpenWait(Struct, frozen=True, gc=False, kw_only=True):
     pattern: str
     condition: str | None
     captures: tuple[JSON, ...] | None
-    """None: the condition is read in the instance's context as it is when an event comes."""
+    """None: the condition is evaluated in the instance's context when an event arrives."""
     since: datetime
     term_paths: str
     """Which event properties are compared for equality (JSON array of paths; "" when none)."""
@@ -79,7 +80,7 @@ class OpenWait(Struct, frozen=True, gc=False, kw_only=True):
     arm: str = ""
     """The id of the arm, where a wait has several, or the number of a cancellation trigger."""
     position: int = 0
-    """Where it is listed among others of its place: of those that an event fits the first wins."""
+    """Its position among the arms or triggers: the first that an event matches wins."""
     looks_back: bool = True
 
 
@@ -93,11 +94,11 @@ class CloseWait(Struct, frozen=True, gc=False, kw_only=True):
     iteration: str
     event_id: str | None
     arm: str = ""
-    """The one that the event came by."""
+    """The arm that the event matched."""
 
 
 class PublishEvent(Struct, frozen=True, gc=False, kw_only=True):
-    """Put an event into the inbox, and find out whom it is for."""
+    """Put an event into the inbox, and find its waits, triggers and subscriptions."""
 
     event: Event
 
@@ -115,17 +116,17 @@ class ResolveChild(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class SendMail(Struct, frozen=True, gc=False, kw_only=True):
-    """Give another instance an input, at least once, whatever happens to either."""
+    """Send another instance an input, at least once, whatever happens to either of them."""
 
     to: str
     id: str
-    """The same when it is sent again."""
+    """Unchanged when the message is sent again."""
     at: datetime
     input: Occurrence
 
 
 class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):
-    """Keep what could not be done, for people to look at."""
+    """Keep a dead letter for people to look at."""
 
     kind: Literal["task-failed", "poison", "late-result", "compensation-failed"]
     node: str
@@ -138,7 +139,7 @@ class KeepDeadLetter(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class DropDeadLetters(Struct, frozen=True, gc=False, kw_only=True):
-    """Forget what was kept of what was given up: it is tried again. Late results stay."""
+    """Delete the dead letters of effects that are retried. Those of late results stay."""
 
     node: str
     iteration: str

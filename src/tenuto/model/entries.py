@@ -61,7 +61,7 @@ class _Entry(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     at: datetime
 
 
-class _NodeEntry(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+class _NodeEntry(_Entry, frozen=True, kw_only=True):
     node: str
     iteration: str = ""
     attempt: int = 1
@@ -72,7 +72,7 @@ class _NodeEntry(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True
         return NodeKey(self.node, self.iteration)
 
 
-class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+class InputSet(_Entry, frozen=True, kw_only=True):
     """An instance was accepted."""
 
     event_type = EventType.INPUT_SET
@@ -82,29 +82,27 @@ class InputSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, 
     correlation_id: str | None = None
     priority: int = 0
     deadline: datetime | None = None
-    """The earlier of what the start asked for and what the definition's options say."""
+    """The earlier of the deadlines of the start and of the definition's options."""
     parent: Parent | None = None
-    """Whoever waits for its end; None: nobody started it from a step."""
+    """The parent that waits for its end; None: it was not started by a step."""
     rerun_of: str | None = None
     """The instance whose completed steps this one was given."""
     event_id: str | None = None
     """The event that started it, if one did."""
     chain: int = 0
-    """How many starts by events of instances led to it, as `Event.chain` counts them."""
+    """The length of the chain of starts by events that led to it, as in `Event.chain`."""
     traceparent: str | None = None
     """The trace that it belongs to, as W3C writes it."""
 
 
-class SystemSet(_Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+class SystemSet(_Entry, frozen=True, kw_only=True):
     """The system noted something about the instance, out of reach of expressions."""
 
     event_type = EventType.SYSTEM_SET
     values: Object
 
 
-class NodeDispatched(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeDispatched(_NodeEntry, frozen=True, kw_only=True):
     """An attempt was ordered."""
 
     event_type = EventType.NODE_DISPATCHED
@@ -114,9 +112,7 @@ class NodeDispatched(
     """The declaration of its task that it was ordered under; None: no tenant has declared it."""
 
 
-class NodeCompleted(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeCompleted(_NodeEntry, frozen=True, kw_only=True):
     """A node has its outcome; edges on `handles` are taken, its others are dead."""
 
     event_type = EventType.NODE_COMPLETED
@@ -127,16 +123,14 @@ class NodeCompleted(
     variables: Object | None = None
     """Further names that this node writes into the context (an event's payload mapping)."""
     reused_from: str | None = None
-    """The instance in which it ran: here nothing was done for it."""
+    """The instance in which it ran, if its outcome was taken over from there."""
     error: Failure | None = None
     """The failure that it had in that instance."""
     errors: list[JSON] | None = None
-    """What went wrong there in single iterations of a loop."""
+    """The failures of single iterations of a loop there."""
 
 
-class NodeFailed(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeFailed(_NodeEntry, frozen=True, kw_only=True):
     """An attempt failed; `then` says what was decided about it."""
 
     event_type = EventType.NODE_FAILED
@@ -145,14 +139,12 @@ class NodeFailed(
     """Try again, take an error handle, fail its iteration of the loop around it or the workflow, or
     nothing (it was being cancelled)."""
     counts: bool = True
-    """Whether it uses up the retry budget; what was lost or stopped with its process does not."""
+    """Whether it uses up the retry budget; an attempt lost or stopped with its process does not."""
     output: JSON = None
-    """What it gave, where the work was done and the step failed all the same (`wasDone`)."""
+    """Its output, if the work was done but the step failed all the same (`wasDone`)."""
 
 
-class NodeSkipped(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeSkipped(_NodeEntry, frozen=True, kw_only=True):
     """A node was passed over, or can never run."""
 
     event_type = EventType.NODE_SKIPPED
@@ -160,29 +152,23 @@ class NodeSkipped(
     reused_from: str | None = None
     """The instance in which `when` was read."""
     handles: tuple[str, ...] = ()
-    """The edges that are taken, where that is not `default` for `when`, and none otherwise."""
+    """The edges that are taken; if left out, `default` for `when`, and none otherwise."""
 
 
-class NodeCancelled(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """A node that had begun was called off."""
+class NodeCancelled(_NodeEntry, frozen=True, kw_only=True):
+    """A node that had begun was cancelled."""
 
     event_type = EventType.NODE_CANCELLED
 
 
-class NodeCancelRequested(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """A running attempt was told to stop; until `grace_until` its result is still taken."""
+class NodeCancelRequested(_NodeEntry, frozen=True, kw_only=True):
+    """A running attempt was asked to stop; until `grace_until` its result is still accepted."""
 
     event_type = EventType.NODE_CANCEL_REQUESTED
     grace_until: datetime
 
 
-class RetryScheduled(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class RetryScheduled(_NodeEntry, frozen=True, kw_only=True):
     """The next attempt (`attempt`) will be ordered at `due`."""
 
     event_type = EventType.RETRY_SCHEDULED
@@ -190,17 +176,15 @@ class RetryScheduled(
 
 
 class WaitArm(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
-    """One of several events that a wait takes, whichever comes first."""
+    """One of several events that a wait accepts; the first to arrive wins."""
 
     id: str
     pattern: str
     captures: tuple[JSON, ...] = ()
 
 
-class WaitOpened(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """A node began to wait for an event, or for somebody's decision."""
+class WaitOpened(_NodeEntry, frozen=True, kw_only=True):
+    """A node began to wait for an event, or for the decision of an approval."""
 
     event_type = EventType.WAIT_OPENED
     pattern: str = ""
@@ -216,12 +200,10 @@ class WaitOpened(
     """When the node's own `timeout` fails it."""
     arms: tuple[WaitArm, ...] = ()
     approval: Asking | None = None
-    """Who may decide; then no event ends it, and the fields about events are left out."""
+    """Who may decide on the approval; then the fields about events are left out."""
 
 
-class WaitResolved(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class WaitResolved(_NodeEntry, frozen=True, kw_only=True):
     """A wait ended: by an event or a decision, or because none came."""
 
     event_type = EventType.WAIT_RESOLVED
@@ -230,7 +212,7 @@ class WaitResolved(
     arm: str | None = None
 
 
-class TimerSet(_NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+class TimerSet(_NodeEntry, frozen=True, kw_only=True):
     """A delay began."""
 
     event_type = EventType.TIMER_SET
@@ -239,9 +221,7 @@ class TimerSet(_NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     """When the node's own `timeout` fails it."""
 
 
-class TimerFired(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class TimerFired(_NodeEntry, frozen=True, kw_only=True):
     """A delay is over, or an approval that is still open is due for a reminder or escalates."""
 
     event_type = EventType.TIMER_FIRED
@@ -251,12 +231,10 @@ class TimerFired(
     next_at: datetime | None = None
     """When the next reminder is due."""
     assignees: People | None = None
-    """Whom a reminder is for; whom an escalation adds."""
+    """The people that a reminder addresses, or an escalation adds."""
 
 
-class _IterationEntry(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class _IterationEntry(_NodeEntry, frozen=True, kw_only=True):
     """Of an iteration of the loop `node`; `iteration` is the path of that one."""
 
     @property
@@ -265,21 +243,17 @@ class _IterationEntry(
         return NodeKey(self.node, around(self.iteration))
 
 
-class IterationStarted(
-    _IterationEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class IterationStarted(_IterationEntry, frozen=True, kw_only=True):
     """A loop began one of its iterations."""
 
     event_type = EventType.ITERATION_STARTED
     items: list[JSON] | UnsetType = UNSET
-    """What the loop's source gave, read once: the first iteration's entry has it."""
+    """The items of the loop's source, evaluated once: only the first iteration's entry has them."""
     fail_at: datetime | None = None
     """When the loop's own `timeout` fails it; beside the items."""
 
 
-class IterationEnded(
-    _IterationEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class IterationEnded(_IterationEntry, frozen=True, kw_only=True):
     """Nothing of an iteration is active any more."""
 
     event_type = EventType.ITERATION_ENDED
@@ -288,24 +262,20 @@ class IterationEnded(
     error: Failure | None = None
 
 
-class ChildStarted(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """An attempt has its child: from here on the letter to it, and then itself, are rows."""
+class ChildStarted(_NodeEntry, frozen=True, kw_only=True):
+    """An attempt has its child: from here on the start message to it, then the child, are rows."""
 
     event_type = EventType.CHILD_STARTED
     child_id: str
     workflow_id: str
     version: int
-    """Kept for every further attempt."""
+    """Recorded for every further attempt."""
     fail_at: datetime | None = None
     """When the node's own `timeout` fails it; beside its first child."""
 
 
-class ChildEnded(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """An attempt's child has ended; another entry follows that says what becomes of the node."""
+class ChildEnded(_NodeEntry, frozen=True, kw_only=True):
+    """An attempt's child has ended; the next entry has the outcome of the node."""
 
     event_type = EventType.CHILD_ENDED
     child_id: str
@@ -314,10 +284,8 @@ class ChildEnded(
     """Whether it has completed steps that a compensation of this one would undo."""
 
 
-class PauseRequested(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """Somebody asked that nothing new be dispatched."""
+class PauseRequested(_Entry, frozen=True, kw_only=True):
+    """A pause was requested: nothing new is dispatched."""
 
     event_type = EventType.PAUSE_REQUESTED
     by: str
@@ -325,19 +293,15 @@ class PauseRequested(
     until: datetime | None = None
 
 
-class ResumeRequested(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """Somebody, or the clock, asked to go on."""
+class ResumeRequested(_Entry, frozen=True, kw_only=True):
+    """A user, or a timer, requested to resume."""
 
     event_type = EventType.RESUME_REQUESTED
     by: str
 
 
-class CancelRequested(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """Somebody, or the clock, asked for an end."""
+class CancelRequested(_Entry, frozen=True, kw_only=True):
+    """A user, or a timer, requested the cancellation."""
 
     event_type = EventType.CANCEL_REQUESTED
     reason: str | None
@@ -347,10 +311,8 @@ class CancelRequested(
     event_id: str | None = None
 
 
-class RetryRequested(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """Somebody asked a failed instance to go on: what failed, and what that withdrew, re-opens."""
+class RetryRequested(_Entry, frozen=True, kw_only=True):
+    """A retry of a failed instance was requested: failed and withdrawn nodes re-open."""
 
     event_type = EventType.RETRY_REQUESTED
     by: str
@@ -386,24 +348,20 @@ class SkippedUndo(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     iteration: str = ""
 
 
-class CompensationPlanned(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """It was settled what is undone, in this order; nothing is added to it any more.
+class CompensationPlanned(_Entry, frozen=True, kw_only=True):
+    """The undo plan was fixed: these compensations run in this order, and none is added later.
 
-    A second one, of a child, names those that were given up and that its parent has tried again.
+    A second plan of a child names the compensations that had failed and that its parent retries.
     """
 
     event_type = EventType.COMPENSATION_PLANNED
     plan: tuple[PlannedUndo, ...] = ()
     skipped: tuple[SkippedUndo, ...] = ()
     asked: int = 0
-    """Which of its askings it was by which a parent asked for it; 0: none did."""
+    """The number of the parent's request for it; 0: no parent requested it."""
 
 
-class CompensationDispatched(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class CompensationDispatched(_NodeEntry, frozen=True, kw_only=True):
     """An attempt of a compensation was ordered; `node` is the compensation step."""
 
     event_type = EventType.COMPENSATION_DISPATCHED
@@ -413,39 +371,31 @@ class CompensationDispatched(
     """The declaration of its task that it was ordered under; None: no tenant has declared it."""
 
 
-class CompensationCompleted(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class CompensationCompleted(_NodeEntry, frozen=True, kw_only=True):
     """A compensation is done."""
 
     event_type = EventType.COMPENSATION_COMPLETED
     output: JSON = None
 
 
-class CompensationFailed(
-    _NodeEntry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """An attempt of a compensation failed: it is tried again, or given up and the next one goes."""
+class CompensationFailed(_NodeEntry, frozen=True, kw_only=True):
+    """An attempt of a compensation failed: it is retried, or given up and the next one runs."""
 
     event_type = EventType.COMPENSATION_FAILED
     error: Failure
     then: Literal["retry", "fail"]
     counts: bool = True
-    """Whether it uses up the retry budget; what was lost or stopped with its process does not."""
+    """Whether it uses up the retry budget; an attempt lost or stopped with its process does not."""
 
 
-class CompensationEnded(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
-    """Everything in the plan has been tried."""
+class CompensationEnded(_Entry, frozen=True, kw_only=True):
+    """Every compensation of the plan has been tried."""
 
     event_type = EventType.COMPENSATION_ENDED
     status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"]
 
 
-class StatusChanged(
-    _Entry, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
-):
+class StatusChanged(_Entry, frozen=True, kw_only=True):
     """The instance's status is now `to`."""
 
     event_type = EventType.STATUS_CHANGED

@@ -1,4 +1,4 @@
-"""Refusals and broken promises, sorted by who can act, each with a code and what to do about it."""
+"""Errors, sorted by who can act on them, each with a code and advice."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.status import Status
 
 MAY_BE_WRITTEN: Final = "TEN-4019"
-"""Of a `StoreUnavailable` that does not say that nothing was accepted."""
+"""The code of a `StoreUnavailable` after which the write may be stored or not."""
 
 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that is wrong with what somebody sent."""
+    """One problem of a request or a definition."""
 
     code: str
     path: str
@@ -30,7 +30,7 @@ class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TenutoError(Exception):
-    """Anything Tenuto refuses or cannot do; `code` names it, `advice` says what to do."""
+    """Any error of Tenuto; `code` names it, `advice` says what to do."""
 
     code = "TEN-4000"
     advice = ""
@@ -45,7 +45,7 @@ class TenutoError(Exception):
 
     @property
     def reason(self) -> str | None:
-        """The run-time code that it is about, such as `TOO_LARGE`; None where it is about none."""
+        """The code of the same failure at run time, such as `TOO_LARGE`; None if there is none."""
         known = CATALOGUE.get(self.code)
         return None if known is None else known.reason
 
@@ -58,7 +58,7 @@ class _WithProblems(TenutoError):
     def __init__(self, message: str, problems: Sequence[Problem]) -> None:
         super().__init__(message, code=problems[0].code if problems else None)
         self.problems = tuple(problems)
-        """Every one of them, with its place and what to do."""
+        """All problems, each with its place and advice."""
 
     def __str__(self) -> str:
         lines = [f"{self.code}  {self.message}"]
@@ -73,7 +73,7 @@ class InvalidDefinition(_WithProblems):
 
 
 class InvalidInput(_WithProblems):
-    """The input does not fit; all problems are listed."""
+    """The input is not valid; all problems are listed."""
 
     code = "TEN-2000"
 
@@ -85,13 +85,13 @@ class NotAvailable(_WithProblems):
 
 
 class NotFound(TenutoError):
-    """There is no such thing."""
+    """The instance, definition or other record does not exist."""
 
     code = "TEN-3001"
 
 
 class Conflict(TenutoError):
-    """It cannot be done in the state things are in."""
+    """The present state does not allow the operation."""
 
     code = "TEN-3002"
 
@@ -106,25 +106,25 @@ class Conflict(TenutoError):
     ) -> None:
         super().__init__(message, code=code, advice=advice)
         self.status = status
-        """Where the instance stands that was asked, if one was."""
+        """The status of the instance, if the request was about one."""
         self.instance_id = instance_id
-        """The instance that has the key already, if that is why."""
+        """The instance that already has the key, if that is the reason."""
 
 
 class Forbidden(TenutoError):
-    """Whoever asks for it may not have it done."""
+    """The caller may not do this."""
 
     code = "TEN-5001"
 
 
 class Unauthenticated(TenutoError):
-    """Whoever asks has not shown who they are; which part was wrong is not told."""
+    """The credential is missing or wrong; which part is wrong is not disclosed."""
 
     code = "TEN-5010"
 
 
 class Overloaded(TenutoError):
-    """Too much is waiting; nothing was accepted."""
+    """Too much work is waiting; nothing was accepted."""
 
     code = "TEN-4290"
     advice = "Try again in a moment, or start fewer at once."
@@ -137,17 +137,17 @@ class StoreUnavailable(TenutoError):
 
 
 def not_there(id: str) -> NotFound:
-    """The refusal of an instance that is not there, or not this tenant's: nobody can tell."""
+    """The error for an instance that does not exist, or is another tenant's: both look alike."""
     return NotFound(f"there is no instance {id}")
 
 
 def may_be_written(message: str, advice: str | None = None) -> StoreUnavailable:
-    """For what must not be taken for refused: the store may have it, and nobody knows."""
+    """The error for a write that may be stored or not."""
     return StoreUnavailable(message, code=MAY_BE_WRITTEN, advice=advice)
 
 
 class ProviderUnavailable(StoreUnavailable):
-    """The identity provider cannot be reached, so that nobody can tell who asks."""
+    """The identity provider cannot be reached, so that tokens cannot be verified."""
 
     code = "TEN-5014"
 
@@ -161,11 +161,11 @@ class WorkflowFailed(TenutoError):
         where = f" in {error.step_id}" if error.step_id else ""
         super().__init__(f"the workflow failed{where}: {error.code}: {error.message}")
         self.error = error
-        """What failed: `code`, `message`, `details`, `step_id`, `iteration`, `attempt`, `at`."""
+        """The failure: `code`, `message`, `details`, `step_id`, `iteration`, `attempt`, `at`."""
 
     @property
     def reason(self) -> str | None:
-        """The code of what failed."""
+        """The code of the failure."""
         return self.error.code
 
 
@@ -177,13 +177,13 @@ class WorkflowCancelled(TenutoError):
     def __init__(self, cancellation: Cancellation) -> None:
         super().__init__(f"the workflow was cancelled: {cancellation.reason or 'no reason given'}")
         self.cancellation = cancellation
-        """Who asked for it, why, when, and from where."""
+        """Who requested it, why, when, and from where."""
 
 
 class TaskError(Exception):
-    """What a task raises to fail with a code of its own, which `onError` and retries match.
+    """Raised by a task to fail with a code of its own, which `onError` and retries match.
 
-    With `retryable=False` it is not tried again; `details` is JSON that is kept with the error.
+    With `retryable=False` it is not retried; `details` is JSON that is kept with the error.
     """
 
     def __init__(

@@ -11,11 +11,11 @@ from tenuto.model.ids import is_of_an_instance, too_long
 from tenuto.model.json import JSON, Object, json_problem
 
 MOST_CHAINED = 16
-"""So many starts by lifecycle events may follow from one another."""
+"""The longest chain of starts by lifecycle events."""
 MOST_EMITTED = 100
-"""So many starts by events that instances emit may follow from one another."""
+"""The longest chain of starts by events that instances emit."""
 _EMITTED = 1_000
-"""What one of those counts in a chain, which every event has one number for: so it holds both."""
+"""The weight of an emitted event in `Event.chain`, whose one number counts both kinds."""
 
 _OF_INSTANCE = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):")
 
@@ -26,17 +26,17 @@ def is_reserved(pattern: str) -> bool:
 
 
 def stream_of(tenant: str, event_id: str) -> str:
-    """What an event is told in order with: the instance that it is of, else itself alone.
+    """The stream within which deliveries keep their order: that of the instance, or of the event.
 
-    Ids of what is told of an instance, and of what it emits, begin with the instance's id. Other
-    ids are each tenant's own; no tenant's name has a colon.
+    The ids of lifecycle events of an instance, and of events that it emits, begin with its id.
+    Other ids are unique for each tenant; no tenant's name has a colon.
     """
     of_instance = _OF_INSTANCE.match(event_id)
     return f"{tenant}:{event_id}" if of_instance is None else of_instance.group(1)
 
 
 def event_name_problem(pattern: str) -> str | None:
-    """Why nobody but Tenuto itself can publish an event of this name, if so."""
+    """Why users cannot publish an event of this name; None if they can."""
     if is_reserved(pattern):
         return f"{pattern!r} is reserved: events called workflow.* come from Tenuto itself"
     if "*" in pattern or not all(pattern.split(".")) or json_problem(pattern) is not None:
@@ -53,29 +53,29 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     received_at: datetime
     """When Tenuto stored it: the time that counts."""
     timestamp: datetime | None = None
-    """When its sender says it happened: shown, never decided on."""
+    """When it happened according to its sender: shown, never used in decisions."""
     correlation_id: str | None = None
     chain: int = 0
-    """How many starts by events of instances, one from the other, led to it: those by lifecycle
-    events, and a thousand for each by an event that was emitted."""
+    """The length of the chain of starts by events that led to it: one for each lifecycle event,
+    a thousand for each emitted event."""
     tenant: str = "default"
-    """Whose it is: nobody else's waits and triggers see it, and ids are the tenant's own."""
+    """Its tenant: only waits and triggers of this tenant see it, and ids are unique within it."""
 
     @property
     def stream(self) -> str:
-        """What it is told in order with: the instance that it is of, else itself alone."""
+        """The stream within which deliveries keep their order."""
         return stream_of(self.tenant, self.id)
 
     @property
     def chain_of_starts(self) -> int:
-        """The chain of what it starts."""
+        """The `chain` of the instances that it starts."""
         if self.is_lifecycle:
             return self.chain + 1
         return self.chain + _EMITTED if is_of_an_instance(self.id) else self.chain
 
     @property
     def chain_problem(self) -> str | None:
-        """Why it starts nothing any more: what follows from itself would never end."""
+        """Why it starts no instance: the chain is too long, so that it may never end."""
         emitted, told = divmod(self.chain, _EMITTED)
         if self.is_lifecycle and told >= MOST_CHAINED:
             return f"it is the end of a chain of {MOST_CHAINED} starts by lifecycle events"
@@ -85,11 +85,11 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
 
     @property
     def is_lifecycle(self) -> bool:
-        """Whether Tenuto itself tells it of an instance."""
+        """Whether it is a lifecycle event, published by Tenuto."""
         return is_reserved(self.pattern)
 
     def as_value(self) -> Object:
-        """What expressions see as `event`, and what a wait has as its output."""
+        """The value of `event` in expressions, and the output of a wait."""
         moment = self.timestamp or self.received_at
         return {
             "id": self.id,
@@ -102,7 +102,7 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
 
 
 def _text_of(moment: datetime) -> str:
-    # Of moments in UTC, as almost all are, msgspec writes the same, in a tenth of the time.
+    # For moments in UTC, which almost all are, msgspec gives the same text in a tenth of the time.
     if moment.tzinfo is UTC:
         text: str = to_builtins(moment)
         return text

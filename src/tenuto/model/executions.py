@@ -1,4 +1,4 @@
-"""What workers outside and the service tell each other about tasks that are pulled."""
+"""Messages between remote workers and the service about claimed tasks."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from datetime import datetime
 
 from msgspec import UNSET, Struct, UnsetType
 
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Body
 
 MOST_OUTPUT_BYTES = 64_000
-"""So much JSON of earlier steps' outputs is handed over with a task."""
+"""The largest JSON of earlier outputs that is sent with a task."""
 
 
 class TaskContext(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Where a task stands in its workflow."""
+    """The place of a task in its workflow."""
 
     workflow_definition_id: str
     retry_count: int
     """How many attempts there were before this one."""
     correlation_id: str | None = None
     deadline: datetime | None = None
-    """When the instance is cancelled if it has not ended by then."""
+    """The deadline of the instance, when it is cancelled."""
     traceparent: str | None = None
     """The attempt's place in the trace that its instance was started in."""
 
 
 class UndoneStep(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Of a compensation: what is undone."""
+    """The step that a compensation undoes."""
 
     step_id: str
     has_input: bool
-    """Whether the definition says what it gets; otherwise its input is everything there is."""
+    """Whether the definition gives its input; otherwise it has all that is known of the step."""
     output: JSON = None
-    """What the step gave."""
+    """The output of the step."""
 
 
 class ClaimedTask(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -40,7 +40,7 @@ class ClaimedTask(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
 
     execution_id: str
     lease_token: str
-    """Proof of the lease: whoever reports shows it."""
+    """The token of the lease, which every report has to carry."""
     task_id: str
     instance_id: str
     step_id: str
@@ -55,18 +55,18 @@ class ClaimedTask(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     timeout: float | None = None
     """Seconds that the attempt may take, from the claim."""
     heartbeat_timeout: float | None = None
-    """Seconds that the task may be silent, where that is limited."""
+    """Seconds that the task may go without a heartbeat, if that is limited."""
     handles: tuple[str, ...] = ()
-    """The handles that the task may answer with, beside `default` and `error`."""
+    """The handles that the task may choose, beside `default` and `error`."""
     undo: UndoneStep | None = None
     previous_outputs: dict[str, JSON] | None = None
-    """The outputs of the steps completed so far, by step id, where the claim asks for them."""
+    """The outputs of the steps completed so far, by step id, if the claim requests them."""
     previous_outputs_bytes: int | None = None
-    """How large they are, where that is too much to be handed over."""
+    """Their size, if they are too large to be sent."""
 
 
 class ReportedError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why an attempt failed; code `CANCELLED` obeys a cancellation."""
+    """Why an attempt failed; code `CANCELLED` confirms a cancellation."""
 
     code: str
     message: str = ""
@@ -74,14 +74,7 @@ class ReportedError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     retryable: bool = True
 
 
-class TaskReport(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename="camel",
-    forbid_unknown_fields=True,
-):
+class TaskReport(Body, frozen=True, kw_only=True):
     """How an attempt ended: with an output, or with an error."""
 
     execution_id: str
@@ -92,14 +85,7 @@ class TaskReport(
     error: ReportedError | None = None
 
 
-class ReleasedTask(
-    Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    rename="camel",
-    forbid_unknown_fields=True,
-):
+class ReleasedTask(Body, frozen=True, kw_only=True):
     """An attempt that a worker gives back, because it stops."""
 
     execution_id: str
@@ -109,15 +95,15 @@ class ReleasedTask(
 
 
 class Heartbeat(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a worker hears when it says that it is at work."""
+    """The answer to a worker's heartbeat."""
 
     cancelled: bool
-    """Whether the task is to stop; what it reports soon is recorded all the same."""
+    """Whether the task should stop; a report soon after is still recorded."""
     lease_until: datetime
 
 
 class ReportAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What became of one of several reports, as an HTTP status and, if it is none, the problem."""
+    """The outcome of one of several reports: an HTTP status and, if it failed, the problem."""
 
     execution_id: str
     status: int

@@ -45,7 +45,7 @@ class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, r
     details: JSON = None
     retryable: bool = True
     was_done: bool = False
-    """The work itself was done, and only what came of it could not be taken: it may be undone."""
+    """Whether the work was done and only its output was refused: then it may be undone."""
 
 
 class LastError(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -64,7 +64,7 @@ Source = Literal["API", "EVENT", "TIMEOUT", "PARENT"]
 
 
 class Cancellation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
-    """Who asked for an end, why, when, and from where."""
+    """Who requested a cancellation, why, when, and from where."""
 
     reason: str | None
     requested_by: str

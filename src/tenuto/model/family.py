@@ -12,10 +12,10 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.ids import NodeKey
 
 MOST_DEPTH = 20
-"""So many instances may lie above one another, the root not counted."""
+"""The deepest nesting of child instances below the root."""
 
 _HASH_BITS = 74
-"""What a UUIDv7 has beside its time, version and variant."""
+"""The random bits of a UUIDv7."""
 
 
 class Parent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -26,7 +26,7 @@ class Parent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     iteration: str = ""
     attempt: int = 1
     root_id: str
-    """The instance at the top, which nobody started from a step."""
+    """The instance at the top, which has no parent."""
     depth: int
     """How many instances are above: 1 for a child of the root."""
 
@@ -34,9 +34,9 @@ class Parent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
 def child_id(at: datetime, parent_id: str, key: NodeKey, attempt: int) -> str:
     """The id of the child that one attempt starts: a UUIDv7 that follows from these alone.
 
-    Its time is that of the entry that dispatched the attempt, so that children lie beside what else
-    was started then; the rest is a hash, so that no two attempts share a child and whoever works it
-    out again finds the same one.
+    Its time is that of the entry that dispatched the attempt, so that children are sorted by their
+    start; the rest is a hash, so that no two attempts share a child and the id can be computed
+    again.
     """
     place = f"{parent_id}:{key.node}:{key.iteration}:{attempt}"
     return _derived_id(at, place, b"tenuto child id")

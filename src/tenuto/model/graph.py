@@ -20,7 +20,7 @@ ERROR = "error"
 TIMEOUT = "timeout"
 ELSE = "else"
 BODY = "loop"
-"""What hangs on this handle of a loop is its body."""
+"""The handle that leads to the body of a loop."""
 DONE = "done"
 
 
@@ -47,7 +47,7 @@ class Task(Struct, frozen=True, kw_only=True, tag="task"):
 
 
 class Arm(Struct, frozen=True, kw_only=True):
-    """One of several events that a wait takes, whichever comes first."""
+    """One of several events that a wait accepts; the first to arrive wins."""
 
     id: str
     event_pattern: str
@@ -63,14 +63,14 @@ class EventWait(Struct, frozen=True, kw_only=True, tag="eventWait"):
     event_payload_mapping: Object | None = None
     event_timeout: Duration | None = None
     lookback: Duration | None = None
-    """How far before the wait opened an event may have come; None: since the instance began."""
+    """How long before the wait opened an event may have arrived; None: since the instance began."""
     correlation_id: str | None = None
     """A template."""
     arms: tuple[Arm, ...] = ()
 
 
 class Branch(Struct, frozen=True, kw_only=True):
-    """One way out of a condition."""
+    """One branch of a condition."""
 
     id: str
     when: str
@@ -160,7 +160,7 @@ class Terminate(Struct, frozen=True, kw_only=True, tag="terminate"):
 
 
 class Escalation(Struct, frozen=True, kw_only=True):
-    """Who may decide as well once nobody has for a while."""
+    """The people who may also decide after a while without a decision."""
 
     after: Duration
     assignees: Object
@@ -178,7 +178,7 @@ class Approval(Struct, frozen=True, kw_only=True, tag="approval"):
     reminders: tuple[Duration, ...] = ()
     """When to remind, each counted from when it opened."""
     escalate: Escalation | None = None
-    """Who may decide as well, `after` so long without a decision."""
+    """The people who may also decide, `after` a while without a decision."""
 
 
 Config: TypeAlias = (
@@ -224,7 +224,7 @@ class Node(Struct, frozen=True, kw_only=True):
     timeout: timedelta | None = None
     error_handling: Literal["continue", "fail_workflow"] = "continue"
     at_least: int | None = None
-    """How many incoming edges must be taken; None: each is taken or dead, and one is taken."""
+    """How many incoming edges must be taken; None: all are settled, and at least one is taken."""
     cancel_rest: bool = False
     cancels: tuple[str, ...] = ()
     when: str | None = None
@@ -252,19 +252,19 @@ class Graph(Struct, frozen=True, kw_only=True):
 
 
 class CompensationStep(Struct, frozen=True, kw_only=True):
-    """What undoes a step, once that has completed and its instance does not."""
+    """The compensation of a completed step, for an instance that fails or is cancelled."""
 
     step_id: str
     compensation_for: str
     task_id: str
     type: str | None = None
-    """How the document spells that it is a task, if it says so."""
+    """How the document spells the type `task`, if it gives it."""
     input: JSON = None
     """One expression, or an object of templates and paths; without one (`has_input` false) the
     task gets the step's output, the workflow's input and state, and the cancellation."""
     has_input: bool = False
     condition: str | None = None
-    """Whether it is wanted, read when the plan is made; None: it is."""
+    """A condition, evaluated when the undo plan is made; None: always."""
     retry: RetryPolicy | None = None
     timeout: timedelta | None = None
 

@@ -1,4 +1,4 @@
-"""Names of things: what an id is made of and which ids are derived from others."""
+"""Ids: their syntax, their limits, and those that are derived from others."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from msgspec import Struct
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
-"""What node, step, branch and arm ids look like."""
+"""The syntax of node, step, branch and arm ids."""
 
 LONGEST_ID = 255
-"""Characters that a key, a correlation id, an event's id or name, or a task's id may have."""
+"""The most characters of a key, a correlation id, an event's id or name, or a task's id."""
 # In UTF-8 they are at most 1,020 bytes. PostgreSQL indexes rows of up to 2,704, and the longest of
 # them holds an event's pattern beside INDEXED_BYTES, an instance, a node and an iteration.
 
@@ -27,12 +27,12 @@ _OF_AN_INSTANCE = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}:", re
 
 
 def is_of_an_instance(event_id: str) -> bool:
-    """Whether an event's id is one that only instances give: their own, and where in them."""
+    """Whether an event's id is reserved for events of instances: it begins with such an id."""
     return _OF_AN_INSTANCE.match(event_id) is not None
 
 
 def start_letter(instance_id: str) -> str:
-    """The id of the letter that starts an instance."""
+    """The id of the mailbox message that starts an instance."""
     return f"{instance_id}/start"
 
 
@@ -47,24 +47,24 @@ def around(iteration: str) -> str:
 
 
 def path_of(iteration: str) -> tuple[int, ...]:
-    """An iteration as numbers: the order of items, and not that of their digits."""
+    """An iteration as numbers, which sort like the items, not like their digits."""
     return tuple(map(int, iteration.split("/"))) if iteration else ()
 
 
 def index_of(iteration: str) -> int:
-    """Which iteration of its loop it is."""
+    """The number of the iteration within its loop."""
     return int(iteration.rpartition("/")[2])
 
 
 def too_long(text: str) -> str | None:
-    """What is wrong with the length of an id, if anything is."""
+    """Why an id is too long; None if it is not."""
     if len(text) <= LONGEST_ID:
         return None
     return f"{len(text):,} characters are more than the limit of {LONGEST_ID} (TOO_LONG)"
 
 
 def unseen_in(text: str) -> str | None:
-    """What of an id nobody sees who looks at it, if anything."""
+    """Which invisible characters an id has; None if it has none."""
     if _CONTROL.search(text) is not None:
         return f"{text!r} has a control character"
     return None if text == text.strip() else f"{text!r} begins or ends with white space"

@@ -18,7 +18,7 @@ from tenuto.model.status import Status
 
 
 class TimerKind(StrEnum):
-    """What is to happen when a timer is due."""
+    """The purposes of timers."""
 
     DELAY = "delay"
     RETRY = "retry"
@@ -30,8 +30,8 @@ class TimerKind(StrEnum):
     DEADLINE = "deadline"
     RESUME = "resume"
     GO_ON = "go-on"
-    """At once: a decision stopped before all that follows was done. It stands in no log and no
-    row, since the state tells it."""
+    """Due at once: a decision stopped before its consequences were complete. It is stored
+    nowhere, since it follows from the state."""
 
 
 class TimerKey(Struct, frozen=True, gc=False, order=True, cache_hash=True):
@@ -54,7 +54,7 @@ class Reused(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     error: Failure | None = None
     """The failure that it had there, handled or followed by a better attempt."""
     errors: list[JSON] | None = None
-    """What went wrong in single iterations of a loop."""
+    """The failures of single iterations of a loop."""
 
 
 class EventCause(Struct, frozen=True, gc=False, kw_only=True):
@@ -63,11 +63,11 @@ class EventCause(Struct, frozen=True, gc=False, kw_only=True):
     event_id: str
     trigger: int
     tenant: str = "default"
-    """Whose both are, and whose the instance will be."""
+    """The tenant of the event, the definition and the new instance."""
 
 
 class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
-    """A new instance was asked for."""
+    """A new instance was requested."""
 
     definition_id: str
     definition_version: int
@@ -76,20 +76,20 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     priority: int = 0
     deadline: datetime | None = None
     parent: Parent | None = None
-    """Whoever waits for its end."""
+    """The parent that waits for its end."""
     rerun_of: str | None = None
     """The instance that `reused` comes from."""
     reused: tuple[Reused, ...] = ()
     """In the order in which they ended there."""
     from_step: str | None = None
-    """The step that is to run again, and all after it."""
+    """The step that runs again, with all steps after it."""
     cause: EventCause | None = None
     """The event that starts it, if one does."""
     chain: int = 0
-    """How many starts by events of instances led to it, as `Event.chain` counts them."""
+    """The length of the chain of starts by events that led to it, as in `Event.chain`."""
     traceparent: str | UnsetType = UNSET
-    """The trace that it belongs to, if somebody named one; no part of what makes two starts the
-    same, so it is not there where nobody did."""
+    """The trace that it belongs to, if the start named one. It does not count when two starts
+    are compared, so it is left out if none was named."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):
@@ -128,7 +128,7 @@ class TimerDue(Struct, frozen=True, gc=False, kw_only=True, tag="timer-due"):
 
 
 class EventMatched(Struct, frozen=True, gc=False, kw_only=True, tag="event-matched"):
-    """An event fits an open wait; `by_lookback` when it came before the wait was committed."""
+    """An event matches an open wait; `by_lookback` if it arrived before the wait was committed."""
 
     node: str
     attempt: int
@@ -136,18 +136,18 @@ class EventMatched(Struct, frozen=True, gc=False, kw_only=True, tag="event-match
     iteration: str = ""
     by_lookback: bool = False
     arm: str = ""
-    """Which of the wait's arms it fits, where it has several."""
+    """The arm of the wait that it matches, if it has several."""
 
 
 class TriggerMatched(Struct, frozen=True, gc=False, kw_only=True, tag="trigger-matched"):
-    """An event fits one of the cancellation triggers of an instance, as far as can be told."""
+    """An event matches a cancellation trigger of an instance; its condition is still open."""
 
     trigger: int
     event: Event
 
 
 class ChildResolved(Struct, frozen=True, gc=False, kw_only=True, tag="child-resolved"):
-    """The workflow that a step names is there, takes the step's input, and has this version."""
+    """The workflow that a step starts was found, in this version, and accepts the step's input."""
 
     node: str
     attempt: int
@@ -166,7 +166,7 @@ class ChildReported(Struct, frozen=True, gc=False, kw_only=True, tag="child-repo
     output: JSON = None
     error: LastError | None = None
     retryable: bool = True
-    """Whether another child might fare better."""
+    """Whether a retry with another child makes sense."""
     reason: str | None = None
     """Why it was cancelled."""
     can_be_undone: bool = False
@@ -174,15 +174,15 @@ class ChildReported(Struct, frozen=True, gc=False, kw_only=True, tag="child-repo
 
 
 class UndoAsked(Struct, frozen=True, gc=False, kw_only=True, tag="undo-asked"):
-    """A parent wants what its child has completed to be undone, after the child's end."""
+    """A parent requests that its ended child undoes its completed steps."""
 
     by: str
     attempt: int = 1
-    """Which of its askings it is: a later one asks to try again whatever was given up."""
+    """The number of the request: a later one retries the compensations that had failed."""
 
 
 class ChildUndone(Struct, frozen=True, gc=False, kw_only=True, tag="child-undone"):
-    """A child has undone what it had completed, or what of it could be."""
+    """A child has run its compensations; some may have failed."""
 
     node: str
     child_id: str
@@ -191,7 +191,7 @@ class ChildUndone(Struct, frozen=True, gc=False, kw_only=True, tag="child-undone
 
 
 class DecisionAsked(Struct, frozen=True, gc=False, kw_only=True, tag="decision-asked"):
-    """Somebody has decided on an approval; that the form fits its schema was seen before."""
+    """An approval was decided; its form was already checked against the schema."""
 
     node: str
     decision: Decision
@@ -203,7 +203,7 @@ class DecisionAsked(Struct, frozen=True, gc=False, kw_only=True, tag="decision-a
 
 
 class CancelAsked(Struct, frozen=True, gc=False, kw_only=True, tag="cancel-asked"):
-    """Somebody wants the instance to end."""
+    """The cancellation of the instance was requested."""
 
     by: str
     reason: str | None = None
@@ -213,7 +213,7 @@ class CancelAsked(Struct, frozen=True, gc=False, kw_only=True, tag="cancel-asked
 
 
 class PauseAsked(Struct, frozen=True, gc=False, kw_only=True, tag="pause-asked"):
-    """Somebody wants nothing new to be dispatched for now."""
+    """A pause was requested: nothing new is dispatched."""
 
     by: str
     reason: str | None = None
@@ -221,29 +221,29 @@ class PauseAsked(Struct, frozen=True, gc=False, kw_only=True, tag="pause-asked")
 
 
 class ResumeAsked(Struct, frozen=True, gc=False, kw_only=True, tag="resume-asked"):
-    """Somebody wants a paused instance to go on."""
+    """The resumption of a paused instance was requested."""
 
     by: str
 
 
 class RetryAsked(Struct, frozen=True, gc=False, kw_only=True, tag="retry-asked"):
-    """Somebody wants a failed instance to go on."""
+    """The retry of a failed instance was requested."""
 
     by: str
     edited: EditedInput | None = None
-    """With this instead of what one of its tasks was given."""
+    """An edited input for one of its tasks."""
 
 
 class CompensationRetryAsked(
     Struct, frozen=True, gc=False, kw_only=True, tag="compensation-retry-asked"
 ):
-    """Somebody wants a compensation that was given up to be tried again."""
+    """The retry of a failed compensation was requested."""
 
     by: str
     step_id: str
     iteration: str = ""
     input: JSON | UnsetType = UNSET
-    """What it is given instead of what it failed with."""
+    """An edited input, in place of the one that it failed with."""
 
 
 Occurrence: TypeAlias = (

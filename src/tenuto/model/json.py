@@ -20,8 +20,19 @@ Given: TypeAlias = JSON | Mapping[str, object] | Sequence[object]
 """JSON from users, also where a type checker only sees `dict[str, int]`."""
 
 
+class Body(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+):
+    """An object from outside, in which unknown fields are refused."""
+
+
 def as_json(given: Given) -> JSON:
-    """The same; what is not JSON after all is refused by whoever takes it."""
+    """The same value; a value that is not JSON is refused where it is used."""
     return cast("JSON", given)
 
 
@@ -34,7 +45,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def are_the_same(one: JSON, other: JSON) -> bool:
-    """Whether two values are one in JSON: `true` is not 1 there, and 1 is 1.0."""
+    """Whether two values are equal in JSON, where `true` is not 1, and 1 is 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -47,7 +58,7 @@ def are_the_same(one: JSON, other: JSON) -> bool:
 
 
 def kind_of(value: object) -> str:
-    """What JSON calls a value."""
+    """The JSON type of a value."""
     match value:
         case None:
             return "null"
@@ -66,11 +77,11 @@ def kind_of(value: object) -> str:
 
 
 _MOST_BITS = 14_000
-"""So long an integer may be: from 4,300 digits on Python refuses to write it down."""
+"""The most digits of an integer: Python refuses to print one with 4,300 or more."""
 
 
 def json_problem(value: object) -> tuple[str, str] | None:
-    """The first place where `value` is not JSON that every store keeps: (path, what is wrong)."""
+    """The first place where `value` is not JSON that every store can keep: (path, problem)."""
     pending: list[tuple[str, object]] = [("", value)]
     while pending:
         path, found = pending.pop()

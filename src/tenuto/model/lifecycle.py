@@ -1,4 +1,4 @@
-"""Names of the events that Tenuto tells of instances, and which entries of a log they come from."""
+"""Names of lifecycle events, and the entries of the log that they come from."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STATUS_ENTRIES: Final = frozenset({"STATUS_CHANGED", "COMPENSATION_ENDED"})
 
 
 def level_of(rows: Iterable[LogRow]) -> Literal[1, 2]:
-    """1 where entries change what an instance is as a whole; 2 where they are of nodes alone."""
+    """1 if entries change the instance as a whole; 2 if they concern single nodes only."""
     for row in rows:
         if row[1] in _STATUS_ENTRIES:
             return 1

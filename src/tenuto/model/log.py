@@ -47,7 +47,7 @@ class UnknownEntry(Exception):
 KINDS: Final[dict[str, type[Entry]]] = {kind.event_type: kind for kind in get_args(Entry)}
 
 SHAPES: Final[dict[EventType, int]] = {EventType.RETRY_REQUESTED: 2}
-"""Kinds whose shape has changed, with the number of the shape that is written now (first is 1)."""
+"""Kinds whose shape has changed, with the number of the present shape (the first is 1)."""
 
 UPCASTERS: Final[dict[tuple[EventType, int], Callable[[Object], Object]]] = {
     (EventType.RETRY_REQUESTED, 1): lambda payload: payload,
@@ -90,7 +90,7 @@ def from_row(row: LogRow) -> Entry:
 
 
 def payload_of(row: LogRow) -> Object:
-    """What an entry says beyond its columns, in the shape of today; UnknownEntry."""
+    """The payload of an entry in its present shape; UnknownEntry."""
     kind = KINDS.get(row.event_type)
     if kind is None:
         raise UnknownEntry(row.event_type)
@@ -178,7 +178,7 @@ def _not_undone(seq: int, entry: CompensationFailed, at_ms: int) -> LogRow:
 def _retried(seq: int, entry: RetryRequested, at_ms: int) -> LogRow:
     payload = _RETRIED_PAYLOAD(entry)
     if entry.edited is None:
-        # As it always was: only a program that does not know of edits may not read one.
+        # The shape without `edited` keeps its number, so that older programs can still read it.
         del payload[SHAPE_KEY]
     else:
         payload["edited"] = msgspec.to_builtins(entry.edited)

@@ -28,7 +28,7 @@ Check: TypeAlias = Callable[[JSON], Failure | None]
 
 
 class TaskPolicy(Struct, frozen=True, kw_only=True):
-    """What a task itself says, for steps that do not."""
+    """Defaults of a task for steps that set none."""
 
     retry: RetryPolicy | None = None
     timeout: timedelta | None = None
@@ -37,14 +37,6 @@ class TaskPolicy(Struct, frozen=True, kw_only=True):
     check_output: Check | None = None
     version: str | None = None
     """Which declaration of a tenant it comes from; None: no tenant has declared the task."""
-
-    def input_misfit(self, value: JSON) -> Failure | None:
-        """Why the task cannot be given a value, if it cannot."""
-        return None if self.check_input is None else self.check_input(value)
-
-    def output_misfit(self, value: JSON) -> Failure | None:
-        """Why the task cannot have given a value, if it cannot."""
-        return None if self.check_output is None else self.check_output(value)
 
 
 NO_POLICY = TaskPolicy()
@@ -71,19 +63,19 @@ DEFAULT_CANCEL_GRACE = timedelta(seconds=10)
 NEAR = timedelta(seconds=10)
 """Timers set at most this far ahead live in the memory of the instance's owner."""
 BAD_WEATHER = 1.0
-"""Seconds until a store that was away is asked again."""
+"""Seconds until an unavailable store is tried again."""
 MOST_ENTRIES = 1_000
-"""Past so many entries a decision stops; what is left of it follows in further ones."""
+"""The most entries of one decision; further decisions continue it."""
 LOSSES_UNTIL_POISON = 5
-"""So many attempts in a row lost with their process make a node poison."""
+"""How many attempts in a row may be lost with their process before the node counts as poison."""
 
 
 EVENTS_KEPT = timedelta(days=7)
-"""For how long events are kept where nobody says otherwise."""
+"""For how long events are kept by default."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Bounds on sizes, so that one value cannot starve everybody else."""
+    """Limits on sizes, so that one value cannot starve other instances."""
 
     input_bytes: int = 1_000_000
     output_bytes: int = 1_000_000

@@ -1,4 +1,4 @@
-"""Values by which instances are found, as text: equal values have equal texts, and no others do."""
+"""Search terms of instances: values as texts that are equal exactly if the values are."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 from tenuto.model.json import JSON
 
 LONGEST: Final = 400
-"""Bytes; a longer text goes in by its hash, since databases bound the length of what they index."""
+"""Bytes; a longer text is indexed by its hash, since databases bound the length of index keys."""
 MOST_DEPTH: Final = 32
-"""How deeply arrays and objects may be nested in a value that instances are found by."""
+"""How deeply arrays and objects may be nested in a searchable value."""
 
 LARGEST: Final = 16_384
-"""Bytes of JSON; nobody looks for a larger value, and hashing it would hold up everybody else."""
+"""Bytes of JSON; a larger value is not searchable, since hashing it would delay other instances."""
 _SMALLEST_MEMBER: Final = 4
-"""Bytes of a member of an object at least, such as `"":1`."""
+"""The fewest bytes of a member of an object, such as `"":1`."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -30,7 +30,7 @@ class SearchTerm(NamedTuple):
 
 
 def term_of(name: str, value: JSON) -> SearchTerm | None:
-    """What finds instances whose variable has this value; None where it is too large or too deep.
+    """The search term of a value; None if it is too large or nested too deeply.
 
     As in JSON 1 is 1.0, and true is not 1. Arrays are equal when their items are, in their order;
     objects when the same names have equal values, in any order.
@@ -44,11 +44,11 @@ def term_of(name: str, value: JSON) -> SearchTerm | None:
 
 
 class _NotLookedFor(Exception):
-    """Nobody looks for such a value."""
+    """The value is not searchable."""
 
 
 class _Text:
-    """Writes a value down; gives up as soon as there is no room, however large the value is."""
+    """Writes a value as text; stops as soon as the text is too long, however large the value is."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -70,10 +70,10 @@ class _Text:
             case _ if not depth:
                 raise _NotLookedFor
             case dict():
-                # Before they are sorted, which takes the longer the more there are.
+                # Checked before they are sorted, since sorting many takes long.
                 self._require(_SMALLEST_MEMBER * len(value))
                 lead = "{"
-                # In the order of their names, whoever wrote them in which.
+                # Sorted by name, so that the order in the object does not matter.
                 for name in sorted(value):
                     self._put(lead)
                     self.write(name, 0)

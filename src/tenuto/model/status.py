@@ -17,7 +17,7 @@ class Status(StrEnum):
     CANCELLED = "CANCELLED"
 
     is_final: bool
-    """Nothing more happens by itself (a FAILED instance may be retried by hand)."""
+    """Whether the instance has ended (a FAILED one may be retried by hand)."""
 
 
 class NodeStatus(StrEnum):

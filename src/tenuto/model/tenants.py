@@ -1,4 +1,4 @@
-"""Tenants: what one may be called, and whose everything is for which nobody names one."""
+"""Names of tenants, and the default tenant."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}\Z")
 
 
 def tenant_problem(name: str) -> str | None:
-    """What keeps a text from being the name of a tenant."""
+    """Why a text cannot be the name of a tenant; None if it can."""
     if _TENANT.match(name):
         return None
     return "a tenant's name has 1 to 63 letters, digits, dots, dashes and underscores"
 
 
 def refuse_bad_tenant(name: object) -> None:
-    """InvalidInput unless a tenant may be called so."""
+    """InvalidInput unless the text can be the name of a tenant."""
     problem = tenant_problem(name) if isinstance(name, str) else "a tenant's name is text"
     if problem is not None:
         advice = "Write it with letters, digits, dots, dashes and underscores."

@@ -1,7 +1,7 @@
-"""Trace context as W3C has it: which trace something belongs to, and what it follows from.
+"""W3C trace context of instances and attempts.
 
-An attempt's place in its trace follows from its names: whoever asks, before or after a restart, in
-whichever process or worker, comes to the same, and nothing has to be kept for it.
+The span id of an attempt is computed from its ids. Every process and worker computes the same one,
+also after a restart, so that it is not stored.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _TRACEPARENT = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a
 
 
 def read_traceparent(text: str | None) -> str | None:
-    """A header `traceparent` of the version that is known; None where there is none to go by."""
+    """A valid header `traceparent` of the known version; None otherwise."""
     if text is None or _TRACEPARENT.fullmatch(text.strip()) is None:
         return None
     return text.strip()
 
 
 def of_attempt(traceparent: str, instance_id: str, key: NodeKey, attempt: int) -> str:
-    """The `traceparent` of what an attempt does, in the trace that its instance was started in."""
+    """The `traceparent` of an attempt, in the trace that its instance was started in."""
     version, trace, _, flags = traceparent.split("-")
     named = "\0".join((instance_id, key.node, key.iteration, str(attempt)))
     span = sha256(f"{trace}\0{named}".encode()).hexdigest()[:16]

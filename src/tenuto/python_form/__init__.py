@@ -1,9 +1,9 @@
 """The Python form: functions that describe workflows.
 
-A function under `@workflow` is called once, with stand-ins for values that will exist later, and
-what it calls is written down (`trace`): a task is a step, a value that one step gives another is
-an edge. Steps get their ids when it has returned (`naming`), their edges after that (`wiring`),
-and become the same document that JSON spells (`document`), which the one compiler reads.
+A function under `@workflow` is called once, with future values in place of its input, and its calls
+are recorded (`trace`): a call of a task is a step, a value passed from one step to another is an
+edge. Steps get their ids when it has returned (`step_ids`), their edges after that (`edges`), and
+become the same document as in JSON (`document`), which the one compiler reads.
 """
 
 from __future__ import annotations

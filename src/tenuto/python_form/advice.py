@@ -1,23 +1,23 @@
-"""What to write instead of something that needs a value now."""
+"""Advice on code that needs a future value now: what to write instead."""
 
 from __future__ import annotations
 
 import ast
 from typing import NamedTuple
 
-from tenuto.python_form.misuse import Misuse
-from tenuto.python_form.rewritten import Names, as_template, as_text, with_operators
+from tenuto.python_form.future import Misuse
+from tenuto.python_form.rewrites import Names, as_template, as_text, with_operators
 from tenuto.python_form.usage import Usage
 
 _LONGEST = 100
 
 
 class Advice(NamedTuple):
-    """What is told about a use of a future value."""
+    """The problem of a use of a future value, and its remedy."""
 
     code: str
     needs: str
-    """What was tried, in words that go before `needs a value now`."""
+    """The subject of the sentence `… needs a value now`."""
     instead: str
 
 
@@ -61,9 +61,9 @@ _WORDS_OF_STEPS = frozenset({"after()", "after_any()", "named()", "on_error()", 
 
 
 def advice_on(misuse: Misuse, usage: Usage | None, names: Names) -> Advice:
-    """What to tell; in the words of the source where they are known.
+    """The advice, in the words of the source if they are known.
 
-    `names` is what the variables around hold, so that text can name steps.
+    `names` maps the variables in scope to their values, so that text can name steps.
     """
     plain = _PLAIN[misuse]
     if usage is None or misuse is Misuse.CHANGED:
@@ -113,7 +113,7 @@ def _on_deciding(usage: Usage, names: Names) -> str | None:
         case "match":
             return "Write `with when(… == …):` and `with otherwise(… == …):`, or decide in a task."
         case "if in a list":
-            return "Choose in a task: give it the list, and take the list that it gives."
+            return "Filter in a task: pass it the list, and use the list that it returns."
         case "and" | "or" | "not" | "a chained comparison":
             operators = with_operators(node, names) if isinstance(node, ast.expr) else None
             if operators is not None:
@@ -139,7 +139,7 @@ def _as_test(node: ast.AST | None, names: Names) -> str:
 
 
 def _as_value(node: ast.AST | None, names: Names, *, is_test: bool = False) -> str | None:
-    """To write it as text."""
+    """The advice to write a value as text."""
     if not isinstance(node, ast.expr):
         return None
     text = as_text(node, names) if is_test else as_template(node, names)

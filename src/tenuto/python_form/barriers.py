@@ -1,4 +1,4 @@
-"""What comes after every earlier step of its block and before every later one."""
+"""Barriers, which come after every earlier step of their block and before every later one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
 from tenuto.python_form.joins import choice
-from tenuto.python_form.recording import Recording, current
+from tenuto.python_form.json_values import Expression
+from tenuto.python_form.recorder import Recording, current
 from tenuto.python_form.step import GO, Block, Step
-from tenuto.python_form.written import Expression
 from tenuto.tasks.retry import Length
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ def wait_event(
     if handled is None:
         trace.block.begin_segment(wait)
         return value
-    # A wait that timed out has completed too; what tells is whether the handler has.
+    # A wait that timed out has completed too; whether the handler completed makes the difference.
     either = [handled, value]
     join = trace.joined_any(either, "wait_event")
     if join is None:
@@ -155,7 +155,7 @@ def terminate(
     output: object = None,
     reason: object = None,
 ) -> None:
-    """End the instance: what is left is cancelled first."""
+    """End the instance; active steps are cancelled first."""
     trace = current("terminate")
     config: dict[str, object] = {"status": status}
     if output is not None:
@@ -167,12 +167,12 @@ def terminate(
 
 
 def length(value: object) -> object:
-    """A length of time as definitions spell it; what is no timedelta is left to the compiler."""
+    """A duration as in definitions; a value that is not a timedelta is left to the compiler."""
     return iso_duration(Duration(value)) if isinstance(value, timedelta) else value
 
 
 def _handled(trace: Recording, wait: Step, on_timeout: Callable[..., object]) -> FutureValue | None:
-    """The value of what runs when a wait times out; None if that ends the instance."""
+    """The value of the handler of a time-out; None if the handler ends the instance."""
     block = Block(trace.block, wait, TIMEOUT)
     with trace.inside(block):
         given = trace.describe(on_timeout)
@@ -182,7 +182,7 @@ def _handled(trace: Recording, wait: Step, on_timeout: Callable[..., object]) ->
             waits_for = formula_of(given).waits_for
             if len(waits_for) == 1 and block in waits_for[0].block.around:
                 return given
-        # What no step of the handler gives is given by one that says that the handler ran.
+        # A handler without a value gets a step that records that it ran.
         what = trace.spelled(given, "what `on_timeout` gives")
         ran = trace.record(
             "condition",
@@ -205,7 +205,7 @@ def _length(
     if isinstance(value, int | float):
         trace.refuse(
             "TEN-1110",
-            f"`{option}` is {value}, which does not say of what",
+            f"`{option}` is {value}, which has no unit",
             advice.format(value, option),
         )
         return "PT1S"

@@ -11,11 +11,11 @@ from tenuto.model.graph import ELSE
 from tenuto.python_form import formula
 from tenuto.python_form.control_flow import WithBlock, with_block
 from tenuto.python_form.future import FutureValue, formula_of, step_of
+from tenuto.python_form.json_values import Expression
 from tenuto.python_form.places import Place, callers, place_of
-from tenuto.python_form.recording import current
+from tenuto.python_form.recorder import current
 from tenuto.python_form.step import Block, Step
 from tenuto.python_form.trace import Told, Trace, only_the_last
-from tenuto.python_form.written import Expression
 from tenuto.tasks.step_call import OUT_OF_PLACE
 
 
@@ -75,7 +75,7 @@ class Opened:
     def _refuse_readers(
         self, names: Mapping[str, object], tell: Callable[[str, object], Told]
     ) -> None:
-        """Refuse what reads one of these variables behind the block."""
+        """Refuse code behind the block that reads one of these variables."""
         if self._statement is None or not names:
             return
         read = self._statement.read_behind(is_repeated=self._block.is_loop)
@@ -111,7 +111,7 @@ class Side(Opened):
         for name, before in changed.items():
             step, other = _step(now[name]), _step(before)
             if step is not None and other is not None and self._is_beside(other):
-                # Told where text names it, too.
+                # Reported where text names it, too.
                 step.hidden = (name, other)
         self._refuse_readers(changed, self._told)
 
@@ -189,7 +189,7 @@ def _step(value: object) -> Step | None:
 
 
 class Repetition(Opened):
-    """The body of a loop, and what it knows of itself."""
+    """The body of a loop, and its values."""
 
     def __init__(self, trace: Trace, head: Step) -> None:
         super().__init__(
@@ -199,7 +199,7 @@ class Repetition(Opened):
 
     @property
     def last(self) -> Any:  # noqa: ANN401 - known when the workflow runs
-        """What the iteration before gave; null in the first."""
+        """The result of the previous iteration; null in the first."""
         self._refuse_outside("last", "Use its results, which are a list: `rounds.results[-1]`.")
         return FutureValue(self._trace, formula.plain("ctx.last"), "the result before")
 
@@ -211,7 +211,7 @@ class Repetition(Opened):
 
     @property
     def results(self) -> Any:  # noqa: ANN401 - known when the workflow runs
-        """What every iteration gave, for use behind the block."""
+        """The results of all iterations, for use behind the block."""
         if self._is_open:
             self._trace.refuse(
                 "TEN-1116",
@@ -221,7 +221,7 @@ class Repetition(Opened):
         return self._trace.value_of(self.head, "the results of a loop")
 
     def gives(self, value: object) -> None:
-        """Say what an iteration gives; without it, that is the result of its last step."""
+        """Set the result of an iteration; by default it is the result of its last step."""
         self.head.config["result"] = self._trace.traceable(value, "the result of a loop")
 
     @property

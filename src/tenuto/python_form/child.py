@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
-from tenuto.python_form.recording import Signed, current
+from tenuto.python_form.recorder import Signed, current
 from tenuto.tasks.context import Context
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""Python's own control flow around the blocks of a workflow, as it stands in the source.
+"""Python's own control flow around the blocks of a workflow, from the source.
 
-The function is called once, so every block is entered and every line behind it is read, whatever
-will be decided when the workflow runs. What would mean something else then is found here.
+The function is called once and enters every block, whichever block runs later in the workflow. Code
+that would have another meaning then is found here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Listing = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class WithBlock(NamedTuple):
-    """A `with` statement, and what it stands in, from the outside."""
+    """A `with` statement, and the nodes around it, from the outside."""
 
     node: ast.With
     around: Sequence[ast.AST]
@@ -29,9 +29,9 @@ class WithBlock(NamedTuple):
         yield from _ways_out(self.node.body, in_loop=False)
 
     def read_behind(self, *, is_repeated: bool) -> dict[str, int]:
-        """The variables that are read behind it before they are given another value: their lines.
+        """The variables that are read behind it before they are set again: name → line.
 
-        In a block that `is_repeated`, what it begins with is behind it too.
+        If the block `is_repeated`, its own beginning counts as behind it too.
         """
         function = next(
             (each for each in reversed(self.around) if isinstance(each, _Function)), None
@@ -105,7 +105,7 @@ class _Try(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _tries(file: str) -> Sequence[_Try]:
-    """Those of a file, the outer before the inner."""
+    """The `try` statements of a file, outer before inner."""
     tree = tree_of(file)
     return [
         _Try(
@@ -130,20 +130,38 @@ def last_return(code: CodeType) -> Place | None:
     return Place(code.co_filename, max(lines)) if lines else None
 
 
+def set_outside(code: CodeType) -> ast.Name | None:
+    """The first variable that a function sets or deletes and that is not its own."""
+    body = getattr(_function(code), "body", ())
+    others = {name for each in body for name in _declared_outside(each)}
+    return next(
+        (use.node for use in _uses_in(body) if not use.is_read and use.node.id in others), None
+    )
+
+
+def _declared_outside(node: ast.AST) -> Iterator[str]:
+    """The names of `global` and `nonlocal`, except in nested functions."""
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        yield from node.names
+    elif not isinstance(node, _Function | ast.ClassDef):
+        for each in ast.iter_child_nodes(node):
+            yield from _declared_outside(each)
+
+
 class Look(NamedTuple):
-    """A test of what a variable holds now, which no object can be told of."""
+    """A test of the object that a variable holds now, which the object cannot detect."""
 
     name: str
     """The variable."""
     word: str
-    """`is` or the function that looks."""
+    """`is`, or the name of the function that tests."""
     node: ast.expr
 
 
 def looks(code: CodeType) -> Iterator[Look]:
-    """The tests in a function that look at an object and not at its value.
+    """The tests in a function of objects instead of their values.
 
-    Not of variables that may hold nothing while the function describes: asking that is fine.
+    Variables that may be None while the workflow is described are left out: testing them is valid.
     """
     function = _function(code)
     unsure = set(_may_hold_nothing(function))
@@ -193,7 +211,7 @@ def _within(function: ast.FunctionDef | None) -> Iterator[ast.AST]:
 
 
 def _root(node: ast.expr) -> str | None:
-    """The variable that something is read from."""
+    """The variable at the root of an expression."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
@@ -236,7 +254,7 @@ def _uses_in(nodes: Iterator[ast.AST] | Sequence[ast.AST]) -> Iterator[_Use]:
 
 
 def _span(uses: Sequence[_Use], node: ast.AST) -> tuple[int, int]:
-    """Where the variables of a node begin and end among all."""
+    """The first and last position of a node's variables among all."""
     own = {id(each) for each in ast.walk(node)}
     places = [number for number, each in enumerate(uses) if id(each.node) in own]
     return (places[0], places[-1] + 1) if places else (len(uses), len(uses))

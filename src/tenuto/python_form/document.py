@@ -7,24 +7,24 @@ from typing import NamedTuple
 from tenuto.model.errors import Problem
 from tenuto.model.graph import DEFAULT
 from tenuto.model.json import JSON, Object
+from tenuto.python_form.compensations import Undone, write_given
+from tenuto.python_form.edges import Edges, wire
 from tenuto.python_form.guards import unguarded
-from tenuto.python_form.naming import Names, name_steps
+from tenuto.python_form.json_values import write
 from tenuto.python_form.step import Step
+from tenuto.python_form.step_ids import Names, name_steps
 from tenuto.python_form.trace import Trace
-from tenuto.python_form.undoing import Undone, write_given
-from tenuto.python_form.wiring import Edges, wire
-from tenuto.python_form.written import write
 
 
 class Written(NamedTuple):
-    """A graph, and what may not be meant in it."""
+    """A graph, and its warnings."""
 
     graph: Object
     warnings: tuple[Problem, ...]
 
 
 def write_graph(trace: Trace) -> Written:
-    """Nodes, edges and compensation of what a trace has written down."""
+    """Nodes, edges and compensation of a trace."""
     names = name_steps(trace)
     edges = wire(trace, names)
     written: Object = {

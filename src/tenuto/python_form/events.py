@@ -24,11 +24,11 @@ class EventRule(Struct, frozen=True):
         return replace(self, condition=condition)
 
     def undo(self) -> EventRule:
-        """Cancelling takes back what is done: completed steps are compensated."""
+        """Compensate completed steps when the event cancels an instance."""
         return replace(self, should_undo=True)
 
     def because(self, reason: str) -> EventRule:
-        """What is noted as the reason of a cancellation."""
+        """The recorded reason of the cancellation."""
         return replace(self, reason=reason)
 
     def giving(self, mapping: Mapping[str, str] | None = None, /, **paths: str) -> EventRule:

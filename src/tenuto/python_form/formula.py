@@ -1,7 +1,7 @@
 """Expressions while the steps they name have no ids yet.
 
-A step's id is known when the function around it has returned; until then an expression is text
-with steps in it, and says which steps it waits for.
+The id of a step is known when the workflow function has returned; until then an expression is text
+with steps in it, which are the steps that it depends on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def plain(text: str) -> Formula:
 
 
 def output_of(step: Step) -> Formula:
-    """What a step has put into the context."""
+    """The value of a step in the context."""
     return Formula(("ctx", step), (step,))
 
 

@@ -1,21 +1,58 @@
-"""Values that will exist when the workflow runs, as a workflow function holds them.
+"""Future values: placeholders in a workflow function for values that exist when the workflow runs.
 
-Reading from one and computing with one gives another: an expression. Whatever needs the value now
-is told to the trace, which says what to write instead.
+Reading from one and computing with one gives another: an expression. An operation that needs the
+value now is reported to the trace, which advises what to write instead.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex, TypeVar
 
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
-from tenuto.python_form.misuse import Misuse
 
 if TYPE_CHECKING:
     from tenuto.python_form.step import Step
     from tenuto.python_form.trace import Trace
+
+T = TypeVar("T")
+
+
+class Misuse(enum.Enum):
+    """Kinds of operations that need a value now."""
+
+    DECIDED = "to decide on it"
+    SEARCHED = "to look into it"
+    REPEATED = "to go through it"
+    MEASURED = "to measure it"
+    CONVERTED = "to make a number of it"
+    WRITTEN = "to write it into text"
+    HASHED = "to use it as a key"
+    CALLED = "to call it"
+    CHANGED = "to change it"
+
+
+def _operator(
+    symbol: str, *, is_reversed: bool = False
+) -> Callable[[FutureValue, object], FutureValue]:
+    """A method that computes an expression of two operands."""
+
+    def compute(value: FutureValue, other: object) -> FutureValue:
+        return _computed(value, symbol, other, is_reversed=is_reversed)
+
+    return compute
+
+
+def _needing(misuse: Misuse, result: T) -> Callable[..., T]:
+    """A method that reports a misuse; its result lets the function continue."""
+
+    def refuse(value: FutureValue, *_: object) -> T:
+        _refuse(value, misuse)
+        return result
+
+    return refuse
 
 
 class FutureValue:
@@ -68,41 +105,17 @@ class FutureValue:
     def __ne__(self, other: object) -> FutureValue:  # type: ignore[override]
         return _computed(self, "!=" if other is None else "!==", other)
 
-    def __lt__(self, other: object) -> FutureValue:
-        return _computed(self, "<", other)
-
-    def __le__(self, other: object) -> FutureValue:
-        return _computed(self, "<=", other)
-
-    def __gt__(self, other: object) -> FutureValue:
-        return _computed(self, ">", other)
-
-    def __ge__(self, other: object) -> FutureValue:
-        return _computed(self, ">=", other)
-
-    def __add__(self, other: object) -> FutureValue:
-        return _computed(self, "+", other)
-
-    def __radd__(self, other: object) -> FutureValue:
-        return _computed(self, "+", other, is_reversed=True)
-
-    def __sub__(self, other: object) -> FutureValue:
-        return _computed(self, "-", other)
-
-    def __rsub__(self, other: object) -> FutureValue:
-        return _computed(self, "-", other, is_reversed=True)
-
-    def __mul__(self, other: object) -> FutureValue:
-        return _computed(self, "*", other)
-
-    def __rmul__(self, other: object) -> FutureValue:
-        return _computed(self, "*", other, is_reversed=True)
-
-    def __truediv__(self, other: object) -> FutureValue:
-        return _computed(self, "/", other)
-
-    def __rtruediv__(self, other: object) -> FutureValue:
-        return _computed(self, "/", other, is_reversed=True)
+    __lt__ = _operator("<")
+    __le__ = _operator("<=")
+    __gt__ = _operator(">")
+    __ge__ = _operator(">=")
+    __add__, __radd__ = _operator("+"), _operator("+", is_reversed=True)
+    __sub__, __rsub__ = _operator("-"), _operator("-", is_reversed=True)
+    __mul__, __rmul__ = _operator("*"), _operator("*", is_reversed=True)
+    __truediv__, __rtruediv__ = _operator("/"), _operator("/", is_reversed=True)
+    __pow__, __rpow__ = _operator("**"), _operator("**", is_reversed=True)
+    __and__, __rand__ = _operator("&&"), _operator("&&", is_reversed=True)
+    __or__, __ror__ = _operator("||"), _operator("||", is_reversed=True)
 
     def __floordiv__(self, other: object) -> FutureValue:
         return _within(_computed(self, "/", other), "Math.floor")
@@ -116,24 +129,6 @@ class FutureValue:
     def __rmod__(self, other: object) -> FutureValue:
         return _remainder(self, other, is_reversed=True)
 
-    def __pow__(self, other: object) -> FutureValue:
-        return _computed(self, "**", other)
-
-    def __rpow__(self, other: object) -> FutureValue:
-        return _computed(self, "**", other, is_reversed=True)
-
-    def __and__(self, other: object) -> FutureValue:
-        return _computed(self, "&&", other)
-
-    def __rand__(self, other: object) -> FutureValue:
-        return _computed(self, "&&", other, is_reversed=True)
-
-    def __or__(self, other: object) -> FutureValue:
-        return _computed(self, "||", other)
-
-    def __ror__(self, other: object) -> FutureValue:
-        return _computed(self, "||", other, is_reversed=True)
-
     def __invert__(self) -> FutureValue:
         return _prefixed(self, "!")
 
@@ -146,15 +141,19 @@ class FutureValue:
     def __abs__(self) -> FutureValue:
         return _within(self, "Math.abs")
 
-    # Needing it now. What is given back lets the function go on, so that more is found at once.
+    # Needing it now. The result lets the function continue, so that further problems are found.
 
-    def __bool__(self) -> bool:
-        _refuse(self, Misuse.DECIDED)
-        return False
-
-    def __contains__(self, _: object) -> bool:
-        _refuse(self, Misuse.SEARCHED)
-        return False
+    __bool__ = _needing(Misuse.DECIDED, result=False)
+    __contains__ = _needing(Misuse.SEARCHED, result=False)
+    __len__ = _needing(Misuse.MEASURED, 0)
+    __int__ = __index__ = __round__ = _needing(Misuse.CONVERTED, 0)
+    __trunc__ = __floor__ = __ceil__ = __int__
+    __float__ = _needing(Misuse.CONVERTED, 0.0)
+    __complex__ = _needing(Misuse.CONVERTED, 0j)
+    __str__ = __format__ = _needing(Misuse.WRITTEN, "")
+    __bytes__ = _needing(Misuse.WRITTEN, b"")
+    __hash__ = _needing(Misuse.HASHED, 0)
+    __setattr__ = __setitem__ = __delitem__ = __delattr__ = _needing(Misuse.CHANGED, None)
 
     def __iter__(self) -> Iterator[FutureValue]:
         _refuse(self, Misuse.REPEATED)
@@ -163,63 +162,9 @@ class FutureValue:
     def __reversed__(self) -> Iterator[FutureValue]:
         return self.__iter__()
 
-    def __len__(self) -> int:
-        _refuse(self, Misuse.MEASURED)
-        return 0
-
-    def __int__(self) -> int:
-        _refuse(self, Misuse.CONVERTED)
-        return 0
-
-    def __float__(self) -> float:
-        _refuse(self, Misuse.CONVERTED)
-        return 0.0
-
-    def __complex__(self) -> complex:
-        _refuse(self, Misuse.CONVERTED)
-        return 0j
-
-    def __index__(self) -> int:
-        _refuse(self, Misuse.CONVERTED)
-        return 0
-
-    def __round__(self, _: SupportsIndex | None = None) -> int:
-        _refuse(self, Misuse.CONVERTED)
-        return 0
-
-    __trunc__ = __floor__ = __ceil__ = __int__
-
-    def __str__(self) -> str:
-        _refuse(self, Misuse.WRITTEN)
-        return ""
-
-    def __format__(self, _: str) -> str:
-        _refuse(self, Misuse.WRITTEN)
-        return ""
-
-    def __bytes__(self) -> bytes:
-        _refuse(self, Misuse.WRITTEN)
-        return b""
-
-    def __hash__(self) -> int:
-        _refuse(self, Misuse.HASHED)
-        return 0
-
     def __call__(self, *_: object, **__: object) -> FutureValue:
         _refuse(self, Misuse.CALLED)
         return self
-
-    def __setattr__(self, _: str, __: object) -> None:
-        _refuse(self, Misuse.CHANGED)
-
-    def __setitem__(self, _: object, __: object) -> None:
-        _refuse(self, Misuse.CHANGED)
-
-    def __delitem__(self, _: object) -> None:
-        _refuse(self, Misuse.CHANGED)
-
-    def __delattr__(self, _: str) -> None:
-        _refuse(self, Misuse.CHANGED)
 
     def __copy__(self) -> FutureValue:
         return self
@@ -237,7 +182,7 @@ def formula_of(value: FutureValue) -> Formula:
 
 
 def step_of(value: FutureValue) -> Step | None:
-    """The step whose own result this is; None for a part of one and for what is computed."""
+    """The step whose whole result this is; None for a part of a result or a computed value."""
     found: Step | None = object.__getattribute__(value, "_tenuto_step")
     return found
 
@@ -248,13 +193,13 @@ def trace_of(value: FutureValue) -> Trace:
 
 
 def about(value: FutureValue) -> str:
-    """What it is, in words."""
+    """A description of the value."""
     found: str = object.__getattribute__(value, "_tenuto_about")
     return found
 
 
 def spell(value: object, beside: FutureValue) -> Formula:
-    """Any operand as a formula; one that is no JSON is told to the trace of the value beside it."""
+    """Any operand as a formula; one that is not JSON is reported to the trace of `beside`."""
     return trace_of(beside).spelled(value)
 
 
@@ -272,7 +217,7 @@ def _computed(
 
 
 def _remainder(value: FutureValue, other: object, *, is_reversed: bool = False) -> FutureValue:
-    """With the sign of the divisor, as in Python; an expression's has that of the dividend."""
+    """With the sign of the divisor, as in Python; in an expression it has that of the dividend."""
     left, right = _sides(value, "%", other, is_reversed=is_reversed)
     once = formula.binary(formula.binary(left, "%", right), "+", right)
     return _made(value, formula.binary(once, "%", right))
@@ -302,7 +247,3 @@ def _made(value: FutureValue, what: Formula) -> FutureValue:
 
 def _refuse(value: FutureValue, misuse: Misuse) -> None:
     trace_of(value).misused(about(value), misuse)
-
-
-Traced = Callable[[FutureValue], object]
-"""A function that is described when it is called with a future value."""

@@ -1,8 +1,8 @@
 """Finds steps behind a `when` that look guarded by it and are not.
 
-A wait in a block holds up what comes behind it in that block. A step behind the block depends only
-on what it names, so it runs beside the wait: legal, and rarely meant where nothing at all waits for
-the block.
+A wait in a block delays the steps behind it in that block. A step behind the block depends only on
+the steps that it names, so it runs in parallel with the wait: valid, but rarely intended if no step
+waits for the block.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from tenuto.model.errors import Problem
+from tenuto.python_form.edges import Edges
 from tenuto.python_form.step import Step
-from tenuto.python_form.wiring import Edges
 
 _HOLDING = frozenset({"eventWait", "delay", "terminate"})
 
 
 def unguarded(edges: Edges) -> Iterator[Problem]:
-    """A warning for each decision with a wait in it that no step behind it waits for."""
+    """A warning for each decision with a wait inside that no later step depends on."""
     steps = list(edges)
     users: dict[Step, list[Step]] = {step: [] for step in steps}
     for step, sources in edges.items():
@@ -38,7 +38,7 @@ def unguarded(edges: Edges) -> Iterator[Problem]:
 
 
 def _decisions_around(step: Step) -> Iterator[Step]:
-    """The decisions in whose sides a step stands, from the inside."""
+    """The decisions around a step, from the inside."""
     for block in step.block.around:
         if block.is_loop:
             return
@@ -47,7 +47,7 @@ def _decisions_around(step: Step) -> Iterator[Step]:
 
 
 def _is_behind(later: Step, head: Step) -> bool:
-    """Whether a step stands behind the decision, and does something."""
+    """Whether a step is behind the decision, and is not only a join."""
     return (
         later.kind != "end"
         and not later.sources
@@ -58,7 +58,7 @@ def _is_behind(later: Step, head: Step) -> bool:
 
 
 def _after(head: Step, users: Mapping[Step, Sequence[Step]]) -> set[Step]:
-    """The steps in the sides of a decision, and whatever waits for one of them."""
+    """The steps inside a decision, and those that depend on one of them."""
     found: set[Step] = set()
     left = [step for step in users if any(each in head.branches for each in step.block.around)]
     while left:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, overload
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
-from tenuto.python_form.recording import Recording, current
+from tenuto.python_form.recorder import Recording, current
 from tenuto.python_form.step import Step
 
 A = TypeVar("A")
@@ -38,7 +38,7 @@ def one_of(*values: object) -> Any:
 
 
 def choice(trace: Recording, join: Step, values: Sequence[object], holder: Step) -> FutureValue:
-    """What a join of any went on with: it noted which of its sources were there when it did."""
+    """The value of the source with which an `any` join continued; the join records its sources."""
     chosen: list[str | Formula] = []
     for number, value in enumerate(values[:-1], start=1):
         assert isinstance(value, FutureValue)

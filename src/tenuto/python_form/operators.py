@@ -1,14 +1,14 @@
 """Operators of Python that would mean something else when the workflow runs.
 
-Expressions are JavaScript's: `&` is `and`, `+` joins text, and two lists are never the same. Where
-a side is written out, so that the difference shows, it is refused instead of computed otherwise.
+Expressions are JavaScript: `&` is `and`, `+` joins text, and two lists are never equal. An operator
+whose literal operand shows such a difference is refused.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tenuto.python_form.rewritten import known_text
+from tenuto.python_form.rewrites import known_text
 
 _SIGNS = {"&&": "&", "||": "|", "===": "==", "!==": "!="}
 _MEANS = {
@@ -33,7 +33,7 @@ class Operation(NamedTuple):
 
 
 def difference(operator: str, other: object) -> str | None:
-    """How an operator differs from Python's; None where it does not, or cannot be known."""
+    """How an operator differs from Python's; None if it does not, or if that is unknown."""
     sign = _SIGNS.get(operator, operator)
     if isinstance(other, int) and not isinstance(other, bool) and operator in _BITS:
         return f"{_MEANS[operator]} and does not combine bits"
@@ -46,7 +46,7 @@ def difference(operator: str, other: object) -> str | None:
 
 
 def instead(operation: Operation) -> str:
-    """What to write in place of one that differs."""
+    """What to write in place of an operator that differs."""
     if isinstance(operation.other, str):
         return "Write text as a template, or make it in a task."
     text = _text(operation)
@@ -57,7 +57,7 @@ def instead(operation: Operation) -> str:
 
 
 def _text(operation: Operation) -> str | None:
-    """What is meant, as an expression."""
+    """The intended computation as an expression."""
     operator, own, other, is_reversed = operation
     spelled = known_text(other)
     match operator, other:

@@ -1,4 +1,4 @@
-"""Where in the user's code something is said, and in which words."""
+"""Places in the user's code, and their syntax trees."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_inside(code: CodeType, outer: CodeType) -> bool:
 
 
 def path_at(frame: FrameType) -> list[ast.AST]:
-    """What the source says around the instruction that is running, from the outside."""
+    """The syntax nodes around the running instruction, from the outside."""
     code = frame.f_code
     positions = next(islice(code.co_positions(), frame.f_lasti // 2, None), None)
     tree = tree_of(code.co_filename)
@@ -94,7 +94,7 @@ def _covers(node: ast.AST, spot: Spot) -> bool:
 
 @lru_cache(maxsize=64)
 def tree_of(file: str) -> ast.Module | None:
-    """What is written in a file; None where it cannot be read."""
+    """The syntax tree of a file; None if it cannot be read."""
     lines = linecache.getlines(file)
     try:
         return ast.parse("".join(lines)) if lines else None

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tenuto.expr import ExpressionSyntaxError, compile_expression, compile_template
+from tenuto.python_form.json_values import Expression
 from tenuto.python_form.step import Step
-from tenuto.python_form.written import Expression
 
 Path = tuple[str, ...]
 
 
 def named_steps(step: Step, by_id: Mapping[str, Step]) -> Iterator[Step]:
-    """The other steps that the text of a step names; what is in its own body is not another."""
+    """The other steps that the text of a step names, except those in its own body."""
     for path in _paths(step.config):
         match path:
             case ("ctx" | "steps", name, *_) if name in by_id:
@@ -49,7 +49,7 @@ def _expression_paths(text: str) -> tuple[Path, ...]:
     try:
         return compile_expression(text).paths
     except ExpressionSyntaxError:
-        # The compiler says what is wrong with it, and where.
+        # The compiler reports its problem, with the place.
         return ()
 
 

@@ -1,8 +1,7 @@
-"""What a workflow function is called with: stand-ins for its input and its context."""
+"""The arguments of a workflow function: future values for its input and its context."""
 
 from __future__ import annotations
 
-import dis
 import inspect
 from collections.abc import Callable, Mapping
 from types import CodeType
@@ -12,13 +11,13 @@ from msgspec import Struct
 
 from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.python_form import formula
+from tenuto.python_form.control_flow import set_outside
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
 from tenuto.python_form.places import Place
 from tenuto.python_form.trace import Trace, literal
 from tenuto.tasks.binding import bind
 
-_STORES_OUTSIDE = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
 _KNOWN_OF_CONTEXT = {
     "instance_id": "workflow.instance.id",
     "correlation_id": "workflow.instance.correlationId",
@@ -39,7 +38,7 @@ def called_with(fn: Callable[..., Any], around: Mapping[str, Any]) -> Called:
     return Called(data=data, context=others[0] if others else None)
 
 
-def stand_ins(trace: Trace, called: Called) -> dict[str, object]:
+def future_arguments(trace: Trace, called: Called) -> dict[str, object]:
     """The arguments of the call: one parameter is the whole input, several are parts of it."""
     arguments: dict[str, object] = {}
     whole = FutureValue(trace, formula.plain("ctx.input"), "the input of the workflow")
@@ -78,7 +77,7 @@ class FutureContext:
 
 
 def refuse_function(fn: object) -> None:
-    """InvalidDefinition for what cannot describe a workflow."""
+    """InvalidDefinition unless `fn` can describe a workflow."""
     if not inspect.isfunction(inspect.unwrap(fn)) if callable(fn) else True:
         _refuse("TEN-1101", Place("?", 0), f"{fn!r} is not a function", "Put @workflow above one.")
     function = inspect.unwrap(fn)  # type: ignore[arg-type]
@@ -99,30 +98,23 @@ def refuse_function(fn: object) -> None:
         _refuse(
             "TEN-1101",
             place,
-            f"`{name}` takes `*` or `**`, and there is no input that says how many",
+            f"`{name}` takes `*` or `**`, and the input does not give their number",
             "Name its parameters.",
         )
-    _refuse_writing_outside(code, place)
+    _refuse_writing_outside(code)
 
 
-def _refuse_writing_outside(code: CodeType, place: Place) -> None:
-    for instruction in dis.get_instructions(code):
-        outside = instruction.opname in _STORES_OUTSIDE or (
-            instruction.opname in {"STORE_DEREF", "DELETE_DEREF"}
-            and instruction.argval in code.co_freevars
+def _refuse_writing_outside(code: CodeType) -> None:
+    name = set_outside(code)
+    if name is not None:
+        where = Place(code.co_filename, name.lineno)
+        _refuse(
+            "TEN-1103",
+            where,
+            where.quoted_behind(f"the workflow function sets `{name.id}`, which is not its own"),
+            "It is called once, when it is described, and never when the workflow runs: "
+            "pass values from step to step, or keep state in a task.",
         )
-        if outside:
-            line = instruction.positions.lineno if instruction.positions else None
-            where = Place(place.file, line or place.line)
-            _refuse(
-                "TEN-1103",
-                where,
-                where.quoted_behind(
-                    f"the workflow function sets `{instruction.argval}`, which is not its own"
-                ),
-                "It is called once, when it is described, and never when the workflow runs: "
-                "pass values from step to step, or keep state in a task.",
-            )
 
 
 def _refuse(code: str, place: Place, message: str, advice: str) -> NoReturn:

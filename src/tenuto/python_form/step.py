@@ -1,7 +1,7 @@
-"""What is written down while a workflow function is called: steps, and the blocks they stand in.
+"""Steps and blocks, as they are recorded while a workflow function is called.
 
-A block is a stretch of the function: all of it, one side of a `when`, the body of a loop, what
-handles an error. A barrier (`sleep`, `wait_event`, `publish`, `terminate`) divides a block into
+A block is a part of the function: all of it, one side of a `when`, the body of a loop, the handler
+of an error. A barrier (`sleep`, `wait_event`, `publish`, `terminate`) divides a block into
 segments: it comes after all of the segment before it and before all of the segment after it.
 """
 
@@ -20,7 +20,7 @@ Join = Literal["required", "any", "all"]
 
 
 class Step:
-    """A node of the graph to be."""
+    """A future node of the graph."""
 
     def __init__(  # noqa: PLR0913 - what a node is
         self,
@@ -37,34 +37,34 @@ class Step:
     ) -> None:
         self.kind = kind
         self.base = base
-        """What it is called when no variable holds it."""
+        """Its name if no variable holds it."""
         self.block = block
         self.segment = block.segment
         self.place = place
         self.config = config if config is not None else {}
         self.handle = handle
-        """The handle by which those leave it who depend on it."""
+        """The handle from which the edges to dependent steps leave."""
         self.join = join
         self.is_barrier = is_barrier
         self.has_output = has_output
         self.given_name: str | None = None
         self.named_after: tuple[Step, str] | None = None
-        """A step whose id, with something behind it, is the id of this one."""
+        """A step whose id is the prefix of this one's id."""
         self.title: str | None = None
         self.id = ""
-        """Given when the function has returned."""
+        """Set when the function has returned."""
         self.waits_for: list[Step] = []
-        """Steps that it needs, whose values or ends it names."""
+        """Steps that it depends on, by their values or by `.after`."""
         self.sources: list[Step] = []
-        """Of a join of any: the steps of which the first is enough."""
+        """For an `any` join: the steps of which the first is enough."""
         self.branches: list[Block] = []
-        """Of a condition: its sides, in order."""
+        """For a condition: its sides, in order."""
         self.hidden: tuple[str, Step] | None = None
         """A variable, and the value of another branch that it held before this one."""
 
     @property
     def is_part_of_barrier(self) -> bool:
-        """Whether it only joins the ways out of a barrier."""
+        """Whether it only joins the handles of a barrier."""
         return self.is_barrier and bool(self.sources)
 
     def __repr__(self) -> str:
@@ -79,7 +79,7 @@ class Exit(NamedTuple):
 
 
 class Block:
-    """A stretch of a workflow function, and how one gets into it."""
+    """A part of a workflow function, and its entry."""
 
     def __init__(
         self,
@@ -97,9 +97,9 @@ class Block:
         self.decision: Step | None = None
         """The `when` that an `otherwise` would belong to."""
         self.entries: list[Exit | None] = [None if head is None else Exit(head, handle)]
-        """What the steps of each segment come after."""
+        """The entry that the steps of each segment come after."""
         self.ended_by: Step | None = None
-        """The `terminate` behind which nothing can stand."""
+        """The `terminate` that no step can follow."""
 
     @property
     def segment(self) -> int:
@@ -107,7 +107,7 @@ class Block:
 
     @property
     def head_waits(self) -> bool:
-        """Whether the head waits for what the block uses: not where it only handles a failure."""
+        """Whether the head waits for values that the block uses; not if it handles a failure."""
         assert self.head is not None
         return self.is_loop or self.head.kind == "condition"
 
@@ -138,7 +138,7 @@ class Block:
         return [each for each in self._segments[segment] if not each.is_barrier]
 
     def item_of(self, step: Step) -> Step | None:
-        """The step of this very block that `step` is, or stands below; None if it is elsewhere."""
+        """The step of this block that is `step` or contains it; None if it is elsewhere."""
         if step.block is self:
             return step
         for block in step.block.around:

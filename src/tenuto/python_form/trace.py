@@ -1,4 +1,4 @@
-"""One call of a workflow function: what it said, and what is wrong with that."""
+"""One call of a workflow function: its steps, and their problems."""
 
 from __future__ import annotations
 
@@ -17,20 +17,25 @@ from tenuto.python_form import formula, places
 from tenuto.python_form.advice import advice_on
 from tenuto.python_form.control_flow import try_around
 from tenuto.python_form.formula import Formula
-from tenuto.python_form.future import FutureValue, formula_of, trace_of
-from tenuto.python_form.misuse import Misuse
+from tenuto.python_form.future import FutureValue, Misuse, formula_of, trace_of
+from tenuto.python_form.json_values import (
+    Expression,
+    NotTraceable,
+    futures_in,
+    instead_of,
+    plain_json,
+)
 from tenuto.python_form.operators import Operation, difference, instead
 from tenuto.python_form.places import Place
-from tenuto.python_form.rewritten import expected_text
+from tenuto.python_form.rewrites import expected_text
 from tenuto.python_form.step import Block, Join, Step
 from tenuto.python_form.usage import usage
-from tenuto.python_form.written import Expression, NotTraceable, futures_in, instead_of, plain_json
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.step_call import OUT_OF_PLACE, Order
 
 if TYPE_CHECKING:
-    from tenuto.python_form.undoing import Undone
+    from tenuto.python_form.compensations import Undone
     from tenuto.python_form.workflow import WorkflowFunction
 
 _MOST_AT_ONE_PLACE = 5
@@ -44,18 +49,18 @@ class Given(Struct, frozen=True, eq=False):
 
 
 TakesCall = Callable[[tuple[Order, Given | None]], None]
-"""Takes a call of a task: what was said about it, and what it is given."""
+"""Receives a call of a task: the options of its step, and its arguments."""
 
 
 class Told(NamedTuple):
-    """What is wrong, and what to write instead."""
+    """A problem, and what to write instead."""
 
     message: str
     advice: str
 
 
 class EnoughFaults(BaseException):
-    """Ends a function that does the same wrong thing again and again."""
+    """Ends a function that repeats the same fault again and again."""
 
 
 class Trace:
@@ -68,22 +73,22 @@ class Trace:
         self.frame: FrameType | None = None
         """The call itself, kept for its variables: they are the names of the steps."""
         self.returned_at: Place | None = None
-        """Where it ended, if it said nothing while it was called."""
+        """Where it returned."""
         self.top = Block()
         self.block = self.top
         self.steps: list[Step] = []
         self.undone: list[Undone] = []
         self.takes_calls: TakesCall | None = None
-        """Who is told of calls of tasks that are no steps, if they are none now."""
+        """Receives the calls of tasks while they are not steps."""
         self.children: list[WorkflowFunction[..., Any]] = []
         self.problems: list[Problem] = []
         self.unused: dict[object, tuple[Told, Place]] = {}
-        """What means nothing by itself, and what to tell if the function ends before its use."""
+        """Constructs that must be used, and the problem to report if they are not."""
         self.tasks: dict[str, TaskFunction[..., Any]] = {}
         self._faults: dict[Place, int] = {}
         self._tries: set[int] = set()
 
-    # What it is told
+    # Recording
 
     def record(
         self,
@@ -97,14 +102,14 @@ class Trace:
         has_output: bool = False,
         block: Block | None = None,
     ) -> Step:
-        """Write down a step in the block that is open now."""
+        """Record a step in the block that is open now."""
         where = self.block if block is None else block
         place = self.here()
         if self.takes_calls is not None:
             self.refuse(
                 OUT_OF_PLACE,
-                f"`{base}` is no step here: what undoes a step is the call of one task",
-                "Call one task in it, which does all that there is to do.",
+                f"`{base}` is not a step here: a compensation is the call of one task",
+                "Call one task in it, which does everything.",
                 place,
             )
         if where.ended_by is not None:
@@ -144,7 +149,7 @@ class Trace:
         return step
 
     def _refuse_try(self, base: str) -> None:
-        """Steps do not fail while they are described, so nothing of Python can catch that."""
+        """Refuse `try` around steps: they do not fail while they are described."""
         for frame in self._frames():
             file, line = places.place_of(frame)
             guarded_by = try_around(file, line)
@@ -159,14 +164,14 @@ class Trace:
                 )
 
     def barrier(self, kind: str, base: str, config: dict[str, object]) -> Step:
-        """Write down a step that comes after every earlier one of its block."""
+        """Record a step that comes after every earlier one of its block."""
         step = self.record(kind, base, config, is_barrier=True)
         self.block.begin_segment(step)
         return step
 
     @contextmanager
     def inside(self, block: Block) -> Iterator[None]:
-        """Write down what follows in `block`."""
+        """Record the following steps in `block`."""
         before, self.block = self.block, block
         try:
             yield
@@ -175,7 +180,7 @@ class Trace:
 
     @contextmanager
     def only_calls(self, take: TakesCall) -> Iterator[None]:
-        """Take calls of tasks for something else than steps."""
+        """Pass calls of tasks to `take` instead of recording steps."""
         before, self.takes_calls = self.takes_calls, take
         try:
             yield
@@ -183,14 +188,14 @@ class Trace:
             self.takes_calls = before
 
     def nowhere(self, about: str) -> FutureValue:
-        """What stands for a value that nothing can use."""
+        """A placeholder for a value that cannot be used."""
         return FutureValue(self, formula.plain("null"), about)
 
     def value_of(self, step: Step, about: str) -> FutureValue:
         return FutureValue(self, formula.output_of(step), about, step)
 
     def waits_for(self, value: object) -> list[Step]:
-        """The steps whose values stand in `value`; those of another workflow are refused."""
+        """The steps whose values are in `value`; those of another workflow are refused."""
         found: list[Step] = []
         for each in futures_in(value):
             if self.is_own(each):
@@ -208,12 +213,12 @@ class Trace:
         )
         return False
 
-    # What is wrong
+    # Problems
 
     def refuse(self, code: str, message: str, advice: str, place: Place | None = None) -> None:
-        """Note a problem, and go on: there may be more.
+        """Record a problem, and continue: there may be more.
 
-        The first of a line is told; what else goes wrong there is likely to follow from it.
+        Only the first of a line is reported; further ones there are likely to follow from it.
         """
         where = self.here() if place is None else place
         count = self._faults.get(where, 0) + 1
@@ -227,9 +232,9 @@ class Trace:
             raise EnoughFaults
 
     def misused(self, what: str, misuse: Misuse) -> None:
-        """A future value was used as if it were there."""
+        """A future value was used as if it existed now."""
         frame = next(places.callers())
-        used = advice_on(misuse, usage(frame), {**frame.f_globals, **frame.f_locals})
+        used = advice_on(misuse, usage(frame, misuse), {**frame.f_globals, **frame.f_locals})
         source = places.place_of(frame).source
         outer = self._workflow_frame()
         recorder: object = RECORDER.get()
@@ -268,7 +273,7 @@ class Trace:
             self.refuse("TEN-1121", differs, instead(Operation(operator, own, other, is_reversed)))
 
     def traceable(self, value: object, what: str) -> object:
-        """`value` as it can be written down: JSON with future values in it."""
+        """`value` as JSON with future values in it."""
         try:
             return plain_json(value)
         except NotTraceable as fault:
@@ -299,7 +304,7 @@ class Trace:
         return Expression(self.spelled(value))
 
     def refuse_unused(self) -> None:
-        """Refuse what was said and then left lying, when the function has ended."""
+        """Refuse constructs that were not used by the end of the function."""
         for told, place in self.unused.values():
             self.refuse(OUT_OF_PLACE, *told, place)
 
@@ -308,7 +313,7 @@ class Trace:
             count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
             raise InvalidDefinition(f"workflow `{self.name}` has {count}", self.problems)
 
-    # Where it is
+    # Places
 
     def here(self) -> Place:
         """The line of the workflow function that is running, or where it returned."""
@@ -325,7 +330,7 @@ class Trace:
         return None
 
     def _frames(self) -> list[FrameType]:
-        """The frames of the function and of what it called, from the inside; none if it ended."""
+        """The frames of the function and of its callees, from the inside; none if it returned."""
         frames: list[FrameType] = []
         for frame in places.callers():
             frames.append(frame)
@@ -341,7 +346,7 @@ class Trace:
 
 
 def only_the_last(name: str, other: Step) -> Told:
-    """What is told about a variable that two branches set."""
+    """The problem of a variable that two branches set."""
     return Told(
         f"`{name}` is given a value in two branches (`{other.base}` in {other.place}), and only "
         "the last is still there",

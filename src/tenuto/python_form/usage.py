@@ -1,68 +1,103 @@
-"""What a running instruction does with a value, in the words of its source.
+"""The use of a future value in a line of source that needs the value now.
 
-An instruction says what kind of thing is done, and where; the tree of the source says in which
-words. Versions of Python give a test different places: that of the tested value, or that of the
-statement around it. Both lead to the same words here.
+The kind of misuse and the place in the syntax tree say which word needs the value. Versions of
+Python give a test different places: that of the tested value, or that of the statement around it.
+Both lead to the same words here.
 """
 
 from __future__ import annotations
 
 import ast
-import dis
-from collections.abc import Sequence
-from types import FrameType
+import builtins
+import inspect
+from collections.abc import Mapping, Sequence
+from types import FrameType, UnionType
 from typing import NamedTuple
 
+from tenuto.python_form.future import FutureValue, Misuse
 from tenuto.python_form.places import path_at
 
-_SPREADING = frozenset({"LIST_EXTEND", "SET_UPDATE", "LIST_TO_TUPLE", "CALL_FUNCTION_EX"})
-_MERGING = frozenset({"DICT_UPDATE", "DICT_MERGE"})
-_KEYED = frozenset({"BUILD_MAP", "MAP_ADD", "BUILD_SET", "SET_ADD", "STORE_SUBSCR"})
 _TESTS = frozenset({"when", "otherwise", "repeat_while"})
+_Listing = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Usage(NamedTuple):
-    """What a line of code does with a value."""
+    """The use of a value in a line of code."""
 
     word: str
     """The keyword or function that needs the value: `if`, `and`, `len()`, `an f-string`."""
     node: ast.AST | None
-    """What it needs it in: the whole test, the call, the list; None if unknown."""
+    """The syntax node around the value: the whole test, the call, the list; None if unknown."""
     is_test: bool = False
-    """Whether it stands where a test may be written as text."""
+    """Whether a test may be written as text there."""
 
 
-def usage(frame: FrameType) -> Usage | None:
-    """What the instruction that is running does; None if unknown."""
+def usage(frame: FrameType, misuse: Misuse) -> Usage | None:
+    """The use of a value in the running line; None if unknown."""
     path = path_at(frame)
-    if not path:
-        return None
-    return _done_by(dis.opname[frame.f_code.co_code[frame.f_lasti]], path)
+    match misuse, path[-1] if path else None:
+        case _, None:
+            return None
+        case _, ast.Call() as node:
+            called = _named(node.func, {**vars(builtins), **frame.f_globals, **frame.f_locals})
+            # Functions in C need the value itself; of all others the result is tested.
+            is_builtin = inspect.isbuiltin(called) or inspect.isclass(called)
+            tested = _decision(path) if misuse is Misuse.DECIDED and not is_builtin else None
+            return tested or _call(node, misuse, called)
+        case Misuse.DECIDED | Misuse.SEARCHED, _:
+            return _decision(path)
+        case Misuse.CALLED, ast.Dict() as node:
+            return Usage("**", node)
+        case Misuse.REPEATED, ast.Tuple(ctx=ast.Store()) | ast.List(ctx=ast.Store()):
+            return Usage("unpacking", _around(path, ast.Assign))
+        case Misuse.REPEATED, (ast.Tuple() | ast.List() | ast.Set()) as node if _spread(node.elts):
+            return Usage("*", _spread(node.elts))
+        case Misuse.REPEATED, _:
+            each = _around(path, ast.For | ast.comprehension | _Listing)
+            return Usage("for", each.generators[0] if isinstance(each, _Listing) else each)
+        case Misuse.WRITTEN | Misuse.CONVERTED, ast.BinOp() as node:
+            return Usage("%", node)
+        case Misuse.WRITTEN, _:
+            return Usage("an f-string", _around(path, ast.JoinedStr))
+        case Misuse.HASHED | Misuse.CONVERTED, node:
+            return Usage("a key", node)
+        case _:
+            return None
 
 
-def _done_by(operation: str, path: Sequence[ast.AST]) -> Usage | None:
-    node = path[-1]
-    if operation in _SPREADING and (spread := _spread(node)) is not None:
+def _named(node: ast.expr, names: Mapping[str, object]) -> object:
+    """The object that an expression names; None if unknown."""
+    match node:
+        case ast.Name(id=name):
+            return names.get(name)
+        case ast.Attribute(value=owner, attr=name):
+            return getattr(_named(owner, names), name, None)
+        case ast.List() | ast.Tuple():
+            return []  # for its methods
+        case _:
+            return None
+
+
+def _call(node: ast.Call, misuse: Misuse, called: object) -> Usage | None:
+    if misuse is Misuse.REPEATED and (spread := _spread(node.args)) is not None:
         return Usage("*", spread)
-    if operation in _MERGING:
+    is_merged = any(each.arg is None for each in node.keywords)
+    if misuse is Misuse.CALLED and is_merged and not isinstance(called, FutureValue):
         return Usage("**", node)
-    if operation.startswith("CALL"):
-        return _call(node)
-    if operation.startswith("UNPACK"):
-        return Usage("unpacking", _unpacked(path))
-    if operation == "GET_ITER":
-        return Usage("for", _gone_through(path))
-    if operation.startswith(("FORMAT_", "CONVERT_")):
-        return Usage("an f-string", _around(path, ast.JoinedStr))
-    if operation == "BINARY_OP":
-        return Usage("%", node)
-    if operation in _KEYED or operation.startswith("BINARY_SUBSCR"):
-        return Usage("a key", node)
-    return _decision(path)
+    match node.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return Usage(f"{name}()", node)
+        case _:
+            return None
+
+
+def _spread(items: Sequence[ast.expr]) -> ast.expr | None:
+    """The value behind a `*` among items."""
+    return next((each.value for each in items if isinstance(each, ast.Starred)), None)
 
 
 def _decision(path: Sequence[ast.AST]) -> Usage | None:
-    """The largest test that the value is part of, and the word that asks for it."""
+    """The largest test that the value is part of, and its keyword."""
     found: Usage | None = None
     inner: ast.AST | None = None
     for node, outer in zip(reversed(path), [*reversed(path[:-1]), None], strict=True):
@@ -79,7 +114,7 @@ def _decision(path: Sequence[ast.AST]) -> Usage | None:
 def _asked(  # noqa: C901 - one for each word
     node: ast.AST, inner: ast.AST | None, outer: ast.AST | None
 ) -> tuple[str, ast.AST] | None:
-    """The word with which `node` asks whether `inner`, or some part of it, is true."""
+    """The keyword with which `node` tests whether `inner`, or a part of it, is true."""
     match node:
         case ast.BoolOp(op=ast.And()):
             return "and", node
@@ -102,7 +137,7 @@ def _asked(  # noqa: C901 - one for each word
             return "assert", test
         case ast.comprehension(ifs=tests) if inner in tests:
             return "if in a list", node
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() if inner is None:
+        case _ if isinstance(node, _Listing) and inner is None:
             return "if in a list", node
         case ast.match_case() | ast.pattern():
             return "match", node
@@ -113,7 +148,7 @@ def _asked(  # noqa: C901 - one for each word
 
 
 def _is_test(path: Sequence[ast.AST], node: ast.AST) -> bool:
-    """Whether `node` is all of what `when` and its like are given."""
+    """Whether `node` is the whole condition of `when`, `otherwise` or `repeat_while`."""
     if node not in path:
         return False
     match path[path.index(node) - 1]:
@@ -123,42 +158,5 @@ def _is_test(path: Sequence[ast.AST], node: ast.AST) -> bool:
             return False
 
 
-def _call(node: ast.AST) -> Usage | None:
-    match node:
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-            return Usage(f"{name}()", node)
-        case _:
-            return None
-
-
-def _spread(node: ast.AST) -> ast.AST | None:
-    items: list[ast.expr] = []
-    match node:
-        case ast.Call():
-            items = node.args
-        case ast.List() | ast.Tuple() | ast.Set():
-            items = node.elts
-        case _:
-            pass
-    return next((each.value for each in items if isinstance(each, ast.Starred)), None)
-
-
-def _unpacked(path: Sequence[ast.AST]) -> ast.AST | None:
-    """What is taken apart, where it is written beside its parts."""
-    return next((each for each in reversed(path) if isinstance(each, ast.Assign)), None)
-
-
-def _gone_through(path: Sequence[ast.AST]) -> ast.AST | None:
-    for node in reversed(path):
-        match node:
-            case ast.For() | ast.comprehension():
-                return node
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                return node.generators[0]
-            case _:
-                pass
-    return None
-
-
-def _around(path: Sequence[ast.AST], kind: type[ast.AST]) -> ast.AST | None:
+def _around(path: Sequence[ast.AST], kind: type[ast.AST] | UnionType) -> ast.AST | None:
     return next((each for each in reversed(path) if isinstance(each, kind)), None)

@@ -16,14 +16,13 @@ from tenuto.definition.settings import RETRY
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.barriers import length
-from tenuto.python_form.collecting import is_collected
+from tenuto.python_form.description import Described, NotYet, describe
 from tenuto.python_form.events import EventRule
-from tenuto.python_form.input_schema import input_schema
-from tenuto.python_form.located import located
+from tenuto.python_form.parameters import input_schema
 from tenuto.python_form.places import Place
-from tenuto.python_form.recording import Recording
+from tenuto.python_form.problems import is_collected, located
+from tenuto.python_form.recorder import Recording
 from tenuto.python_form.signature import Called, called_with, refuse_function
-from tenuto.python_form.tracing import Described, NotYet, describe
 from tenuto.tasks.function import names_around
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.retry import BAD_OPTION, Length, Retry
@@ -37,7 +36,7 @@ Events = EventRule | Iterable[EventRule]
 
 
 class Heading(Struct, frozen=True, kw_only=True, eq=False):
-    """What is said about a workflow beside its steps."""
+    """The settings of a workflow beside its steps."""
 
     id: str | None = None
     name: str | None = None
@@ -51,7 +50,7 @@ class Heading(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class WorkflowFunction(Generic[P, R_co]):
-    """A workflow that a function describes; started like one that JSON spells."""
+    """A workflow that a function describes; started like one from JSON."""
 
     def __init__(self, fn: Callable[..., Any], heading: Heading, around: Mapping[str, Any]) -> None:
         refuse_function(fn)
@@ -65,7 +64,7 @@ class WorkflowFunction(Generic[P, R_co]):
         self._called: Called | None = None
         self._around = around
         self._described: Described | None = None
-        # One that names something below it in the module is described when it is used.
+        # A function that uses names defined below it in the module is described when it is used.
         try:
             self._described = self._describe(may_wait=True)
         except NotYet:
@@ -94,9 +93,9 @@ class WorkflowFunction(Generic[P, R_co]):
         )
 
     def undo(self, *_: object, **__: object) -> NoReturn:
-        """Only what a task did can be undone; a workflow is undone by what undoes its steps."""
+        """Refused: only tasks have compensations; a workflow is undone by those of its steps."""
         raise TenutoError(
-            f"workflow `{self.id}` is no task: nothing undoes it but what undoes its steps",
+            f"workflow `{self.id}` is not a task: it is undone by the compensations of its steps",
             code=BAD_OPTION,
             advice="Put `.undo` behind a task: `@charge.undo`.",
         )
@@ -108,7 +107,7 @@ class WorkflowFunction(Generic[P, R_co]):
 
     @property
     def described(self) -> Described:
-        """What the function said when it was called."""
+        """The description that the function gave when it was called."""
         if self._described is None or self._described.is_outdated:
             self._described = self._describe(may_wait=False)
         return self._described
@@ -122,7 +121,7 @@ class WorkflowFunction(Generic[P, R_co]):
         return self.described.children
 
     def definition(self) -> Object:
-        """The document, a copy: the same as JSON would spell it."""
+        """A copy of the document, the same as in JSON."""
         heading = self._heading
         written: Object = {"id": self.id}
         if heading.name is not None:
@@ -132,7 +131,7 @@ class WorkflowFunction(Generic[P, R_co]):
             written["description"] = description
         schema = heading.input_schema
         if schema is None:
-            # Read anew: a class that an annotation names may stand below the function.
+            # Read again: a class that an annotation names may be defined below the function.
             schema = input_schema(called_with(self.fn, self._around).data)
         if schema is not None:
             written["inputSchema"] = dict(schema)
@@ -146,17 +145,17 @@ class WorkflowFunction(Generic[P, R_co]):
         return written
 
     def check(self) -> Checked:
-        """What the compiler finds, each problem with the line that it comes from."""
+        """The problems that the compiler finds, each with its line."""
         found = check(self.definition())
         problems = (*self.located(found.problems), *self.described.warnings)
         return replace(found, problems=problems)
 
     def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-        """Problems of its document, each with the line that it comes from."""
+        """Problems of its document, each with its line."""
         return located(problems, self.described, self.place)
 
     def checked(self) -> Object:
-        """The document of a workflow without errors; InvalidDefinition for one that has some."""
+        """The document of a workflow without errors; InvalidDefinition if it has some."""
         found = self.check()
         if found.definition is None:
             errors = [each for each in found.problems if each.severity == "error"]
@@ -219,8 +218,8 @@ def workflow(  # noqa: PLR0913 - one for each thing that can be said
 ) -> Any:
     """Make a function the description of a workflow: `@workflow`, or `@workflow("order", …)`.
 
-    `on` are events that start it, `cancel_on` those that cancel it; `options` is the rest of what
-    a definition may say, as JSON spells it.
+    `on` are events that start it, `cancel_on` those that cancel it; `options` are the other fields
+    of a definition, as in JSON.
     """
     around = names_around(1)
     heading = Heading(

@@ -10,6 +10,7 @@ from tenuto.store.parts.turns import EventResult, InstanceWrite, Outcome, Turn, 
 
 WON = WriteResult(Outcome.WON)
 LOST = WriteResult(Outcome.LOST)
+REMOVED = WriteResult(Outcome.REMOVED)
 
 Outcomes = dict[str, WriteResult]
 UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
@@ -25,6 +26,17 @@ def key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
         return None
     is_same = content_hash == write.create.content_hash
     return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, instance_id)
+
+
+def needed_definitions(writes: Iterable[InstanceWrite]) -> list[tuple[str, str, int]]:
+    """(tenant, id, version) of definitions that have to be there for these starts, in order."""
+    return sorted(
+        {
+            (new.tenant, new.definition_id, new.definition_version)
+            for write in writes
+            if (new := write.create) is not None and new.needs_definition
+        }
+    )
 
 
 def may_follow(before: DeliveryOutcome, outcome: DeliveryOutcome) -> bool:

@@ -18,7 +18,7 @@ NOT_IMPORTABLE = "NOT_IMPORTABLE"
 """A child process cannot find the function of a task."""
 
 _MAIN = "__tenuto_main__"
-"""The name of the parent's script in a child: `if __name__ == "__main__"` must not hold there."""
+"""The name of the parent's script in a child, where `__name__ == "__main__"` must be false."""
 
 
 def address_of(task: TaskFunction[..., Any]) -> Address:
@@ -84,7 +84,7 @@ def _load(name: str, address: Address) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except BaseException:
-        # Half a module must not be found by the next attempt.
+        # The next attempt must not find a half-imported module.
         del sys.modules[name]
         raise
     return module

@@ -26,22 +26,22 @@ class Place(Protocol):
     """Where attempts run: the event loop, threads, or child processes. Used from the loop alone."""
 
     def add(self, attempt: Attempt) -> None:
-        """Run it as soon as there is room."""
+        """Run it as soon as there is capacity."""
         ...
 
     def stop(self, attempt: Attempt, grace: float) -> None:
-        """Pass on that a running attempt was told to stop."""
+        """Forward the request to stop to a running attempt."""
         ...
 
     def abandon(self, attempt: Attempt) -> None:
-        """Its outcome is settled: get rid of it if that can be done, and go on without it."""
+        """Its outcome is settled: end it if possible, and continue without it."""
         ...
 
 
 class Attempt:
-    """What is known about an attempt between its start and its outcome.
+    """The state of an attempt between its start and its outcome.
 
-    Changed from the loop alone, except for the heartbeat, which is one assignment from anywhere.
+    Changed only from the loop, except for the heartbeat, which is one assignment from any thread.
     """
 
     __slots__ = (
@@ -84,7 +84,7 @@ class Attempt:
 
     @property
     def is_told_to_stop(self) -> bool:
-        # A settled attempt came too late: whatever it still does counts for nothing.
+        # The outcome is settled: a late result is ignored.
         return self.is_asked_to_stop or self.is_settled
 
     def beat(self, details: object) -> None:
@@ -96,7 +96,7 @@ class Attempt:
 
     @property
     def given(self) -> JSON:
-        """What the function gets: the input, or what the step gave that it undoes."""
+        """The argument of the function: the input, or the output of the step that it undoes."""
         undo = self.facts.undo
         if undo is None or self.task.undoes is None:
             return self.order.input

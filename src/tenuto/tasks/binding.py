@@ -1,8 +1,8 @@
 """How the input of an attempt becomes the arguments of a function.
 
 One data parameter gets the whole input; several are bound by name from the input object; none
-ignores it. The first parameter annotated `Context` gets the context. What a function needs is
-worked out once; each call then costs one copy of the input, so that a task may change what it got.
+ignores it. The first parameter annotated `Context` gets the context. The parameters of
+a function are analysed once; each call then costs one copy of the input, which the task may change.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Binding(Struct, frozen=True):
     data: inspect.Signature
     """The function without its context, as a workflow calls it; annotations are resolved.
 
-    One that names what is not there is `hints.UNRESOLVED`.
+    An annotation whose names cannot be resolved is `hints.UNRESOLVED`.
     """
 
 
@@ -52,7 +52,7 @@ def bind(
 ) -> Binding:
     """Work out how `fn` is called; `local` has the names around its definition.
 
-    What is bound by name has to be for it alone, unless it `may_leave_out` what it does not name.
+    Every member of an input that is bound by name needs a parameter, unless `may_leave_out`.
     """
     scope = getattr(inspect.unwrap(fn), "__globals__", {})
     context: inspect.Parameter | None = None
@@ -109,7 +109,7 @@ def _plain(
 
 
 def _owned(data: _Data) -> Callable[[JSON], Any]:
-    """Makes the argument from the input: the function's own copy, converted if asked for."""
+    """Makes the argument from the input: a copy, converted to the annotated type."""
     if data.convert is None:
         return to_builtins
     convert, name = data.convert, data.name
@@ -156,7 +156,7 @@ def _by_name(
             given[context.name] = ctx
         arguments = []
         for name, parameter in signature.parameters.items():
-            # What can only be given by position comes first, without holes.
+            # Positional-only parameters come first, without gaps.
             if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY or name not in given:
                 break
             arguments.append(given.pop(name))

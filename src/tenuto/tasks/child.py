@@ -1,8 +1,8 @@
 """The process that runs tasks with isolation="process": `python -m tenuto.tasks.child IN OUT`.
 
 Messages go through two pipes of their own, so that nothing a task prints can get between them. The
-main thread runs tasks; another reads, so that a task can be told to stop, and ends the process as
-soon as the parent is gone.
+main thread runs tasks; another reads, so that a task can be asked to stop, and ends the process as
+soon as the parent has ended.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ class Parent:
         return msgspec.json.decode(self._ask(AskUndo()), type=Undo | None)
 
     def _ask(self, question: AskOutputs | AskUndo) -> Raw:
-        # Answers carry no name: whichever thread of the task asks next waits for its turn.
+        # Answers carry no id: the threads of a task ask one after the other.
         with self._asking:
             self.say(question)
             return self._answers.get()
 
     def listen(self) -> NoReturn:
-        """Take in what the parent says until it is gone."""
+        """Read the parent's messages until it ends."""
         frames = Frames()
         while True:
             try:
@@ -101,7 +101,7 @@ class Parent:
             while (message := frames.from_parent()) is not None:
                 match message:
                     case Run():
-                        # A word to stop belongs to the order before it.
+                        # A stop message belongs to the order before it.
                         self.is_told_to_stop = False
                         self.orders.put(message)
                     case Stop():
@@ -110,7 +110,7 @@ class Parent:
                         self._answers.put(message.value)
 
     def _end(self) -> NoReturn:
-        """The parent is gone: end at once, and with it whatever a running task has started."""
+        """The parent has ended: end at once, with all processes that a running task has started."""
         if self.is_busy and os.getpgrp() == os.getpid():
             os.killpg(os.getpgrp(), signal.SIGKILL)
         os._exit(0)
@@ -137,7 +137,7 @@ def main() -> NoReturn:
         order = parent.orders.get()
         parent.is_busy = True
         parent.say(Begun())
-        # What a task does to context variables ends with it.
+        # Changes of context variables end with the task.
         outcome = contextvars.copy_context().run(_perform, parent, order)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
@@ -195,7 +195,7 @@ async def _await(parent: Parent, coroutine: Coroutine[Any, Any, object]) -> obje
 
 
 def _die_with_parent() -> None:
-    """Ask the kernel for the end when the parent ends, even while a task holds the interpreter."""
+    """Let the kernel kill this process when the parent ends, even while a task runs."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -13,7 +13,7 @@ from tenuto.tasks.frames import Frames, FromChild, FromParent, frame
 
 _CHUNK = 1 << 16
 _LOOK_MILLISECONDS = 500
-"""How often it is looked whether a silent child is still there.
+"""Seconds between two checks whether a silent child is alive.
 
 Its end closes the pipe and is seen at once, unless a process that the task started holds it open.
 """
@@ -23,17 +23,17 @@ WhenWoken = Callable[["Child"], None]
 
 
 class ChildDied(Exception):
-    """The child is gone."""
+    """The child has ended."""
 
 
 class Child:
     """A running interpreter that waits for orders; used by one thread."""
 
     def __init__(self, wake: int) -> None:
-        """Start it; `wake` is a descriptor that becomes readable when the owner is to look up."""
+        """Start it; `wake` is a descriptor that becomes readable when the owner has a request."""
         self._wake = wake
         self.is_sending = False
-        """Whether a frame is half written, so that nothing may be put behind it."""
+        """Whether a frame is half written, so that no other may follow."""
         self._frames = Frames()
         childs_in, self._writing = os.pipe()
         self._reading, childs_out = os.pipe()
@@ -69,7 +69,7 @@ class Child:
 
     def receive(self, when_woken: WhenWoken) -> FromChild:
         while (message := self._frames.from_child()) is None:
-            # It may have been woken while it was sending, when nothing else could be said.
+            # It may have been woken while it was sending, when it could not act on it.
             when_woken(self)
             self._await(self._reading, select.POLLIN, when_woken)
             data = os.read(self._reading, _CHUNK)
@@ -94,7 +94,7 @@ class Child:
             self.kill()
 
     def _await(self, descriptor: int, what: int, when_woken: WhenWoken) -> None:
-        """Return when `descriptor` is ready; meanwhile do what the owner wants."""
+        """Return when `descriptor` is ready; meanwhile serve the owner's requests."""
         poll = select.poll()
         poll.register(descriptor, what)
         poll.register(self._wake, select.POLLIN)
@@ -109,7 +109,7 @@ class Child:
                 raise self._death()
 
     def _death(self) -> ChildDied:
-        """What is known about the end of a child whose pipe is closed."""
+        """How a child ended whose pipe is closed."""
         try:
             status = self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:

@@ -1,8 +1,8 @@
-"""Spares the collector of cycles what an engine makes it do in vain, about a sixth of its time.
+"""Tunes the garbage collector for an engine, which saves about a sixth of the engine's time.
 
-The program itself, modules, classes and functions, stays as long as the process does, and yet each
-full collection walks all of it. And what a turn makes lives until the turn is over: it is looked at
-several times before, unless more comes together first.
+Modules, classes and functions live as long as the process, and yet each full collection walks all
+of them. The objects of a turn live until the turn ends: with the default threshold they are walked
+several times before.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import gc
 from threading import Lock
 
 TOGETHER = 20_000
-"""So many new objects come together before the collector looks at them."""
+"""The threshold of new objects before a collection."""
 
 
 class Collector:
@@ -24,7 +24,7 @@ class Collector:
         self._before = self._ours = (0, 0, 0)
 
     def spare(self) -> None:
-        """Set aside what is there now, unless the program does that by itself, and look less."""
+        """Freeze the present objects, unless the program does so itself, and collect less often."""
         with self._lock:
             self._users += 1
             if self._users > 1:
@@ -33,12 +33,12 @@ class Collector:
                 gc.freeze()
                 self._is_frozen = True
             self._before = self._ours = gc.get_threshold()
-            if self._before[0]:  # 0: it is switched off
+            if self._before[0]:  # 0: collection is off
                 gc.set_threshold(max(self._before[0], TOGETHER), *self._before[1:])
                 self._ours = gc.get_threshold()
 
     def spare_no_more(self) -> None:
-        """With the last engine gone, everything is collected as before."""
+        """After the last engine has stopped, restore the previous settings."""
         with self._lock:
             self._users -= 1
             if self._users:

@@ -1,4 +1,4 @@
-"""What a task is told about its attempt, and how it says that it is still alive."""
+"""The context of a task: facts about its attempt, and heartbeats."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tenuto.tasks.undo import Undo, UndoFacts
 
 
 class Cancelled(BaseException):
-    """Raised by `heartbeat` in an attempt that was told to stop, or came too late.
+    """Raised by `heartbeat` in an attempt that was asked to stop, or has timed out.
 
     Not an `Exception`, so that a task's own `except Exception` does not swallow it.
     """
 
 
 class Facts(Struct, frozen=True, gc=False, kw_only=True):
-    """What an attempt may know about its instance, beside its order."""
+    """What an attempt may know about its instance, beside the order to run it."""
 
     correlation_id: str | None = None
     deadline: datetime | None = None
@@ -29,11 +29,11 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     traceparent: str | None = None
     """The attempt's own place in the trace that its instance was started in."""
     undo: UndoFacts | None = None
-    """Of an attempt that takes back what a step did."""
+    """Facts for an attempt that undoes a step."""
 
 
 class Link(Protocol):
-    """The way from a running task back to whoever runs it."""
+    """The connection of a running task to its runner."""
 
     @property
     def is_told_to_stop(self) -> bool: ...
@@ -46,7 +46,7 @@ class Link(Protocol):
 
 
 class Context:
-    """What a task gets as `ctx`; the same in the event loop, in a thread and in a child process."""
+    """The `ctx` of a task; the same in the event loop, in a thread and in a child process."""
 
     __slots__ = (
         "_link",
@@ -81,20 +81,20 @@ class Context:
         self.attempt = attempt
         """The number of this attempt, from 1; lost ones are counted too."""
         self.idempotency_key = idempotency_key
-        """The same for every attempt of one step: pass it on to whoever is to act once."""
+        """The same for every attempt of one step: pass it to services that must act only once."""
         self.correlation_id = correlation_id
-        """What the start gave as `correlation_id`."""
+        """The `correlation_id` of the start."""
         self.deadline = deadline
-        """When the instance is cancelled if it has not ended by then."""
+        """The deadline of the instance, when it is cancelled."""
         self.traceparent = traceparent
-        """The header by which others join the trace that the start named (W3C); None: none."""
+        """The header `traceparent` (W3C) for calls in the trace of the start; None: no trace."""
         self._link = link
         self._outputs: Object | None = None
         self._undo = undo
 
     @property
     def cancelled(self) -> bool:
-        """Whether the attempt was told to stop, or is too late to count."""
+        """Whether the attempt was asked to stop, or has timed out."""
         return self._link is not None and self._link.is_told_to_stop
 
     @property
@@ -107,13 +107,13 @@ class Context:
 
     @property
     def undo(self) -> Undo | None:
-        """What is undone, and why, in a function that takes back what a step did; else None."""
+        """The step that is undone, and why, in a function that undoes a step; else None."""
         if self._undo is None and self._link is not None:
             self._undo = self._link.undo()
         return self._undo
 
     def heartbeat(self, details: object = None) -> None:
-        """Say that the task is alive; raises Cancelled once it is to stop. From any thread."""
+        """Report that the task is alive, from any thread; raises Cancelled once it should stop."""
         if self._link is not None:
             self._link.beat(details)
             if self._link.is_told_to_stop:

@@ -1,12 +1,12 @@
 """Asynchronous tasks run in a pool of coroutines that outlive them.
 
 An asyncio task for each attempt would cost more than most attempts. So a runner, which is one
-asyncio task, takes attempts from a queue and awaits them one after the other; an attempt that
-never suspends costs no turn of the loop. Before it begins one, a runner sees to it that another is
-about to wake if more wait: whoever suspends holds up nobody.
+asyncio task, takes attempts from a queue and awaits them one after the other; an attempt that never
+suspends costs no turn of the loop. Before a runner begins one, it wakes another runner if more
+attempts wait, so that an attempt that suspends delays no other.
 
-A runner is fit for another attempt only if the last one left nothing behind in it. One that was
-cancelled, or whose context variables were changed, ends; the next gets a fresh one.
+A runner is reused only if the last attempt left no trace in it. One that was cancelled, or whose
+context variables were changed, ends; the next attempt gets a fresh one.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tenuto.ports import Clock
 from tenuto.tasks.attempt import Attempt, Outcome
 
 _IN_ONE_GO = 128
-"""So many attempts run before the loop gets to breathe."""
+"""How many attempts run before other callbacks of the loop get a turn."""
 _KEPT = 256
-"""So many runners are kept for later when there is nothing to do."""
+"""How many idle runners are kept."""
 _SETTLING_SECONDS = 1.0
 
 
@@ -46,12 +46,12 @@ class Coroutines:
         self._abandoned: set[asyncio.Task[None]] = set()
         self._is_waking = False
         self._is_closed = False
-        # What attempts see is what was set when the engine was made, not who asked for a start.
+        # Attempts see the context variables of the engine's start, not those of a caller.
         self._around = contextvars.copy_context()
 
     @property
     def stuck(self) -> int:
-        """How many attempts are settled and still run: they ignore their cancellation."""
+        """How many attempts have an outcome and still run: they ignore their cancellation."""
         return len(self._abandoned)
 
     def add(self, attempt: Attempt) -> None:
@@ -71,7 +71,7 @@ class Coroutines:
             runner.cancel()
 
     async def close(self, patience: float) -> None:
-        """End every runner; those that do not end within `patience` seconds are let go."""
+        """End every runner; those that do not end within `patience` seconds are abandoned."""
         self._is_closed = True
         self._queue.clear()
         runners = set(self._runners)
@@ -81,8 +81,8 @@ class Coroutines:
             return
         _, stubborn = await asyncio.wait(runners, timeout=patience)
         for runner in stubborn:
-            # `asyncio.run` waits for every task that it knows, for ever. This is what the asyncio
-            # documentation gives to those who manage tasks themselves.
+            # `asyncio.run` waits for ever for every task that it knows. The asyncio documentation
+            # names this function for libraries that manage tasks themselves.
             asyncio._unregister_task(runner)  # noqa: SLF001
             runner._log_destroy_pending = False  # type: ignore[attr-defined] # noqa: SLF001
 
@@ -119,7 +119,7 @@ class Coroutines:
                 self._wake()
 
     async def _work(self, runner: asyncio.Task[None], fresh: contextvars.Context) -> bool:
-        """Run what waits, and say whether the runner is fit for more."""
+        """Run the waiting attempts, and return whether the runner can be reused."""
         queue = self._queue
         for _ in range(_IN_ONE_GO):
             if not queue:
@@ -136,7 +136,7 @@ class Coroutines:
                 context = attempt.context() if binding.takes_context else None
                 value = await binding.call(context, attempt.given)
             except GeneratorExit:
-                # The loop is gone, and with it whoever would hear of an outcome.
+                # The loop is closed: no outcome can be reported.
                 raise
             except asyncio.CancelledError as error:
                 if runner.cancelling() and not attempt.is_told_to_stop:
@@ -153,10 +153,10 @@ class Coroutines:
         return True
 
     def _settle_unless_loop_ends(self, attempt: Attempt, error: BaseException) -> None:
-        """Somebody else cancelled the runner: the task itself, or whoever ends the loop.
+        """The runner was cancelled from outside: by the task itself, or by the end of the loop.
 
-        When the loop ends the attempt has no outcome, it is lost with its process. Whether it ends
-        shows by whether a timer still fires.
+        When the loop ends, the attempt has no outcome: it is lost with its process. A timer that
+        still fires shows that the loop goes on.
         """
         outcome = attempt.failed(error)
         self._clock.call_later(_SETTLING_SECONDS, lambda: self._settle(attempt, outcome))

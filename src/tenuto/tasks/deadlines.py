@@ -1,8 +1,8 @@
-"""Which attempts have run too long, or have been silent too long.
+"""Time-outs and heartbeat time-outs of running attempts.
 
-One timer for all attempts: a task that ends at once must not pay for a time-out that never comes.
-The timer stands at the earliest moment at which any attempt can be late; what is late then is
-found by looking at every attempt in flight.
+One timer serves all attempts, so that a task that ends at once does not pay for its time-out. The
+timer is set to the earliest moment at which any attempt can be late; then every attempt in flight
+is checked.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tenuto.tasks.attempt import Attempt, Key
 from tenuto.tasks.failures import too_late, too_silent
 
 _APART = 0.005
-"""Seconds between two looks, at least: many that are late one by one cost one look together."""
+"""The fewest seconds between two checks, so that many late attempts share one check."""
 
 
 class Deadlines:
-    """Watches the attempts in flight, and says which are late."""
+    """Watches the attempts in flight, and reports late ones."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Deadlines:
         self._timer: Timer | None = None
 
     def begin(self, attempt: Attempt, allowance: float = 0.0) -> None:
-        """Count an attempt's time from now; `allowance` is time that does not count."""
+        """Count an attempt's time from now; `allowance` is added to its time-out."""
         now = self._ticks()
         order = attempt.order
         attempt.has_begun = True
@@ -48,7 +48,7 @@ class Deadlines:
             self._stand_at(due, now)
 
     def rest(self) -> None:
-        """Nothing is in flight: leave no timer behind."""
+        """No attempt is in flight: cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

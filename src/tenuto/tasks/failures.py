@@ -1,4 +1,4 @@
-"""What an attempt reports when it did not succeed: exceptions become failures."""
+"""Failures of attempts, made from exceptions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Refused(Exception):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The failure that `error` stands for; what users put into exceptions may be anything."""
+    """The failure of an exception, which may hold any object of the user."""
     if isinstance(error, Refused):
         return error.failure
     if isinstance(error, Unusable):
-        # It returned: whatever it did is done.
+        # It returned: the work was done.
         return Failure(code=error.code, message=error.message, retryable=False, was_done=True)
     if isinstance(error, TaskError):
         code = _clip(_text(error.code), _CODE_LENGTH) or type(error).__name__
@@ -60,7 +60,7 @@ def too_late(seconds: float) -> Failure:
 
 
 def too_silent(seconds: float, details: object) -> Failure:
-    """`details`: what the last heartbeat said."""
+    """`details`: those of the last heartbeat."""
     return Failure(
         code=HEARTBEAT_TIMEOUT,
         message=f"the task gave no heartbeat for {seconds:g} s",
@@ -69,7 +69,7 @@ def too_silent(seconds: float, details: object) -> Failure:
 
 
 def details_of(details: object) -> JSON:
-    """`details` as JSON; a failure must not be lost because what describes it is not JSON."""
+    """`details` as JSON; a failure must not be lost because its details are not JSON."""
     try:
         return to_json(details, _DETAILS_BYTES)
     except Unusable as error:
@@ -100,5 +100,5 @@ def _clip(text: str, length: int) -> str:
 
 
 def storable(text: str) -> str:
-    """`text` without what no store keeps: NUL and lone surrogates."""
+    """`text` without NUL and lone surrogates, which no store can keep."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""What a parent and its child process say to each other: JSON in frames with a length."""
+"""Messages between a parent and its child process: JSON in frames with a length."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
 
 
 class Stop(Struct, frozen=True, tag="stop"):
-    """Parent: the attempt is to stop."""
+    """Parent: the attempt should stop."""
 
 
 class Answer(Struct, frozen=True, tag="answer"):
-    """Parent: what was asked for."""
+    """Parent: the answer to a request."""
 
     value: Raw
 
@@ -57,7 +57,7 @@ class Ready(Struct, frozen=True, tag="ready"):
 
 
 class Begun(Struct, frozen=True, tag="begun"):
-    """Child: the order has arrived, and from here on may have effects."""
+    """Child: the order has arrived; from here on it may have effects."""
 
 
 class Beat(Struct, frozen=True, tag="beat"):
@@ -67,11 +67,11 @@ class Beat(Struct, frozen=True, tag="beat"):
 
 
 class AskOutputs(Struct, frozen=True, tag="ask-outputs"):
-    """Child: the task wants the previous outputs."""
+    """Child: the task requests the previous outputs."""
 
 
 class AskUndo(Struct, frozen=True, tag="ask-undo"):
-    """Child: the task wants to know what it undoes."""
+    """Child: the task requests the facts about the step that it undoes."""
 
 
 class Done(Struct, frozen=True, tag="done"):
@@ -86,7 +86,7 @@ class Failed(Struct, frozen=True, tag="failed"):
 
     failure: Failure
     was_told: bool = False
-    """It ended because it was told to stop."""
+    """Whether it ended because it was asked to stop."""
 
 
 FromParent: TypeAlias = Run | Stop | Answer

@@ -30,13 +30,13 @@ Isolation = Literal["process"] | None
 
 
 class Home(Protocol):
-    """Where a task is known, and what undoes it is known too."""
+    """A registry of tasks and their compensations."""
 
     def add(self, task: TaskFunction[..., Any]) -> None: ...
 
 
 class Declare(Protocol):
-    """Makes a function a task; what a coroutine gives in the end is what the task gives."""
+    """Makes a function a task; the result of a coroutine is the result of the task."""
 
     @overload
     def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFunction[P, R]: ...
@@ -46,7 +46,7 @@ class Declare(Protocol):
 
 
 class TaskFunction(Callables[P, R_co]):
-    """A task: called like its function, with what the engine needs to know beside it."""
+    """A task: a function with the options that the engine needs."""
 
     def __init__(
         self,
@@ -82,9 +82,9 @@ class TaskFunction(Callables[P, R_co]):
             )
         self.is_async = is_async(fn)
         self.undoes = undoes
-        """The name of the task that this one takes back; None for any other."""
+        """The name of the task that this one undoes; None for any other."""
         self.undone_by: TaskFunction[..., Any] | None = None
-        """The task that takes back what this one did."""
+        """The task that undoes this one."""
         self.homes: WeakSet[Home] = WeakSet()
         """The registries that know it."""
         self._binding: Binding | None = None
@@ -133,13 +133,13 @@ class TaskFunction(Callables[P, R_co]):
         by: Undoer | EllipsisType | None = ...,
         when: object = None,
     ) -> Any:
-        """Declare what takes this task back: `@charge.undo`, or `@charge.undo(timeout="PT20S")`.
+        """Declare the compensation of this task, `@charge.undo` or `@charge.undo(timeout=…)`.
 
-        It is the task `charge.undo`, known wherever this one is, and gets what this one gave: one
-        parameter all of it, several the parts of these names; `ctx.undo` has the rest. Its options
-        are those of a task.
+        It becomes the task `charge.undo`, known wherever this one is. It receives the output of
+        this task: one parameter gets all of it, several get the parts of their names; `ctx.undo`
+        has further facts. Its options are those of a task.
 
-        In a workflow, `charge.undo(by=release, when="…")(order)` says what undoes this one step.
+        In a workflow, `charge.undo(by=release, when="…")(order)` sets the compensation of one step.
         """
         is_of_step = by is not ... or when is not None
         if is_of_step or (RECORDER.get() is not None and not _is_in_module(1)):
@@ -147,7 +147,7 @@ class TaskFunction(Callables[P, R_co]):
         around = names_around(1)
 
         def declare(fn: Callable[..., Any]) -> TaskFunction[..., Any]:
-            # One function may be a task, or undo another, and undo this one too.
+            # One function may be a task, and the compensation of several others.
             known = fn if isinstance(fn, TaskFunction) else _NONE
             made: TaskFunction[..., Any] = TaskFunction(
                 fn if known is _NONE else known.fn,
@@ -190,10 +190,10 @@ class TaskFunction(Callables[P, R_co]):
     def binding(self) -> Binding:
         """How it is called with an input.
 
-        Worked out when it first runs: what annotations name may be defined after the function.
+        Analysed when it first runs: its annotations may name types defined after the function.
         """
         if self._binding is None:
-            # What a step gave was not made for whoever undoes it: there may be more in it.
+            # The output of a step may have more members than its compensation needs.
             is_undo = self.undoes is not None
             self._binding = bind(self.fn, self._names_around, may_leave_out=is_undo)
             self._names_around = {}
@@ -230,7 +230,7 @@ def _is_in_module(depth: int) -> bool:
 
 
 def _mentioned(fn: Callable[..., object], names: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `names` that the annotations of `fn` speak of; the rest need not be kept alive."""
+    """Those of `names` that the annotations of `fn` use; the rest need not be kept alive."""
     texts = [
         parameter.annotation
         for parameter in inspect.signature(fn).parameters.values()
@@ -280,7 +280,7 @@ def _refuse(message: str, advice: str) -> NoReturn:
 
 
 def _none() -> None:
-    """Stands where a task would that says how it wants to be run."""
+    """The placeholder for a task without options of its own."""
 
 
 _NONE: TaskFunction[..., Any] = TaskFunction(_none)

@@ -1,4 +1,4 @@
-"""What the annotation of a parameter asks for: the context, a conversion, or nothing."""
+"""Annotations of parameters: the context, a type to convert to, or none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tenuto.tasks.context import Context
 from tenuto.tasks.output import Result
 
 UNRESOLVED = object()
-"""The annotation names something that is not there (yet), such as a class behind TYPE_CHECKING."""
+"""The annotation has a name that is not defined (yet), such as a class behind TYPE_CHECKING."""
 
 _OUR_CONTEXT = re.compile(r"(?:\w+\.)*Context\Z")
 _JSON = frozenset({dict, list, tuple, str, int, float, bool, type(None), object, Any})
@@ -50,25 +50,25 @@ def is_context(parameter: inspect.Parameter, annotation: object) -> bool:
 
 
 def needs_conversion(annotation: object) -> bool:
-    """Whether values of plain JSON have to be converted to fit; False where nobody knows how."""
+    """Whether plain JSON has to be converted to the type; False if the type is unknown."""
     found = set(leaves(annotation))
     return not found <= _JSON and all(is_json_or_convertible(leaf) for leaf in found)
 
 
 def is_json_or_convertible(leaf: Any) -> bool:  # noqa: ANN401 - annotations are anything
-    """Whether a JSON value can be, or become, what one type without arguments asks for."""
+    """Whether a JSON value can be, or be converted to, a type without arguments."""
     return leaf in _JSON or _is_convertible(leaf)
 
 
 def convert(value: object, annotation: Any) -> Any:  # noqa: ANN401 - annotations are anything
-    """`value` as what the annotation asks for; msgspec.ValidationError if it does not fit."""
+    """`value` converted to the annotated type; msgspec.ValidationError if it does not fit."""
     return msgspec.convert(value, annotation, dec_hook=_read_model)
 
 
 def schemas(annotations: Sequence[object]) -> tuple[list[Object], Object] | None:
-    """What values have to be so that `convert` takes them, as JSON Schemas, and what these share.
+    """JSON Schemas of the values that `convert` accepts, and their shared definitions.
 
-    None where it cannot be said.
+    None if they cannot be derived.
     """
     shared: dict[str, Any] = {}
     try:
@@ -84,7 +84,7 @@ def schemas(annotations: Sequence[object]) -> tuple[list[Object], Object] | None
 
 
 def leaves(annotation: object) -> typing.Iterator[Any]:
-    """The types that an annotation is made of, without those that only hold others."""
+    """The types that an annotation consists of, without containers."""
     if annotation is inspect.Parameter.empty or annotation is UNRESOLVED:
         return
     origin = typing.get_origin(annotation)
@@ -103,16 +103,16 @@ def leaves(annotation: object) -> typing.Iterator[Any]:
 
 
 def is_nothing(annotation: object) -> bool:
-    """Whether a function that is annotated so gives no value."""
+    """Whether a function with this return annotation returns no value."""
     return annotation is None or annotation is type(None)
 
 
 def names_in(annotation: object) -> list[str] | None:
-    """The names of what is in such a value, none for what has no names; None: nobody knows."""
+    """The names of the members of such a value, empty if it has none; None: unknown."""
     if is_nothing(annotation) or (typing.get_origin(annotation) or annotation) in _NAMELESS:
         return []
     if not isinstance(annotation, type) or annotation is Result:
-        return None  # what is in a Result is anything
+        return None  # a Result can hold anything
     if dataclasses.is_dataclass(annotation):
         return [each.name for each in dataclasses.fields(annotation)]
     if issubclass(annotation, msgspec.Struct):
@@ -143,7 +143,7 @@ def _schema_of_model(kind: Any, shared: dict[str, Any]) -> dict[str, Any]:  # no
 
 
 def _admit_numbers(schema: object) -> None:
-    """A decimal may also be a number, which `convert` takes and msgspec's schema leaves out."""
+    """A decimal may also be a number, which `convert` accepts but msgspec's schema lacks."""
     if isinstance(schema, dict):
         if schema.get("format") == "decimal" and schema.get("type") == "string":
             schema["type"] = ["string", "number"]

@@ -1,10 +1,9 @@
-"""What a task returns becomes JSON that nobody else can change.
+"""The output of a task, copied to plain JSON.
 
 Plain JSON values are taken as they are, tuples as arrays; a dataclass, msgspec Struct or pydantic
-model is written by the rules of its type, everything in it included. Anything else is refused
-where it stands: a set, bytes or a date in a plain dict has more than one spelling in JSON, and
-choosing one is the task's business. Integers keep all their digits, up to the 4,300 that Python
-reads back.
+model is encoded by the rules of its type, with all its members. Anything else is refused with its
+place: a set, bytes or a date in a plain dict has more than one spelling in JSON, and the task has
+to choose one. Integers keep all their digits, up to the 4,300 that Python parses.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def to_json(value: object, limit: int, name: str = "the output") -> JSON:
 
 
 def is_typed(value: object) -> bool:
-    """Whether `value` says by its type how it is written."""
+    """Whether the type of `value` defines its encoding."""
     return (
         isinstance(value, msgspec.Struct)
         or (dataclasses.is_dataclass(value) and not isinstance(value, type))
@@ -128,7 +127,7 @@ def _walk(value: object, path: str, depth: int, name: str) -> JSON:
             return _walk(_by_type(value, path, name), path, depth, name)
         case _ if inspect.iscoroutine(value):
             value.close()
-            raise _not_json(name, path, "a coroutine that nobody awaits: write `async def`")
+            raise _not_json(name, path, "a coroutine that is not awaited: write `async def`")
         case _:
             raise _not_json(name, path, f"of type {_type_name(value)}, which is not JSON")
 

@@ -1,8 +1,8 @@
 """Tasks with isolation="process" run in child processes that can be killed.
 
-A lane is a thread with a child of its own, which it keeps for the next attempt. Only the lane's
-thread touches the child: whoever wants it told or killed says so to the lane. A child that was
-killed, or died by itself, is replaced when the next attempt comes.
+A lane is a thread with a child process of its own, which it keeps for the next attempt. Only the
+lane's thread touches the child: requests to stop or kill it go to the lane. A child that was
+killed, or ended by itself, is replaced for the next attempt.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from tenuto.tasks.frames import (
 )
 
 _START_SECONDS = 30.0
-"""What an interpreter may take to come up, beyond the time-out of the attempt that waits for it."""
+"""Seconds that an interpreter may take to start, beyond the time-out of the waiting attempt."""
 
 
 class Processes:
-    """Runs attempts in child processes. Its books are kept in the event loop."""
+    """Runs attempts in child processes. Its state is changed only in the event loop."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Processes:
             lane.kill(attempt)
 
     async def close(self, patience: float) -> None:
-        """End every child; what is left after `patience` seconds ends with this process."""
+        """End every child; those left after `patience` seconds end with this process."""
         self._waiting.clear()
         if not self._lanes:
             return
@@ -105,7 +105,7 @@ class Processes:
                 return
             attempt = self._waiting.popleft()
             self._busy[attempt] = lane
-            # Its own time counts from when the child is up; this bounds the coming up.
+            # The attempt's own time counts from the start of the child; this bounds that start.
             self._begin(attempt, _START_SECONDS)
             lane.inbox.put(attempt)
 
@@ -167,11 +167,11 @@ class Lane:
         threading.Thread(target=self._live, name=name, daemon=True).start()
 
     def wake(self) -> None:
-        """Have the thread look again at what it was asked."""
+        """Wake the thread, so that it checks its requests."""
         try:
             os.write(self._wakes, b"!")
         except BlockingIOError:
-            # It has plenty of reasons to wake already.
+            # The pipe is full: the thread is going to wake anyway.
             return
 
     def kill(self, attempt: Attempt) -> None:
@@ -184,7 +184,7 @@ class Lane:
         self.wake()
 
     def release(self) -> None:
-        """Close what only the loop may close: nobody else wakes the thread."""
+        """Close the descriptors that only the loop uses to wake the thread."""
         os.close(self._hears)
         os.close(self._wakes)
 
@@ -202,7 +202,7 @@ class Lane:
         try:
             self._loop.call_soon_threadsafe(function, *arguments)
         except RuntimeError:
-            # The loop is closed: nobody is left to hear of it.
+            # The loop is closed: the outcome cannot be reported.
             self._is_closing = True
 
     def _perform(self, attempt: Attempt) -> Outcome:
@@ -215,7 +215,7 @@ class Lane:
             message = f"the process of the task ended by itself: {death}"
             return attempt.failed(Failure(code=PROCESS_DIED, message=message))
         except Refused as refused:
-            # Found before anything was said to the child, which is as fit as it was.
+            # Found before any message to the child, which can be reused.
             return attempt.failed(refused)
         except Exception as error:  # noqa: BLE001 - no child may be left in the middle of something
             self._drop_child()
@@ -262,7 +262,7 @@ class Lane:
             try:
                 return self._give(self._child, order, attempt, attentive)
             except ChildDied:
-                # It died while it was idle: nothing of the attempt has happened yet.
+                # It ended while it was idle: the attempt has not begun.
                 self._drop_child()
                 if self.is_doomed(attempt):
                     raise
@@ -289,13 +289,13 @@ class Lane:
 
 
 class _Attentive:
-    """What a lane does when it is woken in the middle of a conversation."""
+    """What a lane does when it is woken while it waits for its child."""
 
     def __init__(self, lane: Lane, attempt: Attempt) -> None:
         self._lane = lane
         self._attempt = attempt
         self.may_tell = False
-        """Whether the child has the order: a word to stop before it would belong to nothing."""
+        """Whether the child has the order: a stop message before it would refer to no attempt."""
 
     def __call__(self, child: Child) -> None:
         if self._lane.is_doomed(self._attempt):

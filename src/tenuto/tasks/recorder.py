@@ -1,4 +1,4 @@
-"""Where a call of a task goes: to its function, or to whoever is describing a workflow."""
+"""The recorder of the workflow that is being described, which receives calls of tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Takes down what a workflow function says instead of doing it."""
+    """Records the calls of a workflow function instead of running them."""
 
     def call(
         self, order: Order, args: Sequence[object], kwargs: Mapping[str, object]
@@ -20,10 +20,10 @@ class Recorder(Protocol):
     def map(self, order: Order, items: object, mapped: Mapped) -> object: ...
 
     def said(self, step: StepCall[..., Any]) -> None:
-        """Something was said about a step that has still to be called."""
+        """A step got an option and has still to be called."""
 
     def used(self, step: StepCall[..., Any]) -> None:
-        """It was called, or more was said about it."""
+        """The step was called, or got another option."""
 
 
 RECORDER: Final[ContextVar[Recorder | None]] = ContextVar("tenuto_recorder", default=None)

@@ -1,4 +1,4 @@
-"""Which function stands behind which task name."""
+"""Tasks by name."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Registry:
     def add(self, task: TaskFunction[..., Any]) -> None:
         """Register a task; a second function under one name is refused.
 
-        The same place in the same file is the same function, loaded again: it takes the old one's
-        place. What undoes it is known here too, now and when it is declared.
+        A function from the same place in the same file is the same one, loaded again: it replaces
+        the old one. Its compensation is registered too, now or when it is declared.
         """
         other = self._tasks.get(task.name)
         if other is not None and other.fn is not task.fn and other.location != task.location:
@@ -129,7 +129,7 @@ class Registry:
         if fn is None:
             return register
         if isinstance(fn, TaskFunction):
-            # A task of another registry is known here as it is.
+            # A task of another registry is registered unchanged.
             self.add(fn)
             return fn
         return register(fn)

@@ -1,4 +1,4 @@
-"""How a task's retries and times are written in Python."""
+"""Retry policies and durations of tasks, as written in Python."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tenuto.model.errors import TenutoError
 from tenuto.model.policy import DEFAULT_RETRY, RetryPolicy
 
 BAD_OPTION = "TEN-1802"
-"""A task cannot be declared like this."""
+"""A task has an invalid option."""
 
 Length = str | timedelta
-"""A length of time: ISO 8601 text or a timedelta."""
+"""A duration: ISO 8601 text or a timedelta."""
 
 
 class Retry:
-    """How often a failing task is tried again, and how long it waits in between."""
+    """How often a failing task is retried, and how long it waits in between."""
 
     __slots__ = ("policy",)
 
@@ -57,7 +57,7 @@ class Retry:
 
 
 def read_length(option: str, value: Length, *, may_be_zero: bool = True) -> timedelta:
-    """A length of time from what a user wrote for `option`."""
+    """A duration from the value that a user gave for `option`."""
     advice = "Write ISO 8601 text such as 'PT20S', or a timedelta."
     if isinstance(value, timedelta):
         span = value
@@ -70,7 +70,7 @@ def read_length(option: str, value: Length, *, may_be_zero: bool = True) -> time
             _refuse(f"{option}={value!r}: a month has no fixed length", "Write it in days.")
         span = duration.span
     else:
-        _refuse(f"{option}={value!r} is not a length of time", advice)
+        _refuse(f"{option}={value!r} is not a duration", advice)
     if span < timedelta(0) or (not span and not may_be_zero):
         _refuse(f"{option}={value!r} is too short", advice)
     return span

@@ -1,7 +1,7 @@
 """Runs attempts of in-process tasks, and reports the outcome of each exactly once.
 
-Reports come from the event loop, never from within `start` or `stop`. After a report nothing more
-is heard of an attempt: what a task does after its time-out counts for nothing.
+Reports come from the event loop, never from within `start` or `stop`. There is no second report of
+an attempt: a result after the time-out is ignored.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from tenuto.tasks.threads import Threads
 _log = logging.getLogger("tenuto.tasks")
 
 _PATIENCE = 1.0
-"""Seconds that attempts have to obey once their grace is over."""
+"""Seconds that attempts have to end after their grace period."""
 
 
 class Report(Protocol):
-    """Who is told how an attempt ended."""
+    """The receiver of the outcomes of attempts."""
 
     def __call__(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None: ...
 
 
 class Runner:
-    """Everything in-process that runs for an engine."""
+    """The in-process executors of an engine."""
 
     def __init__(
         self,
@@ -86,18 +86,18 @@ class Runner:
 
     @property
     def stuck_threads(self) -> int:
-        """Threads whose attempt was reported as late and that have not come back."""
+        """Threads whose attempt has timed out and that have not returned."""
         return self._threads.stuck
 
     @property
     def stuck_coroutines(self) -> int:
-        """Asynchronous attempts that were reported as late and ignore their cancellation."""
+        """Asynchronous attempts that have timed out and ignore their cancellation."""
         return self._coroutines.stuck
 
     def start(self, instance_id: str, order: StartAttempt, facts: Facts) -> None:
         """Run an attempt and report its outcome later. Never blocks, never raises.
 
-        An attempt that is already in flight is not started again: its outcome will come.
+        An attempt that is already in flight is not started again.
         """
         key = (instance_id, order.node, order.iteration, order.attempt)
         if key in self._attempts or self._is_draining:
@@ -114,7 +114,7 @@ class Runner:
     def stop(
         self, instance_id: str, node: str, iteration: str, attempt: int, grace: float | None = None
     ) -> None:
-        """Tell an attempt to stop; one that is not in flight is left alone.
+        """Ask an attempt to stop; no effect if it is not in flight.
 
         Asynchronous tasks are cancelled, threads see `ctx.cancelled`, child processes see it and
         are killed after `grace` seconds.
@@ -131,19 +131,19 @@ class Runner:
             found.place.stop(found, seconds)
 
     def is_queued(self, key: Key) -> bool:
-        """Whether an attempt was started, and nothing of its task has run yet."""
+        """Whether an attempt was started, but its task does not run yet."""
         attempt = self._attempts.get(key)
         return attempt is not None and not attempt.has_begun
 
     def last_heartbeat(self, key: Key) -> object:
-        """What an attempt in flight said last; None also when it said nothing."""
+        """The details of the last heartbeat of an attempt in flight; None if it had none."""
         attempt = self._attempts.get(key)
         return None if attempt is None else attempt.details
 
     def silences(self, instance_id: str) -> dict[tuple[str, str, int], float]:
-        """By node, iteration and attempt, for how many seconds those that run gave no sign of life.
+        """Node, iteration and attempt → seconds since the last heartbeat.
 
-        Of tasks that have a `heartbeat_timeout`: of others nobody expects one.
+        Only of running attempts whose task has a `heartbeat_timeout`.
         """
         now = self._clock.ticks()
         return {
@@ -155,9 +155,9 @@ class Runner:
         }
 
     def abandon(self, instance_id: str | None = None) -> int:
-        """End everything, or all of one instance, without a report; how many that were.
+        """End all attempts, or those of one instance, without a report; returns how many.
 
-        It counts as lost already.
+        They already count as lost.
         """
         attempts = [
             attempt
@@ -170,10 +170,10 @@ class Runner:
         return len(attempts)
 
     async def drain(self, grace: float) -> int:
-        """Shut down: give what runs `grace` seconds to end, then end it without a report.
+        """Shut down: give running attempts `grace` seconds to end, then end them without a report.
 
-        What had not begun is dropped at once. Returns how many attempts were left without a report;
-        the log knows them, and the next engine starts them.
+        Attempts that have not begun are dropped at once. Returns how many attempts were left
+        without a report; they are in the log, and the next engine starts them.
         """
         self._is_draining = True
         queued = [attempt for attempt in self._attempts.values() if not attempt.has_begun]
@@ -210,7 +210,7 @@ class Runner:
         loop.call_soon(self._settle, attempt, attempt.failed(failure))
 
     def _settle(self, attempt: Attempt, outcome: Outcome) -> None:
-        """The one place where an attempt gets its outcome; whoever comes second is ignored."""
+        """The one place where an attempt gets its outcome; a second one is ignored."""
         if attempt.is_settled:
             return
         attempt.is_settled = True
@@ -221,7 +221,7 @@ class Runner:
         try:
             self._report(attempt.key[0], outcome)
         except Exception:  # noqa: BLE001 - logged with its traceback
-            # A runner that dies of it would take other attempts with it.
+            # Raised further, it would end the runner with other attempts.
             _log.exception("the report of an attempt was not taken")
 
     def _expire(self, attempt: Attempt, failure: Failure) -> None:
@@ -242,7 +242,7 @@ class Runner:
 
 
 def _nobody() -> None:
-    """Stands where a task would, in an attempt of a task that is not there."""
+    """The placeholder for the task of an attempt whose task is not registered."""
 
 
 _NOBODY = TaskFunction(_nobody)

@@ -1,6 +1,6 @@
-"""What is said about a step before its task is called: `charge.after(held)(order)`.
+"""Options of a step, set before its task is called: `charge.after(held)(order)`.
 
-The words stand before the call because the call itself is typed as the task's result.
+They come before the call because the call itself is typed as the task's result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tenuto.tasks.function import TaskFunction
 
 OUT_OF_PLACE = "TEN-1113"
-"""Something that only means anything while a workflow is described."""
+"""An object that is only usable while a workflow is described."""
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -44,17 +44,17 @@ Undoer = Callable[..., object]
 
 
 class Reversal(Struct, frozen=True, eq=False):
-    """What was said about how a step is undone."""
+    """The compensation of a step."""
 
     by: Undoer | EllipsisType | None = ...
     """A task, or a function that is called with the output and calls one; None: nothing does;
     `...`: what the task declares."""
     when: object = None
-    """Only if this is true then: text, a future value, or a function of the output."""
+    """The condition of the compensation: text, a future value, or a function of the output."""
 
 
 class Order(Struct, frozen=True, eq=False):
-    """A task, and what was said about the step that will call it."""
+    """A task, and the options of the step that will call it."""
 
     task: TaskFunction[..., Any]
     after: tuple[object, ...] = ()
@@ -82,7 +82,7 @@ class TakesContext(Protocol[P, R_co]):
 
 
 class NotATask(Protocol):
-    """For the type checker: whatever a task may give, and not the task itself.
+    """For the type checker: any result of a task, but not the task itself.
 
     Every object has this method, and `Callables` is declared not to.
     """
@@ -91,10 +91,10 @@ class NotATask(Protocol):
 
 
 class Callables(Generic[P, R_co]):
-    """The words that may stand between a task and its call in a workflow.
+    """The options that may be set between a task and its call in a workflow.
 
-    `P` are the parameters as they are written, `R_co` is what is given in the end, also where a
-    function is a coroutine: that is what a call means in a workflow.
+    `P` are the parameters as written; `R_co` is the result, of a coroutine the awaited one, which
+    is the type of a call in a workflow.
     """
 
     if TYPE_CHECKING:
@@ -123,12 +123,12 @@ class Callables(Generic[P, R_co]):
         return self._called(args, kwargs)
 
     def after(self, *values: NotATask | None) -> StepCall[P, R_co]:
-        """Begin once all of these results are there, although none of their data is used."""
+        """Begin once all of these steps have completed, although none of their data is used."""
         order = self._order()
         return StepCall(replace(order, after=(*order.after, *values)))
 
     def after_any(self, *values: NotATask | None) -> StepCall[P, R_co]:
-        """Begin once the first of these is there."""
+        """Begin once the first of these steps has completed."""
         order = self._order()
         return StepCall(replace(order, after_any=(*order.after_any, values)))
 
@@ -139,7 +139,7 @@ class Callables(Generic[P, R_co]):
     def on_error(
         self, handler: Callables[..., object] | Callable[..., object]
     ) -> StepCall[P, R_co]:
-        """Do this when the step fails for good; what depends on the step is skipped.
+        """Do this when the step fails for good; steps that depend on it are skipped.
 
         A task with a parameter gets the error, `{code, message, details, attempts}`; a function
         is called with the error and describes any number of steps.
@@ -155,8 +155,8 @@ class Callables(Generic[P, R_co]):
         on_error: OnItemError = "fail",
     ) -> list[R]: ...
 
-    # Of several parameters the context is one, and an item is for another, or has them by name. For
-    # the first two it is known which; a task with more of them is not held to the items' type.
+    # Of several parameters one may be the context; an item is another one, or has them by name. Of
+    # a task with more than two parameters, the type of the items is not checked.
 
     @overload
     def map(
@@ -216,7 +216,7 @@ class Callables(Generic[P, R_co]):
 
 
 class StepCall(Callables[P, R_co]):
-    """A task with something said about its step, still to be called."""
+    """A task with options of its step, still to be called."""
 
     def __init__(self, order: Order) -> None:
         self._said = order
@@ -238,17 +238,17 @@ class StepCall(Callables[P, R_co]):
     def undo(
         self, by: Undoer | EllipsisType | None = ..., *, when: object = None
     ) -> StepCall[P, R_co]:
-        """Say what undoes this step, and when, where that is not as `@charge.undo` declares it.
+        """Set the compensation of this step, and its condition, in place of `@charge.undo`.
 
-        `by` is a task with a parameter, which gets what the step gave; a function, which is called
-        with that and calls one task; or None: then nothing undoes it. `when` is text or a future
-        value, or a function of what the step gave: the step is undone only if it is true then.
+        `by` is a task with a parameter, which receives the output of the step; a function, which
+        receives it and calls one task; or None: the step has no compensation. `when` is text, a
+        future value, or a function of the output: the step is undone only if it is true then.
         """
         return StepCall(replace(self._order(), undo=Reversal(by, when)))
 
 
 def recording(what: str) -> Recorder:
-    """Whoever describes a workflow now; TenutoError when nobody does."""
+    """The recorder of the workflow that is being described; TenutoError if there is none."""
     recorder = RECORDER.get()
     if recorder is None:
         raise TenutoError(

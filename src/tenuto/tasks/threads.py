@@ -1,9 +1,9 @@
-"""Synchronous tasks run in threads of our own, which can be given up.
+"""Synchronous tasks run in threads of our own, which can be abandoned.
 
-The standard ThreadPoolExecutor waits for every thread when the interpreter ends and has no way to
-go on without one that never returns. Here threads are daemons, and one that does not return by its
-time-out is counted as stuck and replaced, up to a bound: past it something is badly wrong, and
-piling up more threads would hide it.
+The standard ThreadPoolExecutor waits for every thread when the interpreter ends and cannot continue
+without one that never returns. Here threads are daemons, and one that does not return by its
+time-out is counted as stuck and replaced, up to a bound: beyond it there is a serious fault, which
+more threads would hide.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Worker:
 
 
 class Threads:
-    """Runs synchronous attempts. Its books are kept in the event loop; threads only work."""
+    """Runs synchronous attempts. Its state is changed only in the event loop."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Threads:
             self._say_blocked()
 
     def stop(self, attempt: Attempt, grace: float) -> None:
-        """Nothing to do: a thread sees `ctx.cancelled`, and cannot be interrupted."""
+        """No action: a task in a thread sees `ctx.cancelled`, and cannot be interrupted."""
 
     def abandon(self, attempt: Attempt) -> None:
         worker = self._busy.pop(attempt, None)
@@ -110,7 +110,7 @@ class Threads:
             worker.inbox.put(attempt)
 
     def _hire(self) -> _Worker | None:
-        # Threads that are stuck past the bound take up the places of those that work.
+        # Stuck threads beyond the bound reduce the number of working ones.
         past_bound = max(0, len(self._stuck) - self._max_stuck)
         if len(self._busy) + len(self._idle) >= self._max_threads - past_bound:
             return None
@@ -143,7 +143,7 @@ class Threads:
             try:
                 loop.call_soon_threadsafe(self._take_back, worker, attempt, outcome)
             except RuntimeError:
-                # The loop is closed: nobody is left to hear of it.
+                # The loop is closed: the outcome cannot be reported.
                 return
 
     def _perform(self, attempt: Attempt) -> Outcome:

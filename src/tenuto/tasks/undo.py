@@ -1,4 +1,4 @@
-"""What a function is told that takes back what a step did."""
+"""Facts for a function that undoes a step."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from msgspec import Struct, to_builtins
 from tenuto.model.json import JSON, Object
 
 UNDO = ".undo"
-"""What the name of a task is followed by in the name of the one that undoes it."""
+"""The suffix of the name of a task that undoes another."""
 
 
 class Undo(Struct, frozen=True, kw_only=True):
-    """What is undone, and why: `ctx.undo` in a function that takes back what a step did."""
+    """The undone step and the reason: `ctx.undo` in a function that undoes a step."""
 
     step_id: str
-    """The id of the step that is undone; `ctx.step_id` is that of what undoes it."""
+    """The id of the step that is undone; `ctx.step_id` is the id of the compensation."""
     iteration: str = ""
     """Which iteration of a loop is undone, "2/0" in a nested one; empty outside of loops."""
     original_output: JSON = None
-    """What the step gave."""
+    """The output of the step."""
     workflow_input: JSON = None
     """The input of the workflow."""
     workflow_state: Object = {}
-    """The instance's `{input, variables, steps, …}` when undoing began."""
+    """The instance's `{input, variables, steps, …}` when its compensation began."""
     cancellation: Object | None = None
-    """Who cancelled the instance, why and when; None when it failed."""
+    """Who cancelled the instance, why and when; None if it failed."""
 
     @property
     def reason(self) -> str | None:
@@ -41,18 +41,18 @@ class UndoFacts(Struct, frozen=True, gc=False, kw_only=True):
     step_id: str
     """The step that is undone."""
     has_input: bool
-    """Whether the definition says what it gets; otherwise its input is everything there is."""
+    """Whether the definition gives its input; otherwise it is `everything`."""
     output: JSON
-    """What the step gave; None where that is what it gave."""
+    """The output of the step, which may be None."""
     everything: Callable[[], Object]
     """`{originalOutput, workflowInput, workflowState, cancellation}`; called when a task asks."""
 
     def given(self, input: JSON) -> JSON:
-        """What the function that undoes a step gets: what the step gave, unless it was told."""
+        """The argument of the function: the step's output, unless the definition gives another."""
         return input if self.has_input else self.output
 
     def undo(self, iteration: str) -> Undo:
-        """All of it, in a copy that a task may change."""
+        """All facts, in a copy that a task may change."""
         found: Object = to_builtins(self.everything())
         state, cancellation = found.get("workflowState"), found.get("cancellation")
         return Undo(

@@ -1,7 +1,7 @@
-"""Notices when something blocks the event loop, and says what.
+"""Detects a blocked event loop, and logs the stack that blocks it.
 
-A task that is `async def` and never awaits stops everything else in the process, timers and other
-people's work included. Nothing in the loop can say so; a thread can.
+A task that is `async def` and never awaits stops everything else in the process, including timers
+and other instances. Code in the loop cannot report that; a thread can.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Watchdog:
     """Watches the loop it is started in; logs the loop's stack once for each time it is blocked."""
 
     def __init__(self, clock: Clock, *, threshold: float = 1.0) -> None:
-        """`threshold` is how many seconds the loop may take to answer."""
+        """`threshold`: seconds that the loop may take to answer."""
         self._clock = clock
         self._threshold = threshold
         self._is_stopping = threading.Event()
@@ -48,7 +48,7 @@ class Watchdog:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._is_stopping.set()
-            # The thread may be waiting for an answer that this very call holds up.
+            # The thread may be waiting for an answer that this call delays.
             self._answered.set()
             thread.join()
 
@@ -57,7 +57,7 @@ class Watchdog:
             asked = self._clock.ticks()
             self._answered.clear()
             if self._is_stopping.is_set():
-                # What was cleared may have been its word that no answer is coming.
+                # The cleared flag may have been set because no answer is coming.
                 return
             try:
                 loop.call_soon_threadsafe(self._answered.set)

@@ -11,12 +11,12 @@ from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
-from tenuto.instances import history_view
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.parts.waits import WaitRow
+from tenuto.workspace.instance import history_view
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from tenuto.app import Tenuto
 from tenuto.events import fits
-from tenuto.instances import InstanceRef
 from tenuto.model.errors import Conflict
 from tenuto.model.json import JSON, Given, as_json
 from tenuto.testing.timeline import named
+from tenuto.workspace.instance import InstanceRef
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine

@@ -21,7 +21,6 @@ from tenuto.engine.settings import Settings
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, as_json
-from tenuto.published import Published
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.memory import MemoryDisk
 from tenuto.tasks.registry import Registry
@@ -38,6 +37,7 @@ from tenuto.testing.stand_ins import Named, StandIns
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import BEGIN, Wall
 from tenuto.testing.weather import Fault
+from tenuto.workspace.values import Published
 
 __tracebackhide__ = True
 """pytest shows where a test stands, and folds what is behind it."""

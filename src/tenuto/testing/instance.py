@@ -13,7 +13,6 @@ from tenuto.core.ending import output_of
 from tenuto.core.view import error_view, state_of
 from tenuto.engine.turns.held import Held
 from tenuto.events import fits
-from tenuto.instances import InstanceRef
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import NodeStatus, Status
@@ -21,6 +20,7 @@ from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
 from tenuto.testing.stand_ins import Named
 from tenuto.testing.timeline import named, path_of, timeline, undone_of
+from tenuto.workspace.instance import InstanceRef
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine

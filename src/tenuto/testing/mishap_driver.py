@@ -8,13 +8,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from tenuto.app import Tenuto
-from tenuto.instances import InstanceRef
 from tenuto.model.entries import EventType
 from tenuto.model.errors import Conflict
 from tenuto.model.json import Given
 from tenuto.testing.driving import Decide, Driver, Scripted, event_id
 from tenuto.testing.mishaps import Kind, Mishap
 from tenuto.testing.weather import Fault
+from tenuto.workspace.instance import InstanceRef
 
 if TYPE_CHECKING:
     from tenuto.testing.engine import Engine, Workflow

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tenuto.cli.moments import length
+from tenuto.cli.views.terminal import length
 from tenuto.model.approvals import People
 from tenuto.model.entries import EventType
 from tenuto.model.json import JSON, Object

@@ -1,1 +1,1 @@
-"""Spans for OpenTelemetry, where it is installed and asked for."""
+"""OpenTelemetry spans, if it is installed and enabled."""

@@ -1,4 +1,4 @@
-"""Which span the request at hand is measured by."""
+"""The span of the current request."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _CURRENT: ContextVar[str | None] = ContextVar("tenuto_traceparent", default=None
 
 
 def current_traceparent() -> str | None:
-    """As W3C writes it; None where nothing is measured."""
+    """The W3C `traceparent`; None if there is no span."""
     return _CURRENT.get()
 
 
 @contextmanager
 def within(traceparent: str) -> Iterator[None]:
-    """What is begun inside follows from this."""
+    """Use this as the parent of spans that begin inside."""
     token = _CURRENT.set(traceparent)
     try:
         yield

@@ -1,7 +1,7 @@
 """Makes spans of requests, turns and attempts; the only module that knows OpenTelemetry.
 
-A span of an attempt is made when its end is durable, under the id that follows from its names: what
-the task passed on in `ctx.traceparent` is then a child of it, wherever it ran.
+The span of an attempt is made when its end is durable, with the id that `ctx.traceparent` has:
+spans of the services that the task called are its children, wherever the attempt ran.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tenuto.store.parts.turns import Turn
 from tenuto.tracing.current import within
 
 _TURNS = 100
-"""Every so many turns one has a span: there may be hundreds a second."""
+"""One of this many turns has a span: there may be hundreds of turns a second."""
 _MS, _SECOND = 1_000_000, 1_000_000_000
 
 
@@ -50,7 +50,7 @@ class _ChosenIds(RandomIdGenerator):
 
 
 class Spans:
-    """Listens to a service and its engine, and gives spans to whoever exports them."""
+    """Listens to a service and its engine, and passes spans to the exporter."""
 
     def __init__(self, processor: SpanProcessor, clock: Clock) -> None:
         self._ids = _ChosenIds()
@@ -62,7 +62,7 @@ class Spans:
         self._tracer = self._provider.get_tracer("tenuto")
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send the remaining spans."""
         self._provider.shutdown()
 
     @contextmanager
@@ -85,7 +85,7 @@ class Spans:
             self._tracer.start_span("turn", start_time=began_at, attributes=attributes).end(end)
 
     def heard(self, draft: Draft) -> None:
-        """Make spans of the attempts that have ended, where their instance belongs to a trace."""
+        """Make spans of ended attempts of instances that belong to a trace."""
         if draft.state.traceparent is None:
             return
         for row in draft.rows:
@@ -113,7 +113,7 @@ class Spans:
 
 
 def otlp_spans(clock: Clock) -> Spans:
-    """Spans that go where the variables OTEL_EXPORTER_OTLP_* say."""
+    """Spans with the exporter of the variables OTEL_EXPORTER_OTLP_*."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415 - slow
         OTLPSpanExporter,
     )

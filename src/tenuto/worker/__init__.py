@@ -1,10 +1,10 @@
-"""Runs tasks for a server elsewhere: pulls them, holds their leases, reports how they ended."""
+"""A worker: claims tasks of a server, extends their leases, reports their outcomes."""
 
 from __future__ import annotations
 
-from tenuto.worker.desk import Desk
-from tenuto.worker.http_desk import HttpDesk
-from tenuto.worker.signals import run_until_told
+from tenuto.worker.broker_client import BrokerClient
+from tenuto.worker.http_broker_client import HttpBrokerClient
+from tenuto.worker.signals import run_until_signalled
 from tenuto.worker.worker import Worker
 
-__all__ = ["Desk", "HttpDesk", "Worker", "run_until_told"]
+__all__ = ["BrokerClient", "HttpBrokerClient", "Worker", "run_until_signalled"]

@@ -1,4 +1,4 @@
-"""What a worker shows to a server: a key, or a token that is read again before it expires."""
+"""The credential of a worker: an API key, or a token that is read again before it expires."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tenuto.ports import Clock
 EARLY = 60.0
 """Seconds before its end at which a token is read again."""
 LONGEST = 300.0
-"""Seconds after which a token is read again in any case: a file may have a new one."""
+"""Seconds after which a token is read again in any case: its file may have a new one."""
 _PATIENCE = 30.0
 """Seconds that a command has to print a token."""
 _LONGEST_TOKEN = 16_384
@@ -24,31 +24,31 @@ EndsAt = Callable[[str], float | None]
 
 
 class NoToken(StoreUnavailable):
-    """There is none to show at the moment, at whichever address."""
+    """There is no token at the moment, for any address."""
 
 
 class Shown(NamedTuple):
-    """What a server is shown."""
+    """A credential, as it is sent."""
 
     text: str
     reading: int = 0
-    """Which reading it comes from: what was read since may be another."""
+    """The number of the read that it comes from; a later one may give another."""
 
 
 class Credential(Protocol):
-    """Where what is shown comes from."""
+    """The source of the credential."""
 
     async def shown(self) -> Shown:
-        """What to show now; NoToken where it cannot be known at the moment."""
+        """The credential to send now; NoToken where there is none at the moment."""
         ...
 
     def refused(self, shown: Shown) -> bool:
-        """It was not taken: whether there may be another one."""
+        """The server refused it: whether there may be another one."""
         ...
 
 
 class Key:
-    """An API key: it is what it is."""
+    """An API key, which never changes."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -56,12 +56,12 @@ class Key:
     async def shown(self) -> Shown:
         return Shown(self._text)
 
-    def refused(self, shown: Shown) -> bool:  # noqa: ARG002 - there is no other
+    def refused(self, shown: Shown) -> bool:  # noqa: ARG002 - there is no other key
         return False
 
 
 class Token:
-    """A token of an identity provider, which somebody else renews."""
+    """A token of an identity provider, which is renewed outside of the worker."""
 
     def __init__(self, read: Read, clock: Clock, ends_at: EndsAt) -> None:
         self._read = read
@@ -81,13 +81,13 @@ class Token:
             return Shown(self._text, self._readings)
 
     def refused(self, shown: Shown) -> bool:
-        # Of many that are refused together one has it read again, and not each.
+        # Of requests that are refused together only the first has it read again.
         if shown.reading == self._readings:
             self._text = ""
         return True
 
     def _lasts(self) -> float:
-        """How long it is shown; one that ends very soon is asked for again with each request."""
+        """Seconds for which it is used; one that expires very soon is read for each request."""
         end = self._ends_at(self._text)
         if end is None:
             return LONGEST
@@ -95,7 +95,7 @@ class Token:
 
 
 def token_of_file(path: Path, clock: Clock, ends_at: EndsAt) -> Token:
-    """The token in a file that somebody keeps up to date."""
+    """The token in a file, which is kept up to date outside of the worker."""
 
     async def read() -> str:
         try:
@@ -134,7 +134,7 @@ def token_of_command(command: Sequence[str], clock: Clock, ends_at: EndsAt) -> T
 
 
 def _checked(text: str, source: str) -> str:
-    """One word, as a header takes it; what it is never stands in an error."""
+    """The token, which must be one word; its text never stands in an error."""
     token = text.strip()
     is_word = token.isascii() and token.isprintable() and " " not in token
     if not token or not is_word or len(token) > _LONGEST_TOKEN:

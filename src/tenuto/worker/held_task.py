@@ -1,4 +1,4 @@
-"""A task that a worker has claimed and whose end is not reported yet."""
+"""A task that a worker has claimed and not reported yet."""
 
 from __future__ import annotations
 
@@ -21,28 +21,34 @@ _BEATS_PER_LEASE = 3
 
 
 class HeldTask:
-    """What a worker knows of it. Times are its own, by `ticks`: clocks elsewhere may differ."""
+    """A claimed task and its lease. Times are by the worker's own monotonic clock."""
 
     def __init__(self, task: ClaimedTask, lease: timedelta, now: float) -> None:
         self.task = task
         bounds = (lease.total_seconds(), task.timeout, task.heartbeat_timeout)
         self._seconds = min(bound for bound in bounds if bound is not None)
-        self.is_called_off = False
+        self.is_cancelled = False
         self.extended(now)
 
     def extended(self, now: float) -> None:
-        """The lease goes on from now at the latest."""
+        """The lease was extended, from now at the latest."""
         self.over_at = now + self._seconds
-        """When the lease is over for sure, unless it is extended."""
+        """When the lease is surely over, unless it is extended."""
         self.beat_at = now + self._seconds / _BEATS_PER_LEASE
 
     def asked(self, now: float) -> None:
-        """A heartbeat is sent: another, if that is not answered by then."""
+        """A heartbeat is sent: another one follows, if it is not answered by then."""
         self.beat_at = now + self._seconds / _BEATS_PER_LEASE
 
     def put_off(self, now: float) -> None:
-        """A heartbeat did not get through: soon another."""
+        """A heartbeat failed: another one follows soon."""
         self.beat_at = now + min(self._seconds / _BEATS_PER_LEASE, 1.0)
+
+    @property
+    def log_keys(self) -> str:
+        """The task, as log lines name it."""
+        task = self.task
+        return f"task={task.task_id} instance={task.instance_id} step={task.step_id}"
 
     @property
     def key(self) -> Key:
@@ -51,7 +57,7 @@ class HeldTask:
 
     @property
     def order(self) -> StartAttempt:
-        """What the runner is told."""
+        """The attempt, as the runner takes it."""
         task = self.task
         silence = task.heartbeat_timeout
         return StartAttempt(
@@ -68,7 +74,7 @@ class HeldTask:
 
     @property
     def facts(self) -> Facts:
-        """What the function may ask."""
+        """The context of the function."""
         undo = self.task.undo
         return Facts(
             correlation_id=self.task.context.correlation_id,
@@ -102,7 +108,7 @@ class HeldTask:
         return given if has_all and isinstance(given, dict) else {}
 
     def report(self, outcome: TaskSucceeded | TaskFailed) -> TaskReport:
-        """How it ended, as the server is told."""
+        """The outcome as a report for the server."""
         id, token = self.task.execution_id, self.task.lease_token
         if isinstance(outcome, TaskFailed):
             failure = outcome.error

@@ -1,7 +1,7 @@
-"""Tells a server how tasks ended: many at once, and again until it has heard.
+"""Reports the outcomes of tasks to the server, in batches, until it has taken each.
 
-A result is dropped when its lease is over, since nobody would take it then, and for no other
-reason: a server that refuses a whole request is asked again, with less in it where that is why.
+A result is dropped only when its lease is over, since it would not count then. A batch that the
+server refuses as a whole is sent again, in smaller batches where its content may be the reason.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from tenuto.model.executions import ReportAnswer, TaskReport
 from tenuto.model.failure import NOT_STORABLE, TOO_LARGE, Failure
 from tenuto.model.inputs import TaskFailed
 from tenuto.ports import Clock
-from tenuto.worker.desk import Desk, NotTaken, TooLarge
+from tenuto.worker.broker_client import BrokerClient, NotTaken, TooLarge
 from tenuto.worker.held_task import HeldTask
 
 log = logging.getLogger("tenuto.worker")
 
 MOST_REPORTED = 200
 MOST_BYTES = 8_000_000
-"""So large a request grows at most, unless one result alone is larger."""
+"""The largest batch, unless one result alone is larger."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _UNPROCESSABLE = 422
 _DONE = (200, 404, 409)
-"""Statuses after which nothing more is to be said about a task."""
+"""Statuses after which a task need not be reported again."""
 
 
 class _Result(NamedTuple):
@@ -42,9 +42,11 @@ class _Result(NamedTuple):
 class Reporter:
     """Results on their way to the server."""
 
-    def __init__(self, desk: Desk, clock: Clock, settled: Callable[[HeldTask], None]) -> None:
-        """`settled`: there is nothing more to be said about a task."""
-        self._desk = desk
+    def __init__(
+        self, broker: BrokerClient, clock: Clock, settled: Callable[[HeldTask], None]
+    ) -> None:
+        """`settled` is called when a task need not be reported again."""
+        self._broker = broker
         self._clock = clock
         self._settled = settled
         self._results: deque[_Result] = deque()
@@ -57,28 +59,28 @@ class Reporter:
         self._is_done.set()
 
     def add(self, held: HeldTask, report: TaskReport) -> None:
-        """Tell of one."""
+        """Report a task."""
         self._results.append(_Result(held, report, len(msgspec.json.encode(report))))
         self._is_done.clear()
         self._has_results.set()
 
     def drop(self, held: HeldTask) -> None:
-        """Nobody wants to hear of it any more."""
+        """Do not report a task: its lease is lost."""
         self._results = deque(each for each in self._results if each.held is not held)
         self._rest()
 
     def give_up(self) -> None:
-        """Let nobody wait any longer in `finish`."""
+        """End `finish` now."""
         if self._is_last.is_set():
             self._is_done.set()
 
     async def finish(self, seconds: float) -> None:
-        """Wait until all is told, but no longer than that."""
+        """Wait until everything is reported, for so many seconds."""
         self._is_last.set()
         await self._clock.wait(self._is_done, seconds)
 
     async def run(self) -> None:
-        """Tell what there is to tell, until cancelled."""
+        """Send reports until cancelled."""
         pause = _FIRST_PAUSE
         while True:
             await self._has_results.wait()
@@ -86,7 +88,7 @@ class Reporter:
                 await self._run_once()
                 pause = _FIRST_PAUSE
             except TenutoError as error:
-                log.warning("%d results wait for the server: %s", len(self._results), error)
+                log.warning("results not reported yet results=%d: %s", len(self._results), error)
                 if self._is_last.is_set():
                     await self._clock.sleep(_FIRST_PAUSE)
                 else:
@@ -106,7 +108,7 @@ class Reporter:
 
     async def _send(self, batch: list[_Result]) -> None:
         try:
-            answers = await self._desk.report([each.report for each in batch])
+            answers = await self._broker.report([each.report for each in batch])
         except NotTaken as error:
             self._refused(batch, error)
             return
@@ -114,14 +116,14 @@ class Reporter:
             self._again(batch)
             raise
         self._most = min(self._most * 2, MOST_REPORTED)
-        unheard = [
+        left = [
             each
             for each, answer in zip(batch, answers, strict=True)
-            if not self._is_heard(each, answer)
+            if not self._is_settled(each, answer)
         ]
-        if unheard:
-            self._again(unheard)
-            raise StoreUnavailable(f"{len(unheard)} results were not taken")
+        if left:
+            self._again(left)
+            raise StoreUnavailable(f"{len(left)} results were not taken")
 
     def _next_batch(self) -> list[_Result]:
         batch: list[_Result] = []
@@ -134,7 +136,7 @@ class Reporter:
         return batch
 
     def _refused(self, batch: list[_Result], error: NotTaken) -> None:
-        """Find out which of them is at fault, and tell of that one that it is."""
+        """Find the result at fault by halving the batch, and report it as a failure."""
         if len(batch) > 1:
             self._most = len(batch) // 2
             self._again(batch)
@@ -145,7 +147,7 @@ class Reporter:
     def _refuse(self, result: _Result, code: str, why: object) -> None:
         held = result.held
         if result.report.error is not None:
-            log.warning("the failure of %s was refused: %s", held.task.step_id, why)
+            log.warning("reported failure refused %s: %s", held.log_keys, why)
             self._settled(held)
             return
         order = held.order
@@ -157,7 +159,7 @@ class Reporter:
         )
         self.add(held, held.report(failed))
 
-    def _is_heard(self, result: _Result, answer: ReportAnswer) -> bool:
+    def _is_settled(self, result: _Result, answer: ReportAnswer) -> bool:
         if answer.status == _UNPROCESSABLE:
             self._refuse(result, NOT_STORABLE, answer.error)
             return True
@@ -165,7 +167,7 @@ class Reporter:
             return False
         held = result.held
         if answer.status != _DONE[0]:
-            log.warning("the result of %s does not count: %s", held.task.step_id, answer.error)
+            log.warning("result does not count %s: %s", held.log_keys, answer.error)
         self._settled(held)
         return True
 
@@ -178,7 +180,7 @@ class Reporter:
         if over:
             self._results = deque(each for each in self._results if each.held.over_at > now)
         for held in over:
-            log.warning("the result of %s came to nobody in time", held.task.step_id)
+            log.warning("result dropped, its lease is over %s", held.log_keys)
             self._settled(held)
 
     def _rest(self) -> None:

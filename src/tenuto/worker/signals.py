@@ -1,4 +1,4 @@
-"""A worker that stops in good order when its process is told to."""
+"""Stops a worker in good order when its process gets SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import signal
 
 from tenuto.worker.worker import Worker
 
-_TOLD_BY = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-async def run_until_told(worker: Worker, grace: float = 10.0) -> None:
+async def run_until_signalled(worker: Worker, grace: float = 10.0) -> None:
     """Run a worker until SIGTERM or SIGINT; what runs then has `grace` seconds to end.
 
-    Told again, it waits no longer.
+    A second signal ends the waiting.
     """
     loop = asyncio.get_running_loop()
 
-    def told() -> None:
+    def signalled() -> None:
         if worker.is_stopping:
             worker.hurry()
         else:
             worker.stop()
 
-    for number in _TOLD_BY:
-        loop.add_signal_handler(number, told)
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, signalled)
     try:
         await worker.run(grace)
     finally:
-        for number in _TOLD_BY:
+        for number in _SIGNALS:
             loop.remove_signal_handler(number)

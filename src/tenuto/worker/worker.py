@@ -1,4 +1,4 @@
-"""Pulls tasks from a server and runs them, as an engine in the same process would."""
+"""Claims tasks of a server and runs them, as an engine in the same process would."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from tenuto.ports import Clock
 from tenuto.tasks.attempt import Key
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
-from tenuto.worker.desk import Desk
+from tenuto.worker.broker_client import BrokerClient
 from tenuto.worker.held_task import HeldTask
-from tenuto.worker.keeper import Keeper
-from tenuto.worker.releasing import release
+from tenuto.worker.lease_keeper import LeaseKeeper
 from tenuto.worker.reporter import Reporter
+from tenuto.worker.task_release import release
 
 log = logging.getLogger("tenuto.worker")
 
 MOST_CLAIMED = 50
-"""So many tasks are asked for at once, unless somebody says otherwise."""
+"""Tasks in one claim, by default."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _CLAIMS_AT_ONCE = 2
-"""While there is plenty, one is asked for while another is answered."""
+"""Concurrent claims while there are plenty of tasks."""
 _REFUSED_FOR = 60.0
-"""Seconds after which a worker goes that was let in before, and is refused since."""
-_FAREWELL = 3.0
-"""Seconds that there are, whatever the grace, to tell of what has ended, and to give back."""
+"""Seconds after which a worker stops whose credential was accepted before, and is refused."""
+_LAST_SECONDS = 3.0
+"""Seconds, whatever the grace, for the last reports and releases."""
 _HURRY = 1.0
-"""Seconds for both where somebody is in a hurry."""
+"""Seconds for both after a second signal."""
 _A_WHILE = timedelta(seconds=20)
 _LEASE = timedelta(seconds=30)
 _LIMITS = Limits(output_bytes=31_000_000)
-"""What fits into a request. How large a result may be the server knows, and says."""
+"""What fits into a request; the server enforces its own limit of results."""
 
 
 class Worker:
-    """One process's share of the work."""
+    """Runs tasks in one process."""
 
     def __init__(  # noqa: PLR0913 - one for each thing that can be chosen
         self,
-        desk: Desk,
+        broker: BrokerClient,
         registry: Registry,
         *,
         worker_id: str,
@@ -57,8 +57,8 @@ class Worker:
         lease: timedelta = _LEASE,
         wait: timedelta = _A_WHILE,
     ) -> None:
-        """So many tasks run at once, so many more are at hand, so many are claimed at once."""
-        self._desk = desk
+        """`concurrency` tasks run at once, `prefetch` more wait, `batch` are claimed at once."""
+        self._broker = broker
         self._registry = registry
         self._id = worker_id
         self._clock = clock
@@ -69,64 +69,64 @@ class Worker:
         self._wait = wait
         self._runner = Runner(registry, clock, self._ended, limits=_LIMITS, max_threads=concurrency)
         self._held: dict[Key, HeldTask] = {}
-        """All that is claimed and not reported."""
+        """Tasks that are claimed and not reported."""
         self._ready: deque[HeldTask] = deque()
         """Those that have not begun."""
-        self._reporter = Reporter(desk, clock, self._let_go)
-        self._keeper = Keeper(
-            desk,
+        self._reporter = Reporter(broker, clock, self._let_go)
+        self._leases = LeaseKeeper(
+            broker,
             clock,
             self._held,
             details=self._runner.last_heartbeat,
             lost=self._lost,
-            called_off=lambda held: self._runner.stop(*held.key),
+            cancelled=lambda held: self._runner.stop(*held.key),
         )
         self._born = clock.now().isoformat()
-        """Another worker of this name, before or beside it, makes other claims."""
+        """Makes its claims differ from those of another worker of this name."""
         self._claims = [0] * _CLAIMS_AT_ONCE
-        """How many were answered: one whose answer got lost is made again under its number."""
+        """Answered claims: one whose answer got lost is repeated under its number."""
         self._asked_for = 0
-        """How many tasks claims under way may bring."""
+        """Tasks that claims under way may bring."""
         self._is_plenty = asyncio.Event()
         """Set while claims bring as many tasks as they ask for."""
         self._is_stopping = asyncio.Event()
         self._is_hurried = False
         self._has_room = asyncio.Event()
         self._may_leave = asyncio.Event()
-        """Set while nothing is in hand, or once nobody waits for that."""
+        """Set while no task is claimed, or once that is not waited for."""
         self._may_leave.set()
         self._failure: Exception | None = None
-        """What ended the work, if nobody did."""
+        """The exception that ended the work."""
 
     @property
     def in_hand(self) -> int:
-        """How many tasks are claimed and not reported."""
+        """The number of tasks that are claimed and not reported."""
         return len(self._held)
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it takes on nothing more."""
+        """Whether it claims no more tasks."""
         return self._is_stopping.is_set()
 
     def stop(self) -> None:
-        """Take on nothing more, and end `run` once what is in hand is done, or its grace over."""
+        """Claim no more tasks, and end `run` once all are done, or the grace is over."""
         self._is_stopping.set()
 
     def hurry(self) -> None:
-        """Stop, and wait for nothing that is in hand: it is given back."""
+        """Stop now: all unfinished tasks are given back."""
         self._is_hurried = True
         self._is_stopping.set()
         self._may_leave.set()
         self._reporter.give_up()
 
     async def run(self, grace: float = 10.0) -> None:
-        """Work until told to stop; then what runs has `grace` seconds to end.
+        """Work until `stop`; then running tasks have `grace` seconds to end.
 
-        What is not done by then is given back: it becomes another attempt, which counts neither as
-        a failure nor as a loss. Whatever else ends the work ends it in the same order.
+        Tasks that are not done by then are given back: they become another attempt, which counts
+        neither as a failure nor as a loss. An exception ends the work in the same order.
         """
         loop = asyncio.get_running_loop()
-        beside = [loop.create_task(self._keeper.run()), loop.create_task(self._reporter.run())]
+        beside = [loop.create_task(self._leases.run()), loop.create_task(self._reporter.run())]
         for task in beside:
             task.add_done_callback(self._stop_if_dead)
         try:
@@ -141,11 +141,11 @@ class Worker:
             raise self._failure
 
     def _stop_if_dead(self, task: asyncio.Task[None]) -> None:
-        """A worker that cannot hold leases, or report, has no business claiming."""
+        """A worker that cannot extend leases or report must not claim."""
         if task.cancelled():
             return
         error = task.exception()
-        log.critical("the worker stops: it cannot go on", exc_info=error)
+        log.critical("worker=%s stops: a loop died", self._id, exc_info=error)
         self._failure = error if isinstance(error, Exception) else None
         self.stop()
 
@@ -158,21 +158,21 @@ class Worker:
         await self._runner.drain(0.0)
         told_at = self._clock.ticks()
         left = grace - (told_at - began)
-        await self._reporter.finish(_HURRY if self._is_hurried else max(left, _FAREWELL))
+        await self._reporter.finish(_HURRY if self._is_hurried else max(left, _LAST_SECONDS))
         if self._held:
-            # A server that has not heard of results is not waited for as long again.
+            # The time for reports and releases is shared.
             spent = self._clock.ticks() - told_at
-            seconds = _HURRY if self._is_hurried else max(_FAREWELL - spent, _HURRY)
-            await release(self._desk, self._clock, self._held.values(), fresh, seconds)
+            seconds = _HURRY if self._is_hurried else max(_LAST_SECONDS - spent, _HURRY)
+            await release(self._broker, self._clock, self._held.values(), fresh, seconds)
             self._held.clear()
 
     # -- claims
 
     async def _claim_until_stopped(self, number: int) -> None:
-        """The first of them always claims, others while there is plenty."""
+        """The first loop always claims, the others while there are plenty of tasks."""
         try:
             await self._go_on_claiming(number)
-        except Exception as error:  # noqa: BLE001 - raised once all is in order
+        except Exception as error:  # noqa: BLE001 - raised once the work has ended in order
             self._failure = error
             self.stop()
 
@@ -189,11 +189,11 @@ class Worker:
                     if not isinstance(error, StoreUnavailable | Overloaded):
                         now = self._clock.ticks()
                         refused_at = now if refused_at is None else refused_at
-                        # Nobody would notice a worker that waits for ever to be let in; one that
-                        # was may meet a proxy without a server behind it, or a key too early.
+                        # A worker that was never accepted must fail loudly; one that was may meet
+                        # a proxy without a server behind it, or a key that is not valid yet.
                         if not any(self._claims) or now - refused_at >= _REFUSED_FOR:
                             raise
-                    log.warning("no tasks can be claimed: %s", error)
+                    log.warning("claim failed worker=%s: %s", self._id, error)
                     await self._clock.wait(self._is_stopping, pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
         finally:
@@ -205,7 +205,7 @@ class Worker:
         claiming = asyncio.get_running_loop().create_task(claim)
         await asyncio.wait((claiming, stopping), return_when=asyncio.FIRST_COMPLETED)
         if not claiming.done():
-            # Whoever hands them out puts back what nobody hears of.
+            # The broker puts back tasks whose answer is not taken.
             claiming.cancel()
             with suppress(asyncio.CancelledError):
                 await claiming
@@ -222,7 +222,7 @@ class Worker:
             return
         self._asked_for += most
         try:
-            tasks = await self._desk.claim(
+            tasks = await self._broker.claim(
                 self._id,
                 tuple(self._registry),
                 most=most,
@@ -246,11 +246,11 @@ class Worker:
             self._ready.append(held)
         if tasks:
             self._may_leave.clear()
-            self._keeper.look()
+            self._leases.wake()
             self._begin()
 
     def _may_ask_for_outputs(self) -> bool:
-        """Whether there is a function that could: nobody else is sent what steps gave."""
+        """Whether a function takes the context: only then are outputs of earlier steps sent."""
         functions = map(self._registry.get, self._registry)
         return any(each is not None and each.binding.takes_context for each in functions)
 
@@ -276,10 +276,10 @@ class Worker:
             self._may_leave.set()
 
     def _lost(self, held: HeldTask) -> None:
-        """Nothing that is done under its lease counts any more."""
+        """The lease is lost: the result does not count any more."""
         if self._held.get(held.key) is not held:
-            return  # its end was reported meanwhile
-        log.warning("the lease on %s is lost", held.task.step_id)
+            return  # It was reported meanwhile.
+        log.warning("lease lost %s", held.log_keys)
         self._let_go(held)
         self._reporter.drop(held)
         self._runner.stop(*held.key)

@@ -8,7 +8,7 @@ from typing import get_args
 
 import msgspec
 
-from tenuto.definition import compiler, flow, soundness
+from tenuto.definition import compiler, flow, json_check
 from tenuto.definition.time_kinds import iso_duration
 from tenuto.engine.bounds import Bounds
 from tenuto.engine.settings import Settings
@@ -47,7 +47,7 @@ def limits_page() -> str:
         "## Times and counts\n",
         _constants(policy),
         "## Definitions\n",
-        _constants(compiler, flow, soundness),
+        _constants(compiler, flow, json_check),
         "## Expressions\n",
         _constants(bounds),
     ]

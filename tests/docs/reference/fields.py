@@ -10,6 +10,7 @@ import msgspec
 
 from tenuto.definition import availability, compensation, compiler, event_triggers
 from tenuto.definition.fields import Field, Fields, Kind, Record, Verbatim
+from tenuto.definition.language_kinds import EventCondition, Expression, Template
 from tenuto.definition.nodes import TYPES, AnyNodeType
 from tenuto.definition.options import OPTIONS
 from tenuto.definition.plain_kinds import (
@@ -22,7 +23,6 @@ from tenuto.definition.plain_kinds import (
     Whole,
 )
 from tenuto.definition.settings import COMMON, EXECUTING, ROUTES
-from tenuto.definition.spoken_kinds import EventCondition, Expression, Template
 from tenuto.definition.time_kinds import Length, Span, iso_duration
 from tenuto.model.durations import Duration
 from tenuto.model.graph import Branch, Definition, Node

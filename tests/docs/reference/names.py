@@ -11,7 +11,7 @@ from enum import Enum
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import Any, get_overloads
+from typing import Any, Protocol, get_overloads, get_type_hints
 
 import msgspec
 
@@ -24,11 +24,12 @@ from tests.docs.reference.notes import notes_of, one_line, table
 
 _CHAPTERS = {
     "Programs": (
-        *("tenuto.app", "tenuto.instances", "tenuto.published", "tenuto.webhooks"),
+        *("tenuto.app", "tenuto.workspace"),
         "tenuto.engine",
-        "tenuto.model.status",
+        *("tenuto.model.edited", "tenuto.model.failure", "tenuto.model.test_run"),
+        *("tenuto.model.status", "tenuto.model.task_definition"),
     ),
-    "Programs elsewhere": ("tenuto.client", "tenuto.workspace"),
+    "Programs elsewhere": ("tenuto.client",),
     "Tasks": ("tenuto.tasks",),
     "Workflows": ("tenuto.python_form",),
     "Errors": ("tenuto.model.errors",),
@@ -107,10 +108,22 @@ def _all(names: dict[str, Any], public: Iterable[Any], level: int = 3) -> Iterat
     known = {id(each) for each in public}
     for name, each in names.items():
         yield _described(name, each, level)
+        for part, kind in _parts(each):
+            yield _described(kind.__name__, kind, level, given_by=f"{name}.{part}")
         for result in _results(each):
             if id(result) not in known:
                 known.add(id(result))
                 yield _described(result.__name__, result, level, given_by=name)
+
+
+def _parts(each: Any) -> Iterator[tuple[str, type]]:  # noqa: ANN401
+    """The protocols that a protocol is composed of, by their attributes."""
+    if isinstance(each, type) and Protocol in each.__bases__:
+        for name, member in vars(each).items():
+            if isinstance(member, property):
+                kind = get_type_hints(member.fget)["return"]
+                if Protocol in getattr(kind, "__bases__", ()):
+                    yield name, kind
 
 
 def _described(name: str, each: Any, level: int, given_by: str = "") -> str:  # noqa: ANN401

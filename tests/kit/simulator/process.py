@@ -15,11 +15,11 @@ from tenuto.engine.turns.draft import Draft
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.tenants import DEFAULT_TENANT
-from tenuto.task_definitions import TaskDefinitions
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import BEGIN, VirtualClock, Wall
 from tenuto.testing.virtual_loop import Crashed, VirtualLoop
 from tenuto.testing.weather import Fault
+from tenuto.workspace.task_definitions import TaskDefinitions
 from tests.kit.checker import Run
 from tests.kit.simulator import ears
 from tests.kit.simulator.client import Client
@@ -184,6 +184,7 @@ class Process:
                     turn_rows=knobs.most_rows,
                     turn_requests=knobs.most_rows,
                     look_back_page=knobs.page,
+                    decision_entries=knobs.decision_entries,
                     recovery_batch=knobs.page,
                     timer_batch=knobs.page,
                 ),

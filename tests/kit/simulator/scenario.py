@@ -78,6 +78,7 @@ class Knobs:
     snapshot_every: int = 100
     most_rows: int = 2_000
     page: int = 500
+    decision_entries: int = 1_000
     mail_every: float = 100.0
     project_every: float = 100.0
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tenuto.cli.doctoring import doctor
+from tenuto.cli import backends
+from tenuto.cli.doctor import examine
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.errors import CommitUnknown
 from tenuto.store.parts.instances import InstanceQuery
@@ -161,9 +162,14 @@ def test_the_doctor_asks_who_is_there_and_guesses_at_no_port(
         return
     asyncio.run(_made(direct))
     for url, expected in ((pooled, True), (direct, False)):
-        asyncio.run(doctor(url, is_json=True))
+        asyncio.run(_examined(url))
         found = {each["what"] for each in json.loads(capsys.readouterr().out)["findings"]}
         assert ("pooler" in found) is expected
+
+
+async def _examined(url: str) -> None:
+    async with backends.opened(url) as backend:
+        await examine(backend, is_json=True)
 
 
 async def _made(url: str) -> None:

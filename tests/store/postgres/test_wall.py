@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tenuto.cli.doctoring import doctor
+from tenuto.cli import backends
+from tenuto.cli.doctor import examine
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.postgres.driver import Connection
@@ -83,7 +84,8 @@ def scripts_in(advice: str) -> tuple[str, str]:
 
 
 async def said_by_doctor(url: str, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    await doctor(url, is_json=True)
+    async with backends.opened(url) as backend:
+        await examine(backend, is_json=True)
     findings = json.loads(capsys.readouterr().out)["findings"]
     [found] = [each for each in findings if each["what"] == "tenants"]
     return found["state"], found["advice"]

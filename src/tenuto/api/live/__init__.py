@@ -1,1 +1,1 @@
-"""Sockets and streams: instances as they go, for those who watch over HTTP."""
+"""Live updates of instances over sockets and event streams."""

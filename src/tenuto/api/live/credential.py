@@ -1,4 +1,4 @@
-"""Whether somebody who stays may still be there: a credential may be revoked, or expire."""
+"""Checks the credential of open sockets and streams, which may be revoked or expire."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from tenuto.model.errors import Forbidden, StoreUnavailable, TenutoError, Unauth
 
 log = logging.getLogger("tenuto.api")
 
-CHECK_EVERY = 1.0
-"""Seconds between looks at the credential of somebody who stays."""
-
 
 async def refused(
     service: Service, headers: Mapping[str, str], principal: Principal, permission: Permission
 ) -> TenutoError:
-    """Returns once whoever came with these headers may not be there any more, and why."""
+    """Return the reason once the credential in these headers is not valid any more."""
     while True:
-        await service.clock.sleep(CHECK_EVERY)
+        await service.clock.sleep(service.config.live.credential_seconds)
         try:
-            now = await service.admission.admit(
+            now = await service.authentication.authenticate(
                 headers.get("authorization"),
                 service.clock.now(),
                 tenant=headers.get("tenuto-tenant"),
@@ -32,8 +29,8 @@ async def refused(
         except (Unauthenticated, Forbidden) as error:
             return error
         except StoreUnavailable as error:
-            # Nobody can tell at the moment: who was let in stays until somebody can.
-            log.warning("whether %s may still watch is seen later: %s", principal.name, error)
+            # It cannot be checked now: the connection stays open until it can.
+            log.warning("live: credential not checked actor=%s: %s", principal.name, error)
             continue
         if now.tenant != principal.tenant:
             return Unauthenticated("the credential is another tenant's now", code="TEN-5012")

@@ -1,4 +1,4 @@
-"""One client's socket: it joins and leaves instances, and is told what happens to them."""
+"""One client's socket: it joins and leaves instances, and gets their messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal
 from tenuto.api.live.credential import refused
-from tenuto.api.live.words import (
+from tenuto.api.live.protocol import (
     FORBIDDEN,
     GOING,
     IDLE,
@@ -32,11 +32,6 @@ from tenuto.api.service import Service
 from tenuto.live import Dropped, Feed
 from tenuto.model.errors import TenutoError, Unauthenticated
 
-MOST_ROOMS = 100
-"""So many instances one socket may watch."""
-SEND_SECONDS = 10.0
-"""A client that takes nothing for so long is dropped."""
-
 
 class _Over(Exception):
     """The socket ends, with a code."""
@@ -48,9 +43,9 @@ class _Over(Exception):
 
 
 class LiveSocket:
-    """Reads what the client asks for; each instance that it watches is told by a task of its own.
+    """Reads the client's messages; each watched instance has a task that sends its messages.
 
-    What goes out is not queued here: who is slow is behind in its feeds.
+    Nothing is queued here: a slow client is behind in its feeds.
     """
 
     def __init__(
@@ -60,8 +55,9 @@ class LiveSocket:
         self._principal = principal
         self._headers = headers
         self._socket = socket
+        self._bounds = service.config.live
         self._sending = asyncio.Lock()
-        self._rooms: dict[str, asyncio.Task[None]] = {}
+        self._watched: dict[str, asyncio.Task[None]] = {}
         self._feeds: dict[str, Feed] = {}
         self._heard = asyncio.Event()
         self._over: asyncio.Future[_Over] = asyncio.get_running_loop().create_future()
@@ -70,21 +66,21 @@ class LiveSocket:
         """Until the client goes, its credential ends, it is too slow, or the service stops."""
         offered = self._socket.scope.get("subprotocols", ())
         await self._socket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
-        watching = [
+        tasks = [
             asyncio.ensure_future(self._read()),
             asyncio.ensure_future(self._check()),
             asyncio.ensure_future(self._wait_for_stop()),
-            asyncio.ensure_future(self._wait_for_nothing()),
+            asyncio.ensure_future(self._wait_for_idle()),
         ]
         try:
             over = await self._over
             if over.code:
                 async with self._sending:
-                    pass  # What is on its way arrives, and counts as told.
+                    pass  # A message on its way arrives, and counts as sent.
         finally:
-            for task in (*watching, *self._rooms.values()):
+            for task in (*tasks, *self._watched.values()):
                 task.cancel()
-            await asyncio.gather(*watching, *self._rooms.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, *self._watched.values(), return_exceptions=True)
         if over.code:
             await self._close(over)
 
@@ -105,18 +101,18 @@ class LiveSocket:
         await self._service.stopping.wait()
         self._end(_Over(GOING, "stopping"))
 
-    async def _wait_for_nothing(self) -> None:
-        """A socket that is of no use is not kept open for ever."""
-        clock, seconds = self._service.clock, self._service.config.socket_idle_seconds
+    async def _wait_for_idle(self) -> None:
+        """End a socket that watches nothing and sends nothing."""
+        clock, seconds = self._service.clock, self._bounds.idle_seconds
         while True:
             self._heard.clear()
-            if not await clock.wait(self._heard, seconds) and not self._rooms:
+            if not await clock.wait(self._heard, seconds) and not self._watched:
                 return self._end(_Over(IDLE, "idle"))
 
     async def _close(self, over: _Over) -> None:
-        """Say where each instance stands, as far as the client still takes it, and go."""
+        """Send the cursor of each instance, as far as the client still takes it, and close."""
         try:
-            async with asyncio.timeout(SEND_SECONDS):
+            async with asyncio.timeout(self._bounds.send_seconds):
                 if over.code in (SLOW, GOING, IDLE):
                     for id, feed in self._feeds.items():
                         await self._socket.send_text(_dropped(id, feed.cursor, over.reason))
@@ -124,11 +120,11 @@ class LiveSocket:
                     error = TenutoError("the credential is not valid any more", code=over.reason)
                     await self._socket.send_text(written(of_error(error)))
         except (TimeoutError, WebSocketDisconnect, RuntimeError):
-            pass  # It hears nothing; that the connection ends it will notice.
+            pass  # The client gets no cursors, and notices that the connection ends.
         with suppress(WebSocketDisconnect, RuntimeError):  # The client may be faster.
             await self._socket.close(over.code, over.reason)
 
-    # -- what the client asks for
+    # -- messages of the client
 
     async def _read(self) -> None:
         try:
@@ -153,29 +149,30 @@ class LiveSocket:
                 case Leave():
                     await self._leave(asked.runId)
                 case Ping():
-                    await self._say(written(Said(event="pong")))
+                    await self._send(written(Said(event="pong")))
         except TenutoError as error:
-            await self._say(written(of_error(error)))
+            await self._send(written(of_error(error)))
 
     def _join(self, asked: Join) -> None:
         id = asked.runId
-        before = self._rooms.get(id)
-        if before is None and len(self._rooms) >= MOST_ROOMS:
-            message = f"a socket can watch {MOST_ROOMS} instances"
+        before = self._watched.get(id)
+        most = self._bounds.watched_instances
+        if before is None and len(self._watched) >= most:
+            message = f"a socket can watch {most} instances"
             raise Refusal(429, "TEN-2611", message)
-        self._rooms[id] = asyncio.ensure_future(self._tell(id, asked.since, before))
+        self._watched[id] = asyncio.ensure_future(self._send_messages(id, asked.since, before))
 
     async def _leave(self, id: str) -> None:
-        room = self._rooms.pop(id, None)
-        if room is None:
+        watching = self._watched.pop(id, None)
+        if watching is None:
             raise Refusal(409, "TEN-2612", f"the socket does not watch {id}")
-        room.cancel()
-        await asyncio.gather(room, return_exceptions=True)
-        await self._say(written(Said(event="workflow_run_left", instanceID=id)))
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await self._send(written(Said(event="workflow_run_left", instanceID=id)))
 
-    # -- what it is told
+    # -- messages to the client
 
-    async def _tell(self, id: str, since: int, before: asyncio.Task[None] | None) -> None:
+    async def _send_messages(self, id: str, since: int, before: asyncio.Task[None] | None) -> None:
         if before is not None:
             before.cancel()
             await asyncio.gather(before, return_exceptions=True)
@@ -184,36 +181,36 @@ class LiveSocket:
             async with self._service.live.follow(self._principal.tenant, id, since) as feed:
                 self._feeds[id] = feed
                 try:
-                    await self._tell_all(id, feed)
+                    await self._send_all(id, feed)
                 finally:
                     cursor = feed.cursor
                     if not self._over.done():
                         self._feeds.pop(id, None)
         except TenutoError as error:
-            # Whoever has joined it anew meanwhile goes on.
-            if self._rooms.get(id) is asyncio.current_task():
-                del self._rooms[id]
-            await self._say(written(of_error(error, id, cursor)))
+            # The client may have joined it anew meanwhile: that goes on.
+            if self._watched.get(id) is asyncio.current_task():
+                del self._watched[id]
+            await self._send(written(of_error(error, id, cursor)))
 
-    async def _tell_all(self, id: str, feed: Feed) -> None:
+    async def _send_all(self, id: str, feed: Feed) -> None:
         joined = Said(event="workflow_run_joined", instanceID=id, cursor=feed.cursor)
-        if not await self._say(written(joined)):
+        if not await self._send(written(joined)):
             return
-        async for told in feed:
-            if isinstance(told, Dropped):
+        async for item in feed:
+            if isinstance(item, Dropped):
                 self._end(_Over(GOING, "stopping"))
                 return
-            # What was not sent must not count as told, as it would if the next were asked for.
-            if not await self._say(told.data.decode()):
+            # A message that was not sent must not count, as it would if the next were asked for.
+            if not await self._send(item.data.decode()):
                 return
 
-    async def _say(self, text: str) -> bool:
-        """Send a message, and say whether that went well; who is too slow for it is dropped."""
+    async def _send(self, text: str) -> bool:
+        """Send a message; False where the socket is over, also since the client was too slow."""
         async with self._sending:
             if self._over.done():
                 return False
             try:
-                async with asyncio.timeout(SEND_SECONDS):
+                async with asyncio.timeout(self._bounds.send_seconds):
                     await self._socket.send_text(text)
             except TimeoutError:
                 self._end(_Over(SLOW, "slow"))

@@ -1,1 +1,1 @@
-"""What can be asked of the service: one file for each kind of thing."""
+"""The operations of the service: one module for each kind of record."""

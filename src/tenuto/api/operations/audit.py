@@ -1,4 +1,4 @@
-"""The audit log: read, exported, proved to be as it was written."""
+"""Operations on the audit log: list, export, verify."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ from tenuto.access.permissions import Permission
 from tenuto.access.shown import plain
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Number, read_cursor, write_cursor
-from tenuto.api.operation import API, operation
-from tenuto.api.shapes import Answer, Limit, Moment, Page, Query
+from tenuto.api.operation import API, Resource
+from tenuto.api.paging import Limit, Page
+from tenuto.api.shapes import Answer, Moment, Query
 from tenuto.model.json import JSON, Object
 from tenuto.store.audit_chain import line_of
 from tenuto.store.parts.audit import Audit, AuditQuery, AuditRow
 
-TAG = "audit"
+AUDIT = Resource(f"{API}/audit", tag="audit", read=Permission.AUDIT_READ)
 LINES = "application/x-ndjson"
 _PAGE = 500
 
 
-class AuditLogQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class AuditLogQuery(Query):
     """Which lines."""
 
     actor: str | None = None
     action: str | None = None
     """The name of an operation, such as `start_workflow`."""
     target: str | None = None
-    """The path that was asked."""
+    """The path of the request."""
     since: Moment | None = None
-    """From then on."""
+    """At or after this time."""
     until: Moment | None = None
-    """Before then."""
+    """Before this time."""
     limit: Limit = 100
     cursor: str | None = None
 
 
-class AuditLine(Answer, frozen=True, kw_only=True, rename="camel"):
-    """Something that somebody did, or was refused."""
+class AuditLine(Answer):
+    """A change that was asked for, its outcome, or a refusal."""
 
     number: int
     """1, 2, 3 in each tenant, without gaps."""
@@ -54,8 +55,8 @@ class AuditLine(Answer, frozen=True, kw_only=True, rename="camel"):
     action: str
     target: str
     outcome: str
-    """`asked`, before anything is done; then `done` or `failed`, with the same `requestId`; what
-    was not allowed is `refused`."""
+    """`asked` before the change begins; then `done` or `failed`, with the same `requestId`; a
+    request without permission is `refused`."""
     source: str
     request_id: str
     before: JSON
@@ -64,23 +65,23 @@ class AuditLine(Answer, frozen=True, kw_only=True, rename="camel"):
     hash: str
 
 
-class VerifyQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What was noted before, if anything was."""
+class VerifyQuery(Query):
+    """A line that was noted before, if any."""
 
     known: Annotated[str, Meta(max_length=100)] | None = None
-    """A line as it was then: its number, a colon, its hash."""
+    """The noted line: its number, a colon, its hash."""
 
 
-class ChainProblem(Answer, frozen=True, kw_only=True, rename="camel"):
-    """Where a log is not as it was written."""
+class ChainProblem(Answer):
+    """The line where the chain is broken."""
 
     code: str
     number: int
     message: str
 
 
-class AuditVerdict(Answer, frozen=True, kw_only=True, rename="camel"):
-    """How far the log was read, and where it is broken, if it is."""
+class AuditVerdict(Answer):
+    """How far the log was verified, and where its chain is broken, if it is."""
 
     tenant: str
     lines: int
@@ -88,16 +89,9 @@ class AuditVerdict(Answer, frozen=True, kw_only=True, rename="camel"):
     problem: ChainProblem | None
 
 
-@operation(
-    "GET",
-    f"{API}/audit",
-    summary="List what was done and refused, newest first.",
-    tag=TAG,
-    permission=Permission.AUDIT_READ,
-    query=AuditLogQuery,
-    response=Page[AuditLine],
-)
+@AUDIT.get(response=Page[AuditLine])
 async def list_audit(call: Call[AuditLogQuery]) -> Object:
+    """List changes and refusals, newest first."""
     await call.service.audit.settled()
     asked = call.query
     below = read_cursor(asked.cursor, Number)
@@ -119,33 +113,19 @@ async def list_audit(call: Call[AuditLogQuery]) -> Object:
     }
 
 
-@operation(
-    "GET",
-    f"{API}/audit/export",
-    summary="The whole log, oldest first: JSON, a line each, with its hash.",
-    tag=TAG,
-    permission=Permission.AUDIT_READ,
-    response=str,
-    response_media=LINES,
-)
+@AUDIT.get("/export", response=str, response_media=LINES)
 async def export_audit(call: Call[NoQuery]) -> Response:
+    """Export the whole log, oldest first, as lines of JSON with their hashes."""
     await call.service.audit.settled()
     log, tenant = _log(call), call.principal.tenant
-    # What is written from now on is in the next export: this one ends.
+    # The export ends here, though the log grows meanwhile.
     last = (await log.head(tenant)).number
     return StreamingResponse(_lines(log, tenant, last), media_type=LINES)
 
 
-@operation(
-    "GET",
-    f"{API}/audit/verify",
-    summary="Prove that the log is as it was written, and as it was when a line was noted.",
-    tag=TAG,
-    permission=Permission.AUDIT_READ,
-    query=VerifyQuery,
-    response=AuditVerdict,
-)
+@AUDIT.get("/verify")
 async def verify_audit(call: Call[VerifyQuery]) -> AuditVerdict:
+    """Verify the hash chain of the log, and that a noted line is unchanged."""
     await call.service.audit.settled()
     known, tenant = call.query.known, call.principal.tenant
     noted = None if known is None else read_noted(known)
@@ -163,7 +143,7 @@ async def _lines(log: Audit, tenant: str, last: int) -> AsyncIterator[str]:
         if not rows:
             return
         after = rows[-1].number
-        # A name must not end the line, nor colour the terminal that it is shown in.
+        # A name must neither end the line nor send control characters to a terminal.
         yield "".join(plain(msgspec.json.encode(_line(row)).decode()) + "\n" for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Actions over many instances or dead letters: asked for, followed, cancelled."""
+"""Bulk operations on instances and dead letters: start, list, get, cancel."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
-from tenuto.api.oldest_first import Place, place_of
-from tenuto.api.operation import API, operation
-from tenuto.api.operations.workflows import PageQuery
-from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, Page, moment
-from tenuto.bulk.asked import Action, BulkAsked, Target, Which
-from tenuto.bulk.office import read_row
-from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
-from tenuto.model.durations import from_epoch_ms, iso
-from tenuto.model.errors import InvalidInput, Problem
+from tenuto.api.cursors import read_cursor
+from tenuto.api.operation import API, Resource
+from tenuto.api.paging import Page, PageQuery, Place, page_of
+from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, shaped
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import Object
 from tenuto.model.status import Status
-from tenuto.store.parts.bulk import BulkPlace, BulkRow
+from tenuto.store.parts.bulk import BulkPlace
+from tenuto.workspace import values
+from tenuto.workspace.values import BulkAction, BulkOperation, BulkTarget
 
-TAG = "bulk"
+BULK = Resource(API, tag="bulk", read=Permission.INSTANCES_READ, write=Permission.INSTANCES_CONTROL)
+
+_KEY_HEADER = (("Idempotency-Key", "At most one action is begun under a key."),)
 
 Ids = Annotated[tuple[str, ...], Meta(max_length=MOST_ITEMS)]
 
 
-class InstanceFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which instances; what is not said does not count."""
+class InstanceFilter(Body):
+    """Which instances; a field that is left out matches all."""
 
     ids: Ids = ()
     status: tuple[Status, ...] = ()
-    """Without it those with which the action can do something."""
+    """Without it, those to which the action applies."""
     workflow_id: str | None = None
     correlation_id: str | None = None
     current_step: str | None = None
@@ -40,8 +39,8 @@ class InstanceFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unk
     created_before: Moment | None = None
 
 
-class LetterFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Which dead letters; what is not said does not count."""
+class LetterFilter(Body):
+    """Which dead letters; a field that is left out matches all."""
 
     ids: Ids = ()
     kind: str | None = None
@@ -50,8 +49,8 @@ class LetterFilter(Body, frozen=True, kw_only=True, rename="camel", forbid_unkno
     created_before: Moment | None = None
 
 
-class BulkRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """An action over all instances that a filter finds."""
+class BulkRequest(Body):
+    """An action on all instances that a filter matches."""
 
     action: Literal["cancel", "pause", "resume", "retry"]
     filter: InstanceFilter
@@ -61,8 +60,8 @@ class BulkRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknow
     """Only count them."""
 
 
-class LettersRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """An action over all dead letters that a filter finds."""
+class LettersRequest(Body):
+    """An action on all dead letters that a filter matches."""
 
     action: Literal["retry", "discard"]
     filter: LetterFilter
@@ -70,202 +69,140 @@ class LettersRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unk
     """Only count them."""
 
 
-class FailureItem(Answer, frozen=True, kw_only=True, rename="camel"):
-    """Why it could not be done to one."""
+class FailureItem(Answer):
+    """Why the action failed for one record."""
 
     id: str
     code: str
     message: str
 
 
-class BulkView(Answer, frozen=True, kw_only=True, rename="camel"):
-    """An action over many things, and how far it has come."""
+class BulkView(Answer):
+    """A bulk operation and its progress."""
 
     id: str | UnsetType = UNSET
-    """Not of a dry run."""
-    target: Target
-    action: Action
+    """Absent for a dry run."""
+    target: BulkTarget
+    action: BulkAction
     status: Literal["running", "done", "cancelled", "dry-run"]
     matched: int
-    """How many were found so far; of a dry run up to 100,000."""
+    """Records that were matched so far; of a dry run up to 100,000."""
     done: int
     failed: int
     failures: list[FailureItem]
-    """Of the first hundred."""
+    """The first hundred."""
     created_at: str | None = None
     ended_at: str | None = None
     requested_by: str
 
 
-@operation(
-    "POST",
-    f"{API}/instances/bulk",
-    summary="Cancel, pause, resume or retry all instances that a filter finds, with progress.",
-    tag=TAG,
-    permission=Permission.INSTANCES_CONTROL,
-    request=BulkRequest,
-    response=BulkView,
-    status=202,
-    other_statuses=(200, 409),
-    size="value",
+@BULK.post(
+    "/instances/bulk", status=202, headers=_KEY_HEADER, other_statuses=(200, 409), size="value"
 )
 async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
+    """Cancel, pause, resume or retry all instances that a filter matches, with progress."""
     given = body.filter
-    refuse_bad_text(reason=body.reason)
-    asked = BulkAsked(
-        target="instances",
-        action=body.action,
-        which=Which(
+    started = await call.workspace.bulk.start(
+        body.action,
+        values.InstanceFilter(
             ids=given.ids,
-            statuses=given.status,
-            workflow_id=given.workflow_id,
+            status=given.status,
+            workflow=given.workflow_id,
             correlation_id=given.correlation_id,
             current_step=given.current_step,
             created_from=given.created_from,
             created_before=given.created_before,
         ),
-        by=call.principal.name,
         reason=body.reason,
         should_compensate=body.should_compensate,
+        dry_run=body.dry_run,
+        key=call.headers.get("idempotency-key"),
     )
-    return await _asked_for(call, asked, is_dry=body.dry_run)
+    return bulk_started(call, started)
 
 
-@operation(
-    "POST",
-    f"{API}/dead-letters/bulk",
-    summary="Retry or discard all dead letters that a filter finds, with progress.",
-    tag=TAG,
+@BULK.post(
+    "/dead-letters/bulk",
     permission=Permission.DEAD_LETTERS_WRITE,
-    request=LettersRequest,
-    response=BulkView,
     status=202,
+    headers=_KEY_HEADER,
     other_statuses=(200, 409),
     size="value",
 )
 async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) -> BulkView:
+    """Retry or discard all dead letters that a filter matches, with progress."""
     given = body.filter
-    asked = BulkAsked(
-        target="dead-letters",
-        action=body.action,
-        which=Which(
+    started = await call.workspace.bulk.start_on_dead_letters(
+        body.action,
+        values.DeadLetterFilter(
             ids=given.ids,
             kind=given.kind,
             task_id=given.task_id,
             created_from=given.created_from,
             created_before=given.created_before,
         ),
-        by=call.principal.name,
+        dry_run=body.dry_run,
+        key=call.headers.get("idempotency-key"),
     )
-    return await _asked_for(call, asked, is_dry=body.dry_run)
+    return bulk_started(call, started)
 
 
-@operation(
-    "GET",
-    f"{API}/instances/bulk",
-    summary="List actions over many instances or dead letters, newest first.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=PageQuery,
-    response=Page[BulkView],
-)
+@BULK.get("/instances/bulk")
 async def list_bulks(call: Call[PageQuery]) -> Page[BulkView]:
+    """List bulk operations, newest first."""
     place = read_cursor(call.query.cursor, Place)
     below = None if place is None else BulkPlace(from_epoch_ms(place.at_ms), place.id)
-    rows = await call.service.bulk.page(call.principal.tenant, call.query.limit, below)
-    is_full = len(rows) == call.query.limit
-    last = place_of(rows[-1]) if rows else None
-    return Page(
-        items=[bulk_view(row) for row in rows], next_cursor=write_cursor(last) if is_full else None
-    )
+    found = await call.workspace.bulk.list(call.query.limit, below=below)
+    return page_of(found, bulk_view, _place, has_more=len(found) == call.query.limit)
 
 
-@operation(
-    "GET",
-    f"{API}/instances/bulk/{{id}}",
-    summary="See how far an action over many instances or dead letters has come.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=BulkView,
-)
+@BULK.get("/instances/bulk/{id}")
 async def get_bulk(call: Call[NoQuery]) -> BulkView:
-    return bulk_view(await call.service.bulk.get(call.principal.tenant, call.path["id"]))
+    """Get a bulk operation and its progress."""
+    return bulk_view(await call.workspace.bulk.get(call.path["id"]))
 
 
-@operation(
-    "DELETE",
-    f"{API}/instances/bulk/{{id}}",
-    summary="Go no further with an action over many instances or dead letters.",
-    tag=TAG,
-    permission=Permission.INSTANCES_CONTROL,
-    response=BulkView,
-)
+@BULK.delete("/instances/bulk/{id}")
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
-    bulk, tenant, id = call.service.bulk, call.principal.tenant, call.path["id"]
-    call.before = _recorded(bulk_view(await bulk.get(tenant, id)))
-    cancelled = bulk_view(await bulk.cancel(tenant, id))
+    """Cancel a bulk operation; records that are done stay done."""
+    bulk, id = call.workspace.bulk, call.path["id"]
+    call.before = _recorded(await bulk.get(id))
+    cancelled = await bulk.cancel(id)
     call.after = _recorded(cancelled)
-    return cancelled
+    return bulk_view(cancelled)
 
 
-async def _asked_for(call: Call[NoQuery], asked: BulkAsked, *, is_dry: bool) -> BulkView:
-    if asked.which == Which():
-        problem = Problem(
-            code="TEN-2614",
-            path="$.filter",
-            message="the filter says nothing, so that it would find everything",
-            advice="Say at least one thing: a status, a workflow, ids.",
-        )
-        raise InvalidInput("an action over everything is not taken", [problem])
-    office, tenant = call.service.bulk, call.principal.tenant
-    if is_dry:
+def bulk_started(call: Call[NoQuery], started: BulkOperation) -> BulkView:
+    """The answer to a bulk operation that was started, or only counted."""
+    if started.id is None:
         call.status = 200
-        return BulkView(
-            target=asked.target,
-            action=asked.action,
-            status="dry-run",
-            matched=await office.count(tenant, asked),
-            done=0,
-            failed=0,
-            failures=[],
-            requested_by=asked.by,
-        )
-    key = call.headers.get("idempotency-key")
-    refuse_bad_ids(key=key)
-    row = await office.ask(tenant, asked, key)
-    call.response_headers["location"] = f"{API}/instances/bulk/{row.id}"
-    view = bulk_view(row)
-    call.after = _recorded(view)
-    return view
+    else:
+        call.response_headers["location"] = f"{API}/instances/bulk/{started.id}"
+        call.after = _recorded(started)
+    return bulk_view(started)
 
 
-def _recorded(view: BulkView) -> Object:
-    assert isinstance(view.id, str), "what is only counted is not recorded"
+def _recorded(shown: BulkOperation) -> Object:
     return {
-        "id": view.id,
-        "target": view.target,
-        "action": view.action,
-        "status": view.status,
-        "done": view.done,
+        "id": shown.id,
+        "target": shown.target,
+        "action": shown.action,
+        "status": shown.status,
+        "done": shown.done,
     }
 
 
-def bulk_view(row: BulkRow) -> BulkView:
-    """An operation as it is shown."""
-    asked, progress = read_row(row)
-    return BulkView(
-        id=row.id,
-        target=asked.target,
-        action=asked.action,
-        status=progress.status,
-        matched=progress.matched,
-        done=progress.done,
-        failed=progress.failed,
-        failures=[
-            FailureItem(id=each.id, code=each.code, message=each.message)
-            for each in progress.failures
-        ],
-        created_at=iso(row.created_at),
-        ended_at=moment(progress.ended_at),
-        requested_by=asked.by,
+def bulk_view(shown: BulkOperation) -> BulkView:
+    """A bulk operation in JSON."""
+    return shaped(
+        BulkView,
+        shown,
+        id=UNSET if shown.id is None else shown.id,
+        failures=[shaped(FailureItem, each) for each in shown.failures],
     )
+
+
+def _place(shown: BulkOperation) -> Place:
+    assert shown.id is not None
+    assert shown.created_at is not None
+    return Place(epoch_ms(shown.created_at), shown.id)

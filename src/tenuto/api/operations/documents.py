@@ -1,4 +1,4 @@
-"""What the service says of itself: its OpenAPI document, and a page that shows it."""
+"""The OpenAPI document, and a page that shows it."""
 
 from __future__ import annotations
 
@@ -10,34 +10,23 @@ from starlette.responses import HTMLResponse, Response
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.docs_page import docs_page
 from tenuto.api.openapi import openapi as describe
-from tenuto.api.operation import Operation, operation
+from tenuto.api.operation import Operation, Resource
 from tenuto.model.json import JSON
+
+DOCUMENTS = Resource("", tag="documents")
 
 _PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 
-@operation(
-    "GET",
-    "/openapi.json",
-    summary="The OpenAPI 3.1 document of the service.",
-    tag="documents",
-    is_public=True,
-    response=dict[str, JSON],
-)
+@DOCUMENTS.get("/openapi.json", response=dict[str, JSON], is_public=True)
 async def openapi(call: Call[NoQuery]) -> Response:
+    """The OpenAPI 3.1 document of the service."""
     return Response(_document(call.service.operations), media_type="application/json")
 
 
-@operation(
-    "GET",
-    "/docs",
-    summary="A page with all that can be asked for.",
-    tag="documents",
-    is_public=True,
-    response=str,
-    response_media="text/html",
-)
+@DOCUMENTS.get("/docs", response=str, is_public=True, response_media="text/html")
 async def docs(call: Call[NoQuery]) -> Response:
+    """A page with all operations."""
     page = docs_page(call.service.operations)
     return HTMLResponse(page, headers={"content-security-policy": _PAGE_POLICY})
 

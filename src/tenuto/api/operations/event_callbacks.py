@@ -1,4 +1,4 @@
-"""Events of services outside: a URL that they may post them to, whose token is their credential."""
+"""Callback URLs for events of outside services; the token in the URL is the credential."""
 
 from __future__ import annotations
 
@@ -10,57 +10,53 @@ from msgspec import Meta
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal, refuse_unless
 from tenuto.access.roles import Role
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.event_tickets import EventTicket
-from tenuto.api.operation import API, operation
-from tenuto.api.operations.callbacks import TAG, CallbackQuery
+from tenuto.api.operation import API
+from tenuto.api.operations.events import EVENTS
+from tenuto.api.operations.task_callbacks import INTERNAL, CallbackQuery
 from tenuto.api.problems import Refusal
+from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound
 from tenuto.model.json import JSON
-from tenuto.store.parts.instances import InstanceQuery
-from tenuto.webhooks import callback_problems
-from tenuto.workspace import Workspace
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.values import InstanceFilter
+from tenuto.workspace.webhooks import callback_problems
 
 CALLBACK = f"{API}/internal/events/callback"
 USUAL = timedelta(days=7)
 LONGEST = timedelta(days=90)
-"""Nothing is kept of a ticket, so that it cannot be taken back: it ends by itself, or with the
-instance that it is for."""
+"""Tickets are not stored and cannot be revoked: they expire, or end with their instance."""
 
 
-class EventCallbackRequest(
-    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
-    """Somebody outside who is to hand in events."""
+class EventCallbackRequest(Body):
+    """An outside service that is to hand in events."""
 
     subscriber_id: Annotated[str, Meta(min_length=1, max_length=200)]
-    """What they call this service when they notify it."""
+    """The name under which it sends its events."""
     patterns: Annotated[tuple[str, ...], Meta(max_length=20)]
-    """Which events they may hand in."""
+    """Which events it may hand in."""
     expiration_time: Moment | None = None
     """Until when; 7 days, and 90 at most."""
     instance_id: str | None = None
-    """The only one that waits for them: when it has ended, so has the URL."""
+    """The only instance that waits for the events: when it has ended, so has the URL."""
 
 
-class EventCallback(Answer, frozen=True, kw_only=True, rename="camel"):
-    """Where events may be posted."""
+class EventCallback(Answer):
+    """The URL where events may be posted."""
 
     callback_url: str
-    """With the token that is the credential: shown this once."""
+    """With the token that is the credential; shown this once."""
     subscriber_id: str
     patterns: tuple[str, ...]
     expiration_time: str
     instance_id: str | None = None
 
 
-class EventNotification(
-    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
-    """An event, as whoever was subscribed to tells of it."""
+class EventNotification(Body):
+    """An event, as the outside service sends it."""
 
     event_id: Annotated[str, Meta(min_length=1)]
     """The same id again acts once."""
@@ -72,24 +68,15 @@ class EventNotification(
     subscription_id: str | None = None
 
 
-@operation(
-    "POST",
-    f"{API}/events/callbacks",
-    summary="Make a URL that a service outside may post events to, until it expires.",
-    tag="events",
-    permission=Permission.EVENTS_PUBLISH,
-    request=EventCallbackRequest,
-    response=EventCallback,
-    status=201,
-    other_statuses=(404,),
-)
+@EVENTS.post("/callbacks", status=201, other_statuses=(404,))
 async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) -> EventCallback:
-    # Like a webhook it outlives the credential of whoever makes it.
+    """Create a URL that an outside service may post events to, until it expires."""
+    # Like a webhook it outlives the credential that creates it.
     refuse_unless(call.principal, Permission.LISTENERS_WRITE)
     now = call.service.clock.now()
     until = body.expiration_time or now + USUAL
     if problems := callback_problems(body.subscriber_id, body.patterns, until, now):
-        raise InvalidInput("there cannot be such a callback", problems)
+        raise InvalidInput("the callback is not valid", problems)
     if body.instance_id is not None:
         await call.workspace.instance(body.instance_id)
     until = min(until, now + LONGEST)
@@ -117,20 +104,11 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
     return made
 
 
-@operation(
-    "POST",
-    CALLBACK,
-    summary="Hand in an event that this service was subscribed to elsewhere.",
-    tag=TAG,
-    request=EventNotification,
-    query=CallbackQuery,
-    status=204,
-    other_statuses=(401, 403, 409, 410),
-    size="value",
-    is_public=True,
-    is_audited=False,
+@INTERNAL.post(
+    CALLBACK, other_statuses=(401, 403, 409, 410), size="value", is_public=True, is_audited=False
 )
 async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> None:
+    """Hand in an event of an outside service."""
     ticket = await _ticket(call, body)
     sender = Principal(
         tenant=ticket.tenant,
@@ -141,7 +119,7 @@ async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> 
     )
     workspace = call.service.workspace(sender)
     await _refuse_when_over(workspace, ticket, body.event_id)
-    # The gate knows nobody here: whose change it is stands in the ticket.
+    # The request is unauthenticated for the pipeline: its principal is in the ticket.
     await _note(call, sender, "asked", body)
     await workspace.publish(
         body.pattern,
@@ -157,7 +135,7 @@ async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTi
     ticket = await call.service.event_tickets.ticket(call.query.token)
     now: datetime = call.service.clock.now()
     if ticket is None or ticket.is_over(now):
-        raise Refusal(401, "TEN-3064", "the token is none of this service's, or it has expired")
+        raise Refusal(401, "TEN-3064", "the token is not one of this service, or has expired")
     if body.subscriber_id != ticket.subscriber_id:
         raise Refusal(422, WRONG_FIELD, "the notification is for another subscriber than the token")
     if not ticket.allows(body.pattern):
@@ -169,11 +147,11 @@ async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTi
     return ticket
 
 
-async def _refuse_when_over(workspace: Workspace, ticket: EventTicket, event_id: str) -> None:
-    """410 once the instance has ended; what was handed in before may be repeated even then."""
+async def _refuse_when_over(workspace: EngineWorkspace, ticket: EventTicket, event_id: str) -> None:
+    """410 once the instance has ended; an event that was handed in before may be repeated."""
     if ticket.instance_id is None:
         return
-    page = await workspace.page(InstanceQuery(ids=(ticket.instance_id,), limit=1))
+    page = await workspace.page(InstanceFilter(ids=(ticket.instance_id,)), limit=1)
     if any(not row.status.is_final for row in page.items):
         return
     try:

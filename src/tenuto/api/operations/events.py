@@ -1,4 +1,4 @@
-"""Events: published, and looked at afterwards."""
+"""Operations on events: publish, list, get."""
 
 from __future__ import annotations
 
@@ -9,37 +9,40 @@ from typing import Literal, NamedTuple
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import read_json, refuse_media
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Milliseconds, Number, read_cursor, write_cursor
-from tenuto.api.operation import API, JSON_MEDIA, operation
+from tenuto.api.operation import API, JSON_MEDIA, Resource
+from tenuto.api.paging import Limit, Page
 from tenuto.api.problems import ErrorItem, error_item
-from tenuto.api.shapes import Answer, Limit, Moment, Page, Query, moment
+from tenuto.api.request_parser import read_json, refuse_media
+from tenuto.api.shapes import Answer, Moment, Query, shaped
 from tenuto.events import GivenEvent
 from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
-from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
-from tenuto.published import Published
 from tenuto.store.parts.inbox import EventPlace, PastEvents
+from tenuto.workspace.values import Published
 
-TAG = "events"
+EVENTS = Resource(
+    f"{API}/events", tag="events", read=Permission.EVENTS_READ, write=Permission.EVENTS_PUBLISH
+)
 MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)
 _A_DAY = timedelta(days=1)
 _MOST_RECORDED = 10
-"""So many ids of events stand in a line of the audit log."""
+"""Event ids in one line of the audit log."""
 
 
-class PublishQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Whether it is meant."""
+class PublishQuery(Query):
+    """Whether to publish, or only to match."""
 
     dry_run: bool = False
-    """Only say whom it would reach: nothing is stored."""
+    """Only list the waits and triggers that it would match: nothing is stored."""
 
 
-class EventAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
-    """What became of an event, or of each of several: then `error` says why one was not taken."""
+class EventAnswer(Answer):
+    """The result of publishing an event; in a batch `error` says why one was refused."""
 
     event_id: str | UnsetType = UNSET
     duplicate: bool | UnsetType = UNSET
@@ -51,20 +54,20 @@ class EventAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
     error: ErrorItem | UnsetType = UNSET
 
 
-class EventsQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class EventsQuery(Query):
     """Which events of the inbox."""
 
     pattern: str | None = None
     """The name of an event."""
     since: Moment | None = None
-    """Received since then; without it, within the last 24 hours."""
+    """Received since this time; without it, within the last 24 hours."""
     order: Literal["asc", "desc"] = "asc"
     """`desc` begins with the newest."""
     limit: Limit = 100
     cursor: str | None = None
 
 
-class EventItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class EventItem(Answer):
     """An event of the inbox."""
 
     event_id: str
@@ -75,8 +78,8 @@ class EventItem(Answer, frozen=True, kw_only=True, rename="camel"):
     received_at: str
 
 
-class EventView(EventItem, frozen=True, kw_only=True, rename="camel"):
-    """An event, whom it reached, and whom it nearly did."""
+class EventView(EventItem):
+    """An event, its deliveries, and its near misses."""
 
     matched: bool
     resumed: int
@@ -86,28 +89,17 @@ class EventView(EventItem, frozen=True, kw_only=True, rename="camel"):
     near_misses: list[dict[str, JSON]]
 
 
-@operation(
-    "POST",
-    f"{API}/events",
-    summary="Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents.",
-    tag=TAG,
-    permission=Permission.EVENTS_PUBLISH,
-    query=PublishQuery,
-    request=JSON,
-    response=EventAnswer | list[EventAnswer],
-    other_statuses=(409,),
-    size="batch",
-    media=MEDIA,
-    is_raw=True,
-    is_frequent=True,
+@EVENTS.post(
+    request=JSON, other_statuses=(409,), size="batch", media=MEDIA, is_raw=True, is_frequent=True
 )
 async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAnswer]:
+    """Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents."""
     dry_run = call.query.dry_run
     if is_binary(call.headers):
         reading = read_binary(call.headers, call.body, read_json)
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
-        published = await call.workspace.publish_given(reading, dry_run=dry_run)
+        published = await call.workspace.inbox.publish_given(reading, dry_run=dry_run)
         call.after = recorded_events([published])
         return _answer(published)
     refuse_media(call.headers.get("content-type"), MEDIA)
@@ -120,7 +112,7 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAn
 def published_answer(
     results: list[Published | TenutoError], *, is_batch: bool
 ) -> EventAnswer | list[EventAnswer]:
-    """What became of events: a result each, or of one alone its own."""
+    """The results of a batch, or the result of a single event."""
     if is_batch:
         return [_result(each) for each in results]
     (result,) = results
@@ -129,16 +121,9 @@ def published_answer(
     return _answer(result)
 
 
-@operation(
-    "GET",
-    f"{API}/events",
-    summary="Look back into the inbox.",
-    tag=TAG,
-    permission=Permission.EVENTS_READ,
-    query=EventsQuery,
-    response=Page[EventItem],
-)
+@EVENTS.get()
 async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
+    """List events of the inbox."""
     asked, workspace = call.query, call.workspace
     seen = workspace.engine.store.seen_by(workspace.tenant)
     since = asked.since or call.service.clock.now() - _A_DAY
@@ -153,25 +138,19 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
     )
 
 
-@operation(
-    "GET",
-    f"{API}/events/{{id:path}}",
-    summary="Look at an event: whom it woke, cancelled and started, and whom it nearly did.",
-    tag=TAG,
-    permission=Permission.EVENTS_READ,
-    response=EventView,
-)
+@EVENTS.get("/{id:path}", response=EventView)
 async def get_event(call: Call[NoQuery]) -> Object:
+    """Get an event: the instances that it woke, cancelled and started, and its near misses."""
     return await call.workspace.event(call.path["id"])
 
 
 class Place(NamedTuple):
-    """Where a page ends that begins with the newest."""
+    """The last event of a page that begins with the newest."""
 
     at_ms: Milliseconds
     number: Number
     since_ms: Milliseconds
-    """The list goes on to where it was to end when it was begun."""
+    """Where the list ends: fixed when its first page was read."""
 
 
 async def _newest_first(call: Call[EventsQuery], since: datetime) -> Page[EventItem]:
@@ -194,7 +173,7 @@ async def _newest_first(call: Call[EventsQuery], since: datetime) -> Page[EventI
 
 
 def recorded_events(results: Sequence[Published | TenutoError]) -> Object:
-    """What the audit keeps of events that were handed in."""
+    """The audit details of published events."""
     taken = [each.event_id for each in results if isinstance(each, Published)]
     shown: list[JSON] = list(taken[:_MOST_RECORDED])
     return {"eventIds": shown, "published": len(taken), "refused": len(results) - len(taken)}
@@ -221,11 +200,4 @@ def _answer(published: Published) -> EventAnswer:
 
 
 def _item(event: Event) -> EventItem:
-    return EventItem(
-        event_id=event.id,
-        pattern=event.pattern,
-        payload=event.payload,
-        correlation_id=event.correlation_id,
-        timestamp=moment(event.timestamp),
-        received_at=iso(event.received_at),
-    )
+    return shaped(EventItem, event, event_id=event.id)

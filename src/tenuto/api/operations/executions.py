@@ -1,6 +1,6 @@
-"""Tasks for workers outside: claiming them, saying that one is at work, reporting how they ended.
+"""Operations for workers: claim tasks, send heartbeats, report and release.
 
-None of it is kept in the audit log: what becomes of an attempt stands in its instance's own.
+None of them is in the audit log: the outcome of an attempt is in its instance's own log.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.shapes import MOST_ITEMS, Answer, BatchOf, Body
-from tenuto.executions.desk import Reported
+from tenuto.executions.broker import Reported
 from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import (
@@ -29,43 +29,43 @@ from tenuto.model.executions import (
 )
 from tenuto.model.json import JSON
 
-TAG = "executions"
+EXECUTIONS = Resource(f"{API}/executions", tag="executions", write=Permission.EXECUTIONS_WORK)
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class ClaimRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a worker can do."""
+class ClaimRequest(Body):
+    """A claim for tasks."""
 
     worker_id: Name
     task_ids: Annotated[list[Name], Meta(min_length=1, max_length=MOST_ITEMS)] | None = None
-    """Of which tasks; left out: of any that nobody has in process."""
+    """Ids of tasks; left out: any task that no engine runs in process."""
     max: Annotated[int, Meta(ge=1, le=MOST_ITEMS)] = 1
     wait: Annotated[float, Meta(ge=0, le=60)] = 0
     """Seconds to wait for the first of them."""
     lease: Annotated[float, Meta(ge=1, le=3600)] = 30
-    """Seconds for which they are the worker's, unless it says that it is at work."""
+    """Seconds of the lease, unless heartbeats extend it."""
     request_id: Name | None = None
-    """A claim that repeats this of an earlier one gives back what that was granted."""
+    """A claim that repeats the id of an earlier one gets the tasks of that one."""
     previous_outputs: bool = False
-    """Whether tasks bring the outputs of the steps before them, up to 64,000 bytes."""
+    """Whether tasks come with the outputs of earlier steps, up to 64,000 bytes."""
 
 
-class ClaimAnswer(Answer, frozen=True, kw_only=True, rename="camel"):
-    """Tasks to work on; none, when there were none for as long as was waited."""
+class ClaimAnswer(Answer):
+    """The claimed tasks; none, where there were none within the wait."""
 
     tasks: list[ClaimedTask]
 
 
-class HeartbeatRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A worker is at work."""
+class HeartbeatRequest(Body):
+    """A heartbeat of a task."""
 
     lease_token: str
     details: JSON = None
-    """How far it is, for people."""
+    """Progress, for people."""
 
 
-class CompleteRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class CompleteRequest(Body):
     """An attempt has succeeded."""
 
     lease_token: str
@@ -74,49 +74,41 @@ class CompleteRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_un
     """The handle that the step is left by, if it is not `default`."""
 
 
-class FailRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class FailRequest(Body):
     """An attempt has failed."""
 
     lease_token: str
     error: ReportedError
 
 
-class ReportRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """How attempts ended."""
+class ReportRequest(Body):
+    """The outcomes of attempts."""
 
     results: BatchOf[TaskReport]
 
 
-class ReleaseRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What a worker that stops gives back."""
+class ReleaseRequest(Body):
+    """The tasks that a worker gives back when it stops."""
 
     tasks: BatchOf[ReleasedTask]
 
 
-class ReportItem(Answer, frozen=True, kw_only=True, rename="camel"):
-    """What became of one of several reports: 200, or why it does not count."""
+class ReportItem(Answer):
+    """The result of one of several reports: 200, or why it does not count."""
 
     execution_id: str
     status: int
     error: ErrorItem | UnsetType = UNSET
 
 
-@operation(
-    "POST",
-    f"{API}/executions/claim",
-    summary="Claim tasks to work on; waits for the first, for as long as is asked.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=ClaimRequest,
-    response=ClaimAnswer,
-    is_audited=False,
-)
+@EXECUTIONS.post("/claim", is_audited=False)
 async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnswer:
+    """Claim tasks; waits for the first, as long as the claim says."""
     refuse_bad_ids(workerId=body.worker_id)
     for at, id in enumerate(body.task_ids or ()):
         refuse_bad_ids(**{f"taskIds[{at}]": id})
-    desk = call.service.desk
-    claim = desk.claim(
+    broker = call.service.broker
+    claim = broker.claim(
         call.principal.tenant,
         body.worker_id,
         body.task_ids,
@@ -129,75 +121,37 @@ async def claim_executions(call: Call[NoQuery], body: ClaimRequest) -> ClaimAnsw
     if not body.wait:
         return ClaimAnswer(tasks=await claim)
     claiming = asyncio.ensure_future(claim)
-    put_back = partial(desk.put_back, call.principal.tenant)
-    await call.while_heard(claiming, unheard=put_back)
+    put_back = partial(broker.put_back, call.principal.tenant)
+    await call.while_connected(claiming, undelivered=put_back)
     return ClaimAnswer(tasks=claiming.result())
 
 
-@operation(
-    "POST",
-    f"{API}/executions/report",
-    summary="Report how up to 1,000 attempts ended; a result each, in their order.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=ReportRequest,
-    response=list[ReportItem],
-    size="batch",
-    is_audited=False,
-)
+@EXECUTIONS.post("/report", size="batch", is_audited=False)
 async def report_executions(call: Call[NoQuery], body: ReportRequest) -> list[ReportItem]:
-    reported = await call.service.desk.report(call.principal.tenant, body.results)
+    """Report the outcomes of up to 1,000 attempts; a result each, in their order."""
+    reported = await call.service.broker.report(call.principal.tenant, body.results)
     return [_item(each) for each in reported]
 
 
-@operation(
-    "POST",
-    f"{API}/executions/release",
-    summary="Give up to 1,000 tasks back, which counts neither as a failure nor as a loss.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=ReleaseRequest,
-    response=list[ReportItem],
-    size="batch",
-    is_audited=False,
-)
+@EXECUTIONS.post("/release", size="batch", is_audited=False)
 async def release_executions(call: Call[NoQuery], body: ReleaseRequest) -> list[ReportItem]:
-    released = await call.service.desk.release(call.principal.tenant, body.tasks)
+    """Release up to 1,000 tasks, which counts neither as a failure nor as a loss."""
+    released = await call.service.broker.release(call.principal.tenant, body.tasks)
     return [_item(each) for each in released]
 
 
-@operation(
-    "POST",
-    f"{API}/executions/{{executionId}}/heartbeat",
-    summary="Say that a task is being worked on: its lease goes on.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=HeartbeatRequest,
-    response=Heartbeat,
-    other_statuses=(409,),
-    size="value",
-    is_audited=False,
-)
+@EXECUTIONS.post("/{executionId}/heartbeat", other_statuses=(409,), size="value", is_audited=False)
 async def heartbeat_execution(call: Call[NoQuery], body: HeartbeatRequest) -> Heartbeat:
-    return await call.service.desk.heartbeat(
+    """Send a heartbeat of a task, which extends its lease."""
+    return await call.service.broker.heartbeat(
         call.principal.tenant, call.path["executionId"], body.lease_token, body.details
     )
 
 
-@operation(
-    "POST",
-    f"{API}/executions/{{executionId}}/complete",
-    summary="Report that an attempt has succeeded; a repeat of what was accepted changes nothing.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=CompleteRequest,
-    response=ReportItem,
-    other_statuses=(409,),
-    # More than an output may have is an outcome too: it fails the attempt, and ends the lease.
-    size="batch",
-    is_audited=False,
-)
+# An output that is too large is an outcome too: it fails the attempt, and ends the lease.
+@EXECUTIONS.post("/{executionId}/complete", other_statuses=(409,), size="batch", is_audited=False)
 async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> ReportItem:
+    """Report that an attempt has succeeded; a repeated report changes nothing."""
     return await _reported(
         call,
         TaskReport(
@@ -209,19 +163,9 @@ async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> Repo
     )
 
 
-@operation(
-    "POST",
-    f"{API}/executions/{{executionId}}/fail",
-    summary="Report that an attempt has failed; code CANCELLED obeys a cancellation.",
-    tag=TAG,
-    permission=Permission.EXECUTIONS_WORK,
-    request=FailRequest,
-    response=ReportItem,
-    other_statuses=(409,),
-    size="batch",
-    is_audited=False,
-)
+@EXECUTIONS.post("/{executionId}/fail", other_statuses=(409,), size="batch", is_audited=False)
 async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:
+    """Report that an attempt has failed; code CANCELLED confirms a cancellation."""
     return await _reported(
         call,
         TaskReport(
@@ -231,7 +175,7 @@ async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:
 
 
 async def _reported(call: Call[NoQuery], report: TaskReport) -> ReportItem:
-    [reported] = await call.service.desk.report(call.principal.tenant, [report])
+    [reported] = await call.service.broker.report(call.principal.tenant, [report])
     if reported.error is not None:
         raise reported.error
     return _item(reported)

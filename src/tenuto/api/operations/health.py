@@ -1,49 +1,38 @@
-"""Whether the service lives, and whether it can work."""
+"""Liveness and readiness of the service."""
 
 from __future__ import annotations
 
 import asyncio
 
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import operation
+from tenuto.api.operation import Resource
 from tenuto.api.shapes import Answer
 from tenuto.model.errors import TenutoError
 from tenuto.store.parts.instances import InstanceQuery
 
+HEALTH = Resource("/health", tag="health")
+
 _PATIENCE = 2.0
-"""Seconds within which a store that works answers."""
+"""Seconds within which a working store answers."""
 
 
-class Health(Answer, frozen=True, kw_only=True, rename="camel"):
-    """How the service is."""
+class Health(Answer):
+    """The state of the service."""
 
     status: str
-    """`ok`, or what keeps it from working."""
+    """`ok`, or the reason why it cannot work."""
 
 
-@operation(
-    "GET",
-    "/health",
-    summary="Whether the process lives.",
-    tag="health",
-    is_public=True,
-    response=Health,
-)
+@HEALTH.get(is_public=True)
 async def health(_: Call[NoQuery]) -> Health:
+    """Whether the process is alive."""
     return Health(status="ok")
 
 
-@operation(
-    "GET",
-    "/health/ready",
-    summary="Whether it can work: the engine runs, and its store answers.",
-    tag="health",
-    is_public=True,
-    response=Health,
-    other_statuses=(503,),
-)
+@HEALTH.get("/ready", is_public=True, other_statuses=(503,))
 async def ready(call: Call[NoQuery]) -> Health:
-    wrong = await _what_is_wrong(call)
+    """Whether the service is ready: the engine runs, and its store answers."""
+    wrong = await _fault(call)
     if wrong is None:
         return Health(status="ok")
     call.status = 503
@@ -51,13 +40,13 @@ async def ready(call: Call[NoQuery]) -> Health:
     return Health(status=wrong)
 
 
-async def _what_is_wrong(call: Call[NoQuery]) -> str | None:
+async def _fault(call: Call[NoQuery]) -> str | None:
     engine = call.service.app.engine
     if call.service.leaving.is_set() or call.service.stopping.is_set():
         return "stopping"
     if engine.fault is not None:
         return "the engine has stopped"
-    if call.service.pushing.fault is not None:
+    if call.service.push.fault is not None:
         return "pushing has stopped"
     try:
         async with asyncio.timeout(_PATIENCE):

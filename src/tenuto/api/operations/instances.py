@@ -1,40 +1,46 @@
-"""Instances: listed and looked at."""
+"""Operations on instances: list, get, history, context, graph, waits, explain, widget."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import API, operation
-from tenuto.api.searching import read_variables
+from tenuto.api.completion import ended_within
+from tenuto.api.operation import API, Resource
+from tenuto.api.paging import Limit, Page
 from tenuto.api.shapes import (
     Answer,
+    Body,
     InstanceItem,
     InstanceView,
-    Limit,
     Moment,
-    Page,
     Query,
     Seconds,
     instance_item,
     split,
 )
-from tenuto.api.variables import value_at
-from tenuto.api.waiting import ended_within
+from tenuto.api.variables import read_variables, value_at
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
-from tenuto.instances import history_view
+from tenuto.engine.tenancy import held_by
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
+from tenuto.workspace.instance import history_view
+from tenuto.workspace.instance_lists import instance_rows
 
-TAG = "instances"
+INSTANCES = Resource(
+    f"{API}/instances",
+    tag="instances",
+    read=Permission.INSTANCES_READ,
+    write=Permission.INSTANCES_CONTROL,
+)
 
 
-class InstancesQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class InstancesQuery(Query):
     """Which instances; several values of one parameter are separated by commas."""
 
     status: str | None = None
@@ -45,30 +51,23 @@ class InstancesQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_un
     created_from: Moment | None = None
     created_before: Moment | None = None
     tenant: str | None = None
-    """There are none but those of the tenant who asks."""
+    """Only the principal's own tenant has instances here."""
     variables: str | None = None
-    """A JSON object: values of variables that the workflow lists in `options.searchable`."""
+    """A JSON object: values of variables in the workflow's `options.searchable`."""
     limit: Limit = 100
     cursor: str | None = None
 
 
-class InstanceWait(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class InstanceWait(Query):
     """Whether to wait."""
 
     wait: Seconds = 0
-    """Seconds to wait for the end; where that takes longer, the instance as it is then."""
+    """Seconds to wait for the end; then the instance is shown as it is."""
 
 
-@operation(
-    "GET",
-    f"{API}/instances",
-    summary="List instances, newest first.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=InstancesQuery,
-    response=Page[InstanceItem],
-)
+@INSTANCES.get()
 async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
+    """List instances, newest first."""
     asked = call.query
     if asked.tenant not in (None, call.workspace.tenant):
         return Page(items=[], next_cursor=None)
@@ -84,21 +83,18 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
         after=asked.cursor,
     )
     variables = None if asked.variables is None else read_variables(asked.variables)
-    page = await call.workspace.page(query, variables)
+    page = await instance_rows(call.workspace.engine, call.workspace.tenant, query, variables)
     return Page(items=[instance_item(row) for row in page.items], next_cursor=page.next_after)
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}",
-    summary="Look at an instance: its status, state, output and errors.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=InstanceWait,
+@INSTANCES.get(
+    "/{id}",
     response=InstanceView,
+    headers=(("If-None-Match", 'The version that you have, such as "3": 304.'),),
     other_statuses=(304,),
 )
 async def get_instance(call: Call[InstanceWait]) -> Object:
+    """Get an instance: its status, state, output and errors."""
     reference = call.workspace.at(call.path["id"])
     view = await reference.details()
     if call.query.wait > 0 and not Status(str(view["status"])).is_final:
@@ -108,17 +104,17 @@ async def get_instance(call: Call[InstanceWait]) -> Object:
     return view
 
 
-class HistoryQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class HistoryQuery(Query):
     """Which part of a log."""
 
     after: Annotated[int, Meta(ge=0)] | None = None
-    """The number of the entry behind which the page begins; that is what `nextCursor` is, too."""
+    """The page begins after the entry of this number; `nextCursor` is such a number, too."""
     cursor: Annotated[int, Meta(ge=0)] | None = None
     order: Literal["asc", "desc"] = "asc"
     limit: Limit = 100
 
 
-class HistoryItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class HistoryItem(Answer):
     """A line of an instance's log."""
 
     seq: int
@@ -133,22 +129,22 @@ class HistoryItem(Answer, frozen=True, kw_only=True, rename="camel"):
     at: str
 
 
-class ContextView(Answer, frozen=True, kw_only=True, rename="camel"):
-    """What expressions see, and what the system noted beside it."""
+class ContextView(Answer):
+    """The context of expressions, and the system's own values."""
 
     ctx: dict[str, JSON]
     system: dict[str, JSON]
 
 
-class VariableView(Answer, frozen=True, kw_only=True, rename="camel"):
+class VariableView(Answer):
     """One value of an instance's context."""
 
     path: str
     value: JSON
 
 
-class GraphView(Answer, frozen=True, kw_only=True, rename="camel"):
-    """The workflow as a graph, and how far the instance has come in it."""
+class GraphView(Answer):
+    """The workflow as a graph, with the progress of the instance."""
 
     instance_id: str
     workflow_definition_id: str
@@ -159,40 +155,33 @@ class GraphView(Answer, frozen=True, kw_only=True, rename="camel"):
     edges: list[dict[str, JSON]]
 
 
-class WaitsView(Answer, frozen=True, kw_only=True, rename="camel"):
-    """What an instance waits for, the oldest first."""
+class WaitsView(Answer):
+    """The open waits of an instance, oldest first."""
 
     items: list[dict[str, JSON]]
     next_cursor: str | None
 
 
-class UndoPlan(Answer, frozen=True, kw_only=True, rename="camel"):
-    """What would be undone if the instance were cancelled now."""
+class UndoPlan(Answer):
+    """The compensations that cancelling the instance now would run."""
 
     plan: list[dict[str, JSON]]
     skipped: list[dict[str, JSON]]
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/history",
-    summary="Read an instance's log.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=HistoryQuery,
-    response=Page[HistoryItem],
-)
+@INSTANCES.get("/{id}/history", response=Page[HistoryItem])
 async def get_history(call: Call[HistoryQuery]) -> Object:
+    """List the entries of an instance's log."""
     asked, id = call.query, call.path["id"]
     begin = asked.cursor if asked.cursor is not None else asked.after
-    newest = (await call.workspace.held(id)).state.version
+    newest = (await held_by(call.workspace.engine, call.workspace.tenant, id)).state.version
     entries = call.workspace.engine.store.seen_by(call.workspace.tenant).instances.entries
     if asked.order == "asc":
         begin = begin or 0
         rows = await entries(id, after=begin, limit=asked.limit)
         has_more = bool(rows) and rows[-1].seq < newest
     else:
-        # Entries are numbered without holes, so that the page is known by its numbers.
+        # Entries are numbered without gaps, so that the page is known by its numbers.
         below = newest + 1 if begin is None else min(begin, newest + 1)
         first = max(below - asked.limit, 1)
         rows = await entries(id, after=first - 1, limit=below - first) if below > first else []
@@ -204,42 +193,24 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
     }
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/context",
-    summary="Look at what the expressions of an instance see.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=ContextView,
-)
+@INSTANCES.get("/{id}/context", response=ContextView)
 async def get_context(call: Call[NoQuery]) -> Object:
+    """Get the context of an instance's expressions."""
     return await call.workspace.at(call.path["id"]).context()
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/variables/{{path:path}}",
-    summary="Look at one value of an instance's context, such as `reservation.items[0].id`.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=VariableView,
-)
+@INSTANCES.get("/{id}/variables/{path:path}")
 async def get_variable(call: Call[NoQuery]) -> VariableView:
+    """Get one value of an instance's context, such as `reservation.items[0].id`."""
     path = call.path["path"]
-    held = await call.workspace.held(call.path["id"])
+    held = await held_by(call.workspace.engine, call.workspace.tenant, call.path["id"])
     return VariableView(path=path, value=value_at(held.plan, held.state, path))
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/graph",
-    summary="Look at an instance's workflow as a graph, and how far it has come.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=GraphView,
-)
+@INSTANCES.get("/{id}/graph", response=GraphView)
 async def get_graph(call: Call[NoQuery]) -> Object:
-    held = await call.workspace.held(call.path["id"])
+    """Get an instance's workflow as a graph, with its progress."""
+    held = await held_by(call.workspace.engine, call.workspace.tenant, call.path["id"])
     document = to_graph_form(held.plan.definition)
     steps = state_of(held.plan, held.state)["steps"]
     assert isinstance(steps, dict)
@@ -248,7 +219,7 @@ async def get_graph(call: Call[NoQuery]) -> Object:
     for node in nodes:
         assert isinstance(node, dict)
         run = steps.get(str(node["id"]))
-        # What is in a loop has run once for each iteration: its entries tell how.
+        # A node in a loop has a run for each iteration: those are in its entries.
         node["run"] = _run(run) if isinstance(run, dict) else None
     return {
         "instanceId": held.state.id,
@@ -260,28 +231,63 @@ async def get_graph(call: Call[NoQuery]) -> Object:
     }
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/waits",
-    summary="Look at what an instance waits for, and at the events that it nearly took.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=WaitsView,
-)
+@INSTANCES.get("/{id}/waits", response=WaitsView)
 async def get_waits(call: Call[NoQuery]) -> Object:
+    """List the open waits of an instance, and their near misses."""
     return {"items": await call.workspace.at(call.path["id"]).waits(), "nextCursor": None}
 
 
-@operation(
-    "GET",
-    f"{API}/instances/{{id}}/undo-plan",
-    summary="See what would be undone if an instance were cancelled now.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    response=UndoPlan,
+class UndoPlanQuery(Query):
+    """How it would be cancelled."""
+
+    reason: str | None = None
+    """Inputs of compensations may have the reason in them."""
+
+
+@INSTANCES.get("/{id}/undo-plan", response=UndoPlan)
+async def get_undo_plan(call: Call[UndoPlanQuery]) -> Object:
+    """Get the compensations that cancelling an instance now would run."""
+    return await call.workspace.at(call.path["id"]).undo_plan(call.query.reason)
+
+
+class ExplanationView(Answer):
+    """Why an instance does not progress, or how it ended."""
+
+    instance_id: str
+    status: Status
+    summary: str
+    causes: list[dict[str, JSON]]
+
+
+class WidgetRequest(Body):
+    """The value, and the widget that shows it."""
+
+    widget_type: Literal["table", "chart", "number", "text"]
+    widget_config: JSON
+
+
+class WidgetView(Answer):
+    """A value shaped for a widget; `data` is null while there is none."""
+
+    instance_id: str
+    status: Status
+    ready: bool
+    data: JSON
+    error: str | UnsetType = UNSET
+
+
+@INSTANCES.get("/{id}/explain", response=ExplanationView)
+async def explain_instance(call: Call[NoQuery]) -> Object:
+    """Explain why an instance does not progress, as a tree of causes."""
+    return await call.workspace.at(call.path["id"]).explain()
+
+
+@INSTANCES.post(
+    "/{id}/widget", permission=Permission.INSTANCES_READ, response=WidgetView, is_audited=False
 )
-async def get_undo_plan(call: Call[NoQuery]) -> Object:
-    return await call.workspace.at(call.path["id"]).undo_plan()
+async def shape_widget(call: Call[NoQuery], body: WidgetRequest) -> Object:
+    """Shape a value of an instance for a table, a chart, a number or a text."""
+    return await call.workspace.at(call.path["id"]).widget(body.widget_type, body.widget_config)
 
 
 def _run(step: Object) -> Object:

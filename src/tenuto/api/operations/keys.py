@@ -1,4 +1,4 @@
-"""API keys: made, listed, revoked."""
+"""Operations on API keys: create, list, revoke."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.oldest_first import oldest_first
-from tenuto.api.operation import API, operation
-from tenuto.api.operations import recorded
-from tenuto.api.operations.workflows import PageQuery
-from tenuto.api.shapes import Answer, Body, Moment, Page, moment
-from tenuto.model.durations import iso
+from tenuto.api.operation import API, Resource
+from tenuto.api.operations import audit_values
+from tenuto.api.paging import Page, PageQuery, oldest_first
+from tenuto.api.shapes import Answer, Body, Moment, shaped
 from tenuto.store.parts.access import KeyRow
 
-TAG = "keys"
+KEYS = Resource(
+    f"{API}/keys", tag="keys", read=Permission.KEYS_MANAGE, write=Permission.KEYS_MANAGE
+)
 
 
-class KeyRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """A key that is asked for."""
+class KeyRequest(Body):
+    """A key to create."""
 
     name: str
     role: Role
     scopes: tuple[str, ...] | None = None
-    """What it may do of what its role may; without them all of it."""
+    """The part of its role's permissions that it has; without them all."""
     expires_at: Moment | None = None
     tenant: str | None = None
-    """That of whoever asks; only the admin key may name another."""
+    """By default the principal's own; only the admin key may name another."""
 
 
-class KeyItem(Answer, frozen=True, kw_only=True, rename="camel"):
-    """A key, without what only its holder knows."""
+class KeyItem(Answer):
+    """A key, without its secret."""
 
     id: str
     tenant: str
@@ -51,86 +51,46 @@ class KeyItem(Answer, frozen=True, kw_only=True, rename="camel"):
     last_used_at: str | None
 
 
-class NewKeyItem(KeyItem, frozen=True, kw_only=True, rename="camel"):
-    """A key that was just made."""
+class NewKeyItem(KeyItem):
+    """A new key."""
 
     key: str
-    """The whole of it, shown this once."""
+    """The whole key with its secret, shown this once."""
 
 
-@operation(
-    "POST",
-    f"{API}/keys",
-    summary="Make an API key, which is shown this once; from then on everybody has to have one.",
-    tag=TAG,
-    permission=Permission.KEYS_MANAGE,
-    request=KeyRequest,
-    response=NewKeyItem,
-    status=201,
-)
+@KEYS.post(status=201)
 async def create_key(call: Call[NoQuery], body: KeyRequest) -> NewKeyItem:
-    wish = KeyWish(
-        name=body.name,
-        role=body.role,
-        scopes=body.scopes,
-        expires_at=body.expires_at,
-        tenant=body.tenant,
-    )
+    """Create an API key, which is shown this once; from then on a credential is needed."""
+    wish = KeyWish(**asdict(body))
     new = await call.service.keys.create(_maker(call.principal, body.tenant), wish)
     item = _item(new.row, call.service.clock.now())
-    call.after = recorded.key(new.row)
+    call.after = audit_values.key(new.row)
     return NewKeyItem(**asdict(item), key=new.text)
 
 
-@operation(
-    "GET",
-    f"{API}/keys",
-    summary="List the keys of the tenant, oldest first, also those that open nothing any more.",
-    tag=TAG,
-    permission=Permission.KEYS_MANAGE,
-    query=PageQuery,
-    response=Page[KeyItem],
-)
+@KEYS.get()
 async def list_keys(call: Call[PageQuery]) -> Page[KeyItem]:
+    """List the keys of the tenant, oldest first, including expired and revoked ones."""
     rows = await call.service.keys.list(call.principal.tenant)
-    shown, cursor = oldest_first(rows, call.query.cursor, call.query.limit)
     now = call.service.clock.now()
-    return Page(items=[_item(row, now) for row in shown], next_cursor=cursor)
+    return oldest_first(rows, call.query).of(lambda row: _item(row, now))
 
 
-@operation(
-    "DELETE",
-    f"{API}/keys/{{id}}",
-    summary="Revoke a key: within a second it opens nothing any more, in any process.",
-    tag=TAG,
-    permission=Permission.KEYS_MANAGE,
-    status=204,
-)
+@KEYS.delete("/{id}")
 async def revoke_key(call: Call[NoQuery]) -> None:
+    """Revoke a key, in every process within a second."""
     keys, tenant, id = call.service.keys, call.principal.tenant, call.path["id"]
     rows = await keys.list(tenant)
-    call.before = recorded.key(next((row for row in rows if row.id == id), None))
-    call.after = recorded.key(await keys.revoke(tenant, id))
+    call.before = audit_values.key(next((row for row in rows if row.id == id), None))
+    call.after = audit_values.key(await keys.revoke(tenant, id))
 
 
 def _maker(principal: Principal, tenant: str | None) -> Principal:
-    """In whose name a key is made: whoever has the admin key is admin of every tenant."""
+    """The principal that creates the key: the admin key is admin of every tenant."""
     if principal.kind == "system" and tenant is not None:
         return replace(principal, tenant=tenant)
     return principal
 
 
 def _item(row: KeyRow, now: datetime) -> KeyItem:
-    return KeyItem(
-        id=row.id,
-        tenant=row.tenant,
-        name=row.name,
-        role=row.role,
-        scopes=row.scopes,
-        state=row.state(now),
-        created_at=iso(row.created_at),
-        created_by=row.created_by,
-        expires_at=moment(row.expires_at),
-        revoked_at=moment(row.revoked_at),
-        last_used_at=moment(row.last_used_at),
-    )
+    return shaped(KeyItem, row, state=row.state(now))

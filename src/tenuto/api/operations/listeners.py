@@ -1,23 +1,32 @@
-"""Addresses outside that are told of events: webhooks and subscriptions."""
+"""Operations on webhooks and subscriptions."""
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.oldest_first import oldest_first
-from tenuto.api.operation import API, operation
-from tenuto.api.operations import recorded
-from tenuto.api.operations.workflows import PageQuery
-from tenuto.api.shapes import Body, Moment, Page
-from tenuto.webhooks import Subscription, Webhook
+from tenuto.api.operation import API, Resource
+from tenuto.api.operations import audit_values
+from tenuto.api.paging import Page, PageQuery, oldest_first
+from tenuto.api.shapes import Body, Moment
+from tenuto.workspace.values import Subscription, Webhook
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
-T = TypeVar("T", bound=Webhook)
+WEBHOOKS = Resource(
+    f"{API}/webhooks",
+    tag="webhooks",
+    read=Permission.LISTENERS_READ,
+    write=Permission.LISTENERS_WRITE,
+)
+SUBSCRIPTIONS = Resource(
+    f"{API}/subscriptions",
+    tag="subscriptions",
+    read=Permission.LISTENERS_READ,
+    write=Permission.LISTENERS_WRITE,
+)
 
 
-class WebhookRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """An address that is to be told of events."""
+class WebhookRequest(Body):
+    """A webhook to create."""
 
     url: str
     patterns: tuple[str, ...]
@@ -25,10 +34,8 @@ class WebhookRequest(Body, frozen=True, kw_only=True, rename="camel", forbid_unk
     description: str | None = None
 
 
-class SubscriptionRequest(
-    Body, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
-):
-    """An address that is to be notified of events until it expires."""
+class SubscriptionRequest(Body):
+    """A subscription to create: an address that is notified of events until it expires."""
 
     subscriber_id: str
     callback_url: str
@@ -39,109 +46,59 @@ class SubscriptionRequest(
     secret: str | None = None
 
 
-@operation(
-    "POST",
-    f"{API}/webhooks",
-    summary="Tell an address of events from now on; its secret is shown this once.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_WRITE,
-    request=WebhookRequest,
-    response=Webhook,
-    status=201,
-)
+@WEBHOOKS.post(status=201)
 async def add_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
+    """Create a webhook, which is notified of events from now on; its secret is shown this once."""
     added = await call.workspace.webhooks.add(
         body.url, body.patterns, secret=body.secret, description=body.description
     )
-    call.after = recorded.listener(added)
+    call.after = audit_values.listener(added)
     return added
 
 
-@operation(
-    "GET",
-    f"{API}/webhooks",
-    summary="List webhooks, and how their deliveries go.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_READ,
-    query=PageQuery,
-    response=Page[Webhook],
-)
+@WEBHOOKS.get()
 async def list_webhooks(call: Call[PageQuery]) -> Page[Webhook]:
-    return _page(call.query, await call.workspace.webhooks.list())
+    """List webhooks, with the state of their deliveries."""
+    return oldest_first(await call.workspace.webhooks.list(), call.query)
 
 
-@operation(
-    "GET",
-    f"{API}/webhooks/{{id}}",
-    summary="Look at a webhook, and at how its deliveries go.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_READ,
-    response=Webhook,
-)
+@WEBHOOKS.get("/{id}")
 async def get_webhook(call: Call[NoQuery]) -> Webhook:
+    """Get a webhook, with the state of its deliveries."""
     return await call.workspace.webhooks.get(call.path["id"])
 
 
-@operation(
-    "PUT",
-    f"{API}/webhooks/{{id}}",
-    summary="Tell another address, or of other events, from now on; without a secret it stays.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_WRITE,
-    request=WebhookRequest,
-    response=Webhook,
-)
+@WEBHOOKS.put("/{id}")
 async def put_webhook(call: Call[NoQuery], body: WebhookRequest) -> Webhook:
+    """Change the address or events of a webhook; without a secret the secret stays."""
     webhooks, id = call.workspace.webhooks, call.path["id"]
-    call.before = await recorded.listener_before(webhooks, id)
+    call.before = await audit_values.listener_before(webhooks, id)
     changed = await webhooks.change(
         id, body.url, body.patterns, secret=body.secret, description=body.description
     )
-    call.after = recorded.listener(changed)
+    call.after = audit_values.listener(changed)
     return changed
 
 
-@operation(
-    "DELETE",
-    f"{API}/webhooks/{{id}}",
-    summary="Tell a webhook nothing more; what was on its way is dropped.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_WRITE,
-    status=204,
-)
+@WEBHOOKS.delete("/{id}")
 async def remove_webhook(call: Call[NoQuery]) -> None:
-    webhooks, id = call.workspace.webhooks, call.path["id"]
-    call.before = await recorded.listener_before(webhooks, id)
-    await webhooks.remove(id)
+    """Remove a webhook; its undelivered notifications are dropped."""
+    await _remove(call, call.workspace.webhooks)
 
 
-@operation(
-    "POST",
-    f"{API}/webhooks/{{id}}/enable",
-    summary="Tell a webhook again that was disabled after failing for days, from now on.",
-    tag="webhooks",
-    permission=Permission.LISTENERS_WRITE,
-    response=Webhook,
-)
+@WEBHOOKS.post("/{id}/enable")
 async def enable_webhook(call: Call[NoQuery]) -> Webhook:
+    """Enable a webhook that was disabled after failing for days."""
     webhooks, id = call.workspace.webhooks, call.path["id"]
-    call.before = await recorded.listener_before(webhooks, id)
+    call.before = await audit_values.listener_before(webhooks, id)
     enabled = await webhooks.enable(id)
-    call.after = recorded.listener(enabled)
+    call.after = audit_values.listener(enabled)
     return enabled
 
 
-@operation(
-    "POST",
-    f"{API}/subscriptions",
-    summary="Notify an address of events until it expires; its secret is shown this once.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_WRITE,
-    request=SubscriptionRequest,
-    response=Subscription,
-    status=201,
-)
+@SUBSCRIPTIONS.post(status=201)
 async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Subscription:
+    """Create a subscription, which notifies an address of events until it expires."""
     added = await call.workspace.subscriptions.add(
         body.callback_url,
         body.patterns,
@@ -151,65 +108,38 @@ async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Su
         expiration_time=body.expiration_time,
         secret=body.secret,
     )
-    call.after = recorded.listener(added)
+    call.after = audit_values.listener(added)
     return added
 
 
-@operation(
-    "GET",
-    f"{API}/subscriptions",
-    summary="List subscriptions, and how their deliveries go.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_READ,
-    query=PageQuery,
-    response=Page[Subscription],
-)
+@SUBSCRIPTIONS.get()
 async def list_subscriptions(call: Call[PageQuery]) -> Page[Subscription]:
-    return _page(call.query, await call.workspace.subscriptions.list())
+    """List subscriptions, with the state of their deliveries."""
+    return oldest_first(await call.workspace.subscriptions.list(), call.query)
 
 
-@operation(
-    "GET",
-    f"{API}/subscriptions/{{id}}",
-    summary="Look at a subscription, and at how its deliveries go.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_READ,
-    response=Subscription,
-)
+@SUBSCRIPTIONS.get("/{id}")
 async def get_subscription(call: Call[NoQuery]) -> Subscription:
+    """Get a subscription, with the state of its deliveries."""
     return await call.workspace.subscriptions.get(call.path["id"])
 
 
-@operation(
-    "DELETE",
-    f"{API}/subscriptions/{{id}}",
-    summary="End a subscription; what was on its way is dropped.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_WRITE,
-    status=204,
-)
+@SUBSCRIPTIONS.delete("/{id}")
 async def remove_subscription(call: Call[NoQuery]) -> None:
-    subscriptions, id = call.workspace.subscriptions, call.path["id"]
-    call.before = await recorded.listener_before(subscriptions, id)
-    await subscriptions.remove(id)
+    """Remove a subscription; its undelivered notifications are dropped."""
+    await _remove(call, call.workspace.subscriptions)
 
 
-@operation(
-    "POST",
-    f"{API}/subscriptions/{{id}}/enable",
-    summary="Notify an address again that was disabled after failing for days, from now on.",
-    tag="subscriptions",
-    permission=Permission.LISTENERS_WRITE,
-    response=Subscription,
-)
+@SUBSCRIPTIONS.post("/{id}/enable")
 async def enable_subscription(call: Call[NoQuery]) -> Subscription:
+    """Enable a subscription that was disabled after failing for days."""
     subscriptions, id = call.workspace.subscriptions, call.path["id"]
-    call.before = await recorded.listener_before(subscriptions, id)
+    call.before = await audit_values.listener_before(subscriptions, id)
     enabled = await subscriptions.enable(id)
-    call.after = recorded.listener(enabled)
+    call.after = audit_values.listener(enabled)
     return enabled
 
 
-def _page(asked: PageQuery, listeners: list[T]) -> Page[T]:
-    items, cursor = oldest_first(listeners, asked.cursor, asked.limit)
-    return Page(items=items, next_cursor=cursor)
+async def _remove(call: Call[NoQuery], listeners: Webhooks | Subscriptions) -> None:
+    call.before = await audit_values.listener_before(listeners, call.path["id"])
+    await listeners.remove(call.path["id"])

@@ -1,4 +1,4 @@
-"""Instances as they go: a socket, and a stream for each."""
+"""Live updates of instances: a socket for many, and a stream for one."""
 
 from __future__ import annotations
 
@@ -8,58 +8,50 @@ from msgspec import Meta
 from starlette.websockets import WebSocket
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.live.event_stream import MEDIA, EventStream
 from tenuto.api.live.socket import LiveSocket
-from tenuto.api.operation import API, operation
+from tenuto.api.operation import API, Resource
 from tenuto.api.problems import Refusal
+from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Query
 
-TAG = "live"
+LIVE = Resource("", tag="live", read=Permission.INSTANCES_READ)
 _FARTHEST = 2**53
 
 
-class StreamQuery(Query, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """From where on."""
+class StreamQuery(Query):
+    """Where the stream begins and ends."""
 
     since: Annotated[int, Meta(ge=0, lt=_FARTHEST)] | None = None
-    """The seq of the last entry that is known; the header `Last-Event-ID` says it again after a
-    break, and wins."""
+    """The seq of the last known entry; the header `Last-Event-ID`, after a break, takes
+    precedence."""
     until_end: bool = False
-    """Whether the stream ends with the instance; else it waits for what may follow."""
+    """Whether the stream ends with the instance; else it stays open."""
 
 
-@operation(
-    "WEBSOCKET",
-    "/ws",
-    summary="Watch instances: join and leave them, and hear what happens to them.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-)
+@LIVE.websocket("/ws")
 async def watch_instances(call: Call[NoQuery], socket: WebSocket) -> None:
+    """Watch instances: join and leave them, and get their live updates."""
     await LiveSocket(call.service, call.principal, call.headers, socket).run()
 
 
-@operation(
-    "GET",
+@LIVE.get(
     f"{API}/instances/{{id}}/stream",
-    summary="Hear what happens to an instance, as server-sent events; their ids are seqs.",
-    tag=TAG,
-    permission=Permission.INSTANCES_READ,
-    query=StreamQuery,
     response=str,
+    headers=(("Last-Event-ID", "The id of the last event that came; before `since`."),),
     response_media=MEDIA,
 )
 async def stream_instance(call: Call[StreamQuery]) -> EventStream:
+    """Live updates of an instance, as server-sent events; their ids are seqs."""
     since = _last_id(call.headers.get("last-event-id"))
-    room = call.service.live.follow(
+    feed = call.service.live.follow(
         call.principal.tenant,
         call.path["id"],
         since if since is not None else call.query.since or 0,
         until_end=call.query.until_end,
     )
-    return EventStream(call.service, call.principal, call.headers, room)
+    return EventStream(call.service, call.principal, call.headers, feed)
 
 
 def _last_id(given: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""What this process measures, for Prometheus."""
+"""The metrics of this process, for Prometheus."""
 
 from __future__ import annotations
 
@@ -6,19 +6,14 @@ from starlette.responses import Response
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.operation import operation
+from tenuto.api.operation import Resource
 from tenuto.metrics.metrics import MEDIA
 
+METRICS = Resource("/metrics", tag="health", read=Permission.STATS_READ)
 
-@operation(
-    "GET",
-    "/metrics",
-    summary="What this process measures, as text that Prometheus reads.",
-    tag="health",
-    permission=Permission.STATS_READ,
-    response=str,
-    response_media="text/plain",
-)
+
+@METRICS.get(response=str, response_media="text/plain")
 async def metrics(call: Call[NoQuery]) -> Response:
+    """The metrics of this process, in the text format of Prometheus."""
     page = await call.service.metrics.page(call.principal.tenant)
     return Response(page, headers={"content-type": MEDIA})

@@ -1,4 +1,4 @@
-"""Declared tasks: kept, looked at, changed, and run on their own."""
+"""Operations on declared tasks: add, list, get, put, remove, execute."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor, write_cursor
-from tenuto.api.operation import API, operation
-from tenuto.api.operations import recorded
-from tenuto.api.operations.starting import StartAnswer, StartQuery, StartRequest, answered
-from tenuto.api.operations.workflows import PageQuery, matched
+from tenuto.api.cursors import read_cursor
+from tenuto.api.entity_tags import read_if_match
+from tenuto.api.operation import API, Resource
+from tenuto.api.operations import audit_values
+from tenuto.api.operations.instance_starts import StartAnswer, StartQuery, StartRequest, answered
+from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import Refusal
-from tenuto.api.shapes import Answer, Page
-from tenuto.definition.lone_task import RUNS, workflow_of
-from tenuto.engine.definitions.declared_tasks import tag_of
+from tenuto.api.request_parser import WRONG_FIELD
+from tenuto.api.shapes import Answer, shaped
+from tenuto.definition.lone_task import RUNS
 from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.task_definition import TaskDefinition, TaskLimits
-from tenuto.task_definitions import Declared
+from tenuto.workspace.task_definitions import Declared
 
-TAG = "tasks"
+TASKS = Resource(
+    f"{API}/tasks", tag="tasks", read=Permission.TASKS_READ, write=Permission.TASKS_WRITE
+)
 
 
 class TaskView(TaskDefinition, frozen=True, kw_only=True, rename="camel"):
@@ -36,162 +38,109 @@ class TaskView(TaskDefinition, frozen=True, kw_only=True, rename="camel"):
     updated_at: str
 
 
-class TargetView(Answer, frozen=True, kw_only=True, rename="camel"):
-    """How it stands with the address that a task is pushed to."""
+class TargetView(Answer):
+    """The state of the address that a task is pushed to."""
 
     breaker: Literal["closed", "open", "half-open"]
     failures: int
     """In a row."""
     open_until: str | None
     in_flight: int
-    """Requests that wait for an answer, of all processes together."""
+    """Unanswered requests of all processes."""
 
 
 class TaskDetails(TaskView, frozen=True, kw_only=True, rename="camel"):
-    """A declared task, and how it stands with its address."""
+    """A declared task, with the state of its address."""
 
     target: TargetView | UnsetType = UNSET
 
 
-@operation(
-    "POST",
-    f"{API}/tasks",
-    summary="Declare a task that workers pull, or that is pushed to an address.",
-    tag=TAG,
-    permission=Permission.TASKS_WRITE,
-    request=TaskDefinition,
-    response=TaskView,
-    status=201,
-    other_statuses=(409,),
-    size="value",
-)
+@TASKS.post(status=201, other_statuses=(409,), size="value")
 async def add_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
+    """Declare a task that workers claim, or that is pushed to an address."""
     added = await call.workspace.task_definitions.add(body)
     call.response_headers["location"] = f"{API}/tasks/{body.id}"
-    call.after = recorded.task(added)
+    call.after = audit_values.task(added)
     return _view(call, added)
 
 
-@operation(
-    "GET",
-    f"{API}/tasks",
-    summary="List declared tasks.",
-    tag=TAG,
-    permission=Permission.TASKS_READ,
-    query=PageQuery,
-    response=Page[TaskView],
-)
+@TASKS.get()
 async def list_tasks(call: Call[PageQuery]) -> Page[TaskView]:
+    """List declared tasks."""
     after = read_cursor(call.query.cursor, str) or ""
     found = await call.workspace.task_definitions.list(after=after, limit=call.query.limit)
     is_full = len(found) == call.query.limit
-    return Page(
-        items=[_shown(each) for each in found],
-        next_cursor=write_cursor(found[-1].task.id) if is_full else None,
-    )
+    return page_of(found, _shown, lambda each: each.id, has_more=is_full)
 
 
-@operation(
-    "GET",
-    f"{API}/tasks/{{taskId}}",
-    summary="Look at a declared task, and at how it stands with the address that it is pushed to.",
-    tag=TAG,
-    permission=Permission.TASKS_READ,
-    response=TaskDetails,
-)
+@TASKS.get("/{taskId}")
 async def get_task(call: Call[NoQuery]) -> TaskDetails:
+    """Get a declared task, with the state of the address that it is pushed to."""
     found = await call.workspace.task_definitions.get(call.path["taskId"])
-    state = await call.service.pushing.state(call.principal.tenant, found.task.id)
+    state = await call.service.push.state(call.principal.tenant, found.id)
+    target = _target(state, epoch_ms(call.service.clock.now()))
     view = _view(call, found)
-    fields = {name: getattr(view, name) for name in view.__struct_fields__}
-    if found.task.kind == "pull":
-        return TaskDetails(**fields)
-    return TaskDetails(**fields, target=_target(state, epoch_ms(call.service.clock.now())))
+    return shaped(TaskDetails, view, target=UNSET if found.kind == "pull" else target)
 
 
-@operation(
-    "PUT",
-    f"{API}/tasks/{{taskId}}",
-    summary="Declare a task, or change it; with If-Match only the version that it names.",
-    tag=TAG,
-    permission=Permission.TASKS_WRITE,
-    request=TaskDefinition,
-    response=TaskView,
+@TASKS.put(
+    "/{taskId}",
+    headers=(("If-Match", "The ETag of the version to change; `*`: any."),),
     other_statuses=(412,),
     size="value",
 )
 async def put_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
+    """Declare or change a task; with If-Match only the version that it names."""
     if body.id != call.path["taskId"]:
         message = f"the id {body.id[:80]!r} is not that of the path"
         raise Refusal(422, WRONG_FIELD, message)
     if_match = call.headers.get("if-match")
-    version = None if if_match is None else matched(if_match)
-    call.before = await recorded.task_before(call.workspace.task_definitions, body.id)
+    version = None if if_match is None else read_if_match(if_match)
+    call.before = await audit_values.task_before(call.workspace.task_definitions, body.id)
     try:
         changed = await call.workspace.task_definitions.put(body, only_after=version)
     except Conflict as error:
         raise Refusal(412, error.code, error.message, error.advice) from None
-    call.after = recorded.task(changed)
+    call.after = audit_values.task(changed)
     return _view(call, changed)
 
 
-@operation(
-    "DELETE",
-    f"{API}/tasks/{{taskId}}",
-    summary="Forget a declared task; what waits for it goes on waiting, for workers.",
-    tag=TAG,
-    permission=Permission.TASKS_WRITE,
-    status=204,
-)
+@TASKS.delete("/{taskId}")
 async def remove_task(call: Call[NoQuery]) -> None:
+    """Remove the declaration of a task; its waiting attempts stay, for workers."""
     tasks, id = call.workspace.task_definitions, call.path["taskId"]
-    call.before = await recorded.task_before(tasks, id)
+    call.before = await audit_values.task_before(tasks, id)
     await tasks.remove(id)
 
 
-@operation(
-    "POST",
-    f"{API}/tasks/{{taskId}}/execute",
-    summary="Run a task on its own: an instance of a workflow of one step.",
-    tag=TAG,
+@TASKS.post(
+    "/{taskId}/execute",
     permission=Permission.TASKS_EXECUTE,
-    request=StartRequest,
-    query=StartQuery,
-    response=StartAnswer,
     status=201,
+    headers=(("Idempotency-Key", "At most one instance is started under a key."),),
     other_statuses=(200, 202, 409),
     size="value",
     may_be_empty=True,
     is_frequent=True,
 )
 async def execute_task(call: Call[StartQuery], body: StartRequest) -> StartAnswer:
+    """Run a task on its own: an instance of a workflow of one step."""
     id = call.path["taskId"]
     try:
-        task = (await call.workspace.task_definitions.get(id)).task
+        document = await call.workspace.task_definitions.lone_workflow(id)
     except NotFound as missing:
-        # A function of this process needs no declaration.
-        if id not in call.workspace.tasks:
-            # What was run before under the same key is found all the same.
-            return await answered(call, body, f"{RUNS}{id}", missing=missing)
-        task = TaskDefinition(id=id, kind="pull")
-    document = workflow_of(task)
+        # An earlier run under the same key is found all the same.
+        return await answered(call, body, f"{RUNS}{id}", missing=missing)
     return await answered(call, body, str(document["id"]), saving=document)
 
 
 def _view(call: Call[NoQuery], declared: Declared) -> TaskView:
-    call.response_headers["etag"] = f'"{tag_of(declared.row)}"'
+    call.response_headers["etag"] = f'"{declared.tag}"'
     return _shown(declared)
 
 
 def _shown(declared: Declared) -> TaskView:
-    task, row = declared
-    fields = {name: getattr(task, name) for name in task.__struct_fields__}
-    return TaskView(
-        **fields,
-        version=row.version,
-        created_at=iso(row.created_at),
-        updated_at=iso(row.updated_at),
-    )
+    return shaped(TaskView, declared)
 
 
 def _target(state: TargetState, now: int) -> TargetView:

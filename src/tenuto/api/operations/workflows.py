@@ -1,20 +1,22 @@
-"""Definitions: saved, checked, looked at."""
+"""Operations on definitions: save, validate, list, get, remove."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import msgspec
 
 from tenuto.access.permissions import Permission
-from tenuto.api.bodies import WRONG_FIELD
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import Number, read_cursor, write_cursor
-from tenuto.api.operation import API, operation
-from tenuto.api.operations import recorded
+from tenuto.api.cursors import Number, read_cursor
+from tenuto.api.entity_tags import read_if_match
+from tenuto.api.operation import API, Resource
+from tenuto.api.operations import audit_values
+from tenuto.api.operations.bulk import BulkView, bulk_view
+from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import ProblemItem, Refusal, item_of
-from tenuto.api.shapes import Answer, Limit, Page, Query, Version, decoded
+from tenuto.api.request_parser import WRONG_FIELD
+from tenuto.api.shapes import Answer, Query, Version, decoded, shaped
 from tenuto.definition import check, unavailable
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.model.codes import CATALOGUE
@@ -23,21 +25,26 @@ from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
 from tenuto.store.parts.definitions import DefinitionRow
-from tenuto.workspace import Saved
+from tenuto.workspace.definitions import Saved
+from tenuto.workspace.instance import WORKFLOW_REMOVED
+from tenuto.workspace.values import InstanceFilter
 
-TAG = "workflows"
-_MOST_DIGITS = 18
-"""No version has more; a number of thousands of them cannot even be read."""
+WORKFLOWS = Resource(
+    f"{API}/workflows",
+    tag="workflows",
+    read=Permission.WORKFLOWS_READ,
+    write=Permission.WORKFLOWS_WRITE,
+)
 
 
-class SavedWorkflow(Answer, frozen=True, kw_only=True, rename="camel"):
+class SavedWorkflow(Answer):
     """A definition that is saved."""
 
     id: str
     version: int
 
 
-class WorkflowItem(Answer, frozen=True, kw_only=True, rename="camel"):
+class WorkflowItem(Answer):
     """A version of a definition as lists show it."""
 
     id: str
@@ -47,81 +54,53 @@ class WorkflowItem(Answer, frozen=True, kw_only=True, rename="camel"):
     created_at: str
 
 
-class WorkflowView(WorkflowItem, frozen=True, kw_only=True, rename="camel"):
+class WorkflowView(WorkflowItem):
     """A version of a definition, as its author wrote it."""
 
     definition: JSON
 
 
-class Validation(Answer, frozen=True, kw_only=True, rename="camel"):
-    """Whether a definition could be saved, and everything that is wrong with it."""
+class Validation(Answer):
+    """Whether a definition is valid, and all its problems."""
 
     valid: bool
     problems: tuple[ProblemItem, ...]
 
 
-class PageQuery(Query, frozen=True, kw_only=True, rename="camel"):
-    """Which part of a list."""
-
-    limit: Limit = 100
-    cursor: str | None = None
-
-
-class VersionQuery(Query, frozen=True, kw_only=True, rename="camel"):
+class VersionQuery(Query):
     """Which version; without it the newest."""
 
     version: Version | None = None
 
 
-@operation(
-    "POST",
-    f"{API}/workflows",
-    summary="Save a definition; the same content again makes no new version.",
-    tag=TAG,
-    permission=Permission.WORKFLOWS_WRITE,
-    request=Any,
-    response=SavedWorkflow,
-    status=201,
-    other_statuses=(200,),
-    size="document",
-)
+@WORKFLOWS.post(status=201, other_statuses=(200,), size="document")
 async def save_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
+    """Save a definition; unchanged content makes no new version."""
     return _answer(call, await call.workspace.save(body))
 
 
-@operation(
-    "PUT",
-    f"{API}/workflows/{{id}}",
-    summary="Save a new version of a definition; with If-Match only after the version it names.",
-    tag=TAG,
-    permission=Permission.WORKFLOWS_WRITE,
-    request=Any,
-    response=SavedWorkflow,
+@WORKFLOWS.put(
+    "/{id}",
+    headers=(("If-Match", 'The version that was changed, such as "3"; `*`: any.'),),
     other_statuses=(201, 412),
     size="document",
 )
 async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
+    """Save a new version of a definition; with If-Match only after the version it names."""
     document = _named(body, call.path["id"])
     version = await _only_after(call)
     try:
-        saved = await call.workspace.save(document, only_after=version)
+        saved = await call.workspace.definitions.save(document, only_after=version)
     except Conflict as error:
         raise Refusal(412, error.code, error.message, error.advice) from None
     return _answer(call, saved)
 
 
-@operation(
-    "POST",
-    f"{API}/workflows/validate",
-    summary="Check a definition; nothing is saved and nothing runs.",
-    tag=TAG,
-    permission=Permission.WORKFLOWS_READ,
-    request=Any,
-    response=Validation,
-    size="document",
-    is_audited=False,
+@WORKFLOWS.post(
+    "/validate", permission=Permission.WORKFLOWS_READ, size="document", is_audited=False
 )
 async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
+    """Validate a definition without saving or running it."""
     kept = timedelta(seconds=call.workspace.engine.settings.inbox_retention)
     checked = check(body, events_kept=kept)
     problems = [item_of(each) for each in checked.problems]
@@ -135,7 +114,7 @@ async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
 
 
 async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[ProblemItem]:
-    """Steps whose tasks wait until some worker asks for them, which may be meant so."""
+    """Warnings for tasks that are neither declared nor run in process: they wait for a worker."""
     used: dict[str, TaskPlace] = {}
     for place in task_places(definition):
         if place.task_id not in call.workspace.tasks:
@@ -145,7 +124,7 @@ async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[Probl
         ProblemItem(
             code="TEN-2604",
             path=used[id].path,
-            message=f"{used[id].step_id}: nobody is known to do the task {id!r}",
+            message=f"{used[id].step_id}: no declaration or function is known for the task {id!r}",
             advice=CATALOGUE["TEN-2604"].advice,
             severity="warning",
         )
@@ -153,80 +132,80 @@ async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[Probl
     ]
 
 
-@operation(
-    "GET",
-    f"{API}/workflows",
-    summary="List definitions, each with its newest version.",
-    tag=TAG,
-    permission=Permission.WORKFLOWS_READ,
-    query=PageQuery,
-    response=Page[WorkflowItem],
-)
+@WORKFLOWS.get()
 async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
+    """List definitions, each with its newest version."""
     after, limit = read_cursor(call.query.cursor, str), call.query.limit
     # One more than is shown tells whether there are more.
-    rows = await call.workspace.newest(after=after or "", limit=limit + 1)
-    return Page(
-        items=list(map(_item, rows[:limit])),
-        next_cursor=write_cursor(rows[limit - 1].id) if len(rows) > limit else None,
-    )
+    rows = await call.workspace.definitions.newest(after=after or "", limit=limit + 1)
+    return page_of(rows[:limit], _item, lambda row: row.id, has_more=len(rows) > limit)
 
 
-@operation(
-    "GET",
-    f"{API}/workflows/{{id}}",
-    summary="Look at a definition: its newest version, or another.",
-    tag=TAG,
-    permission=Permission.WORKFLOWS_READ,
-    query=VersionQuery,
-    response=WorkflowView,
+@WORKFLOWS.get(
+    "/{id}",
+    headers=(("If-None-Match", 'The version that you have, such as "3": 304.'),),
     other_statuses=(304,),
 )
 async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
-    row = await call.workspace.definition(call.path["id"], call.query.version)
+    """Get a definition: its newest version, or another."""
+    row = await call.workspace.definitions.row(call.path["id"], call.query.version)
     call.response_headers["etag"] = f'"{row.version}"'
-    item = _item(row)
-    return WorkflowView(
-        id=item.id,
-        version=item.version,
-        name=item.name,
-        description=item.description,
-        created_at=item.created_at,
-        definition=decoded(row.content),
-    )
+    return shaped(WorkflowView, _item(row), definition=decoded(row.content))
 
 
-@operation(
-    "GET",
-    f"{API}/workflows/{{id}}/versions",
-    summary="List the versions of a definition, newest first.",
-    tag=TAG,
-    permission=Permission.WORKFLOWS_READ,
-    query=PageQuery,
-    response=Page[WorkflowItem],
-)
+@WORKFLOWS.get("/{id}/versions")
 async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
+    """List the versions of a definition, newest first."""
     id = call.path["id"]
-    newest = (await call.workspace.definition(id)).version
+    newest = (await call.workspace.definitions.row(id)).version
     below = min(read_cursor(call.query.cursor, Number) or newest + 1, newest + 1)
     wanted = range(below - 1, 0, -1)[: call.query.limit]
-    rows = await call.workspace.versions(id, wanted)
-    return Page(
-        items=list(map(_item, rows)),
-        next_cursor=write_cursor(wanted[-1]) if wanted and wanted[-1] > 1 else None,
+    rows = await call.workspace.definitions.versions(id, wanted)
+    has_more = bool(wanted) and wanted[-1] > 1
+    return page_of(rows, _item, lambda _: wanted[-1], has_more=has_more)
+
+
+class RemoveQuery(Query):
+    """Whether its instances are cancelled."""
+
+    force: bool = False
+    """Cancel its running instances with compensation, by the bulk operation in the answer."""
+
+
+@WORKFLOWS.delete("/{id}", response=BulkView, status=202, other_statuses=(204, 409))
+async def remove_workflow(call: Call[RemoveQuery]) -> BulkView | None:
+    """Remove a definition and its triggers; with force its instances are cancelled."""
+    call.after = {"force": call.query.force}
+    if call.query.force:
+        return await _by_force(call)
+    call.before = audit_values.definition(await call.workspace.definitions.row(call.path["id"]))
+    await call.workspace.remove_definition(call.path["id"])
+    call.status = 204
+    return None
+
+
+async def _by_force(call: Call[RemoveQuery]) -> BulkView:
+    """End starts at once, and cancel running instances in the background."""
+    id = call.path["id"]
+    call.before = audit_values.definition(await call.workspace.definitions.withdraw(id))
+    started = await call.workspace.bulk.start(
+        "cancel", InstanceFilter(workflow=id), reason=WORKFLOW_REMOVED
     )
+    call.after = {"force": True, "bulkOperation": started.id}
+    call.response_headers["location"] = f"{API}/instances/bulk/{started.id}"
+    return bulk_view(started)
 
 
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
     call.status = 201 if saved.is_new else 200
     call.response_headers["etag"] = f'"{saved.version}"'
-    call.before = recorded.definition(saved.before)
+    call.before = audit_values.definition(saved.before)
     call.after = {"id": saved.id, "version": saved.version, "hash": saved.digest.hex()}
     return SavedWorkflow(id=saved.id, version=saved.version)
 
 
 def _named(document: JSON, id: str) -> JSON:
-    """The document under the id of the path; one of its own has to be the same."""
+    """The document with the id of the path; an id of its own has to be the same."""
     if not isinstance(document, dict):
         return document
     own = document.get("id", id)
@@ -241,26 +220,19 @@ def _named(document: JSON, id: str) -> JSON:
     return {"id": id, **document}
 
 
-def matched(if_match: str) -> int | str:
-    """What `If-Match` names: a version, another ETag, or `*`."""
-    text = if_match.strip().removeprefix("W/").strip('"')
-    is_number = text.isdecimal() and text.isascii() and len(text) <= _MOST_DIGITS
-    return int(text) if is_number else text
-
-
 async def _only_after(call: Call[NoQuery]) -> int | None:
-    """The version that `If-Match` asks for; 412 where there is none that it could mean."""
+    """The version that `If-Match` names; 412 where it names none."""
     if_match = call.headers.get("if-match")
     if if_match is None:
         return None
-    named = matched(if_match)
+    named = read_if_match(if_match)
     if isinstance(named, int):
         return named
     if named != "*":
         message = f"{if_match[:80]!r} is no version"
         raise Refusal(412, "TEN-3010", message, 'Send the ETag of a version, such as "3".')
     try:
-        return (await call.workspace.definition(call.path["id"])).version
+        return (await call.workspace.definitions.row(call.path["id"])).version
     except NotFound as error:
         raise Refusal(412, "TEN-3010", error.message, "Leave `If-Match` out to make it.") from None
 

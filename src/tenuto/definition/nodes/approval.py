@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, is_object
+from tenuto.definition.language_kinds import Template
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.plain_kinds import ListOf
 from tenuto.definition.report import Place
 from tenuto.definition.schemas import Schema
-from tenuto.definition.spoken_kinds import Template
 from tenuto.definition.time_kinds import Length
 from tenuto.model.durations import Duration
 from tenuto.model.graph import TIMEOUT, Approval, Escalation
@@ -29,7 +29,7 @@ class Assignees:
         if not {"users", "roles"} & set(value):
             place.wrong(
                 "TEN-1018",
-                "nobody could decide: `users` or `roles` is needed",
+                "no one could decide: `users` or `roles` is needed",
                 'Say who may decide, for example `{"users": ["ann"], "roles": ["manager"]}`.',
             )
             return UNUSABLE
@@ -40,12 +40,12 @@ class Assignees:
 
 
 class Ahead(Length):
-    """A length of time that is not none: people have to have some."""
+    """A duration above zero: people need time."""
 
     def read(self, value: JSON, place: Place) -> object:
         length = super().read(value, place)
         if isinstance(length, Duration) and not length.months and not length.span:
-            place.wrong("TEN-1015", "nobody can decide in no time", "Write for example `P3D`.")
+            place.wrong("TEN-1015", "the duration is zero", "Write for example `P3D`.")
             return UNUSABLE
         return length
 

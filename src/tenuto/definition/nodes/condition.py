@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tenuto.definition.fields import Field, Fields, Record
+from tenuto.definition.language_kinds import Expression, OwnHandle
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.nodes.rules import distinct_ids
 from tenuto.definition.plain_kinds import ListOf, OneOf
-from tenuto.definition.spoken_kinds import Expression, OwnHandle
 from tenuto.model.graph import ELSE, Branch, Condition
 
 _BRANCH = Fields(

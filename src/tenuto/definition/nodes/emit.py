@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tenuto.definition.fields import Field, Fields
+from tenuto.definition.language_kinds import EventPattern, Template
 from tenuto.definition.nodes.node_type import NodeType
-from tenuto.definition.spoken_kinds import EventPattern, Template
 from tenuto.model.graph import DEFAULT, Emit
 
 EMIT = NodeType(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from tenuto.definition.fields import Field, Fields, Record
-from tenuto.definition.nodes.node_type import NodeType
-from tenuto.definition.nodes.rules import distinct_ids, exactly_one, not_beside
-from tenuto.definition.plain_kinds import ListOf
-from tenuto.definition.report import Place
-from tenuto.definition.spoken_kinds import (
+from tenuto.definition.language_kinds import (
     EventCondition,
     EventPattern,
     Mapping,
     OwnHandle,
     Template,
 )
+from tenuto.definition.nodes.node_type import NodeType
+from tenuto.definition.nodes.rules import distinct_ids, exactly_one, not_beside
+from tenuto.definition.plain_kinds import ListOf
+from tenuto.definition.report import Place
 from tenuto.definition.time_kinds import EventTimeout, Lookback
 from tenuto.model.graph import DEFAULT, TIMEOUT, Arm, EventWait
 from tenuto.model.json import Object

@@ -6,17 +6,17 @@ from typing import cast
 
 from tenuto.definition.expressions import ITERATION
 from tenuto.definition.fields import Field, Fields
+from tenuto.definition.language_kinds import Expression, Template
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.nodes.rules import exactly_one, not_beside
 from tenuto.definition.plain_kinds import OneOf, Whole
 from tenuto.definition.report import Place
-from tenuto.definition.spoken_kinds import Expression, Template
 from tenuto.model.graph import BODY, DONE, Loop
 from tenuto.model.json import JSON, Object
 
 
 class Enough:
-    """So many completed iterations, or an expression about the results so far."""
+    """A number of completed iterations, or an expression about the results so far."""
 
     def read(self, value: JSON, place: Place) -> object:
         kind = Expression() if isinstance(value, str) else Whole(least=1)

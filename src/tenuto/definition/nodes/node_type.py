@@ -1,4 +1,4 @@
-"""What a node type is: its two names, its fields, and the handles it answers with."""
+"""Node types: two names, fields, and handles."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class NodeType(Struct, Generic[C], frozen=True, kw_only=True):
     make: type[C]
     fields: Fields
     handles: Callable[[C], tuple[str, ...]]
-    """The handles that it answers with; every node also has `error`."""
+    """Its handles; every node also has `error`."""
     together: Callable[[C], tuple[str, ...]] = lambda _: ()
     """Those of its handles that can be taken at the same time."""
     executes: bool = False
     """Whether it may have `retry` and `mutex`."""
     rules: Callable[[Object, Place], None] = _no_rules
-    """What its fields, as written, must fulfil together."""
+    """The rules between its fields, as written."""
     has_own_handles: Callable[[Object], bool] = lambda _: False
-    """Whether, with these settings, it never answers `default`: the dependency form needs that."""
+    """Whether, with these settings, it never takes `default`, which the dependency form needs."""

@@ -1,4 +1,4 @@
-"""Rules that fields of one object fulfil together."""
+"""Rules between the fields of one object."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def not_beside(settings: Object, names: Iterable[str], other: str, place: Place)
 
 
 def distinct_ids(settings: Object, name: str, place: Place) -> None:
-    """Report each id in the list `name` that stood in it before."""
+    """Report each duplicate id in the list `name`."""
     items = settings.get(name)
     seen: set[str] = set()
     for index, item in enumerate(items if isinstance(items, list) else ()):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tenuto.definition.fields import Field, Fields
+from tenuto.definition.language_kinds import DeclaredHandle, Template
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.plain_kinds import ListOf, TaskId
-from tenuto.definition.spoken_kinds import DeclaredHandle, Template
 from tenuto.definition.time_kinds import Span
 from tenuto.model.graph import DEFAULT, Task
 

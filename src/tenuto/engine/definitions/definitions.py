@@ -24,6 +24,7 @@ class Definitions:
             settings.retry,
             settings.limits,
             listeners_changed=shared.outbox_hint.set,
+            most_entries=settings.bounds.decision_entries,
         )
 
     async def start(self) -> None:

@@ -15,6 +15,7 @@ import msgspec
 from tenuto.core import Plan
 from tenuto.definition import compile_definition, unavailable
 from tenuto.definition.report import did_you_mean, nearest
+from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_of
 from tenuto.engine.definitions.trigger_rows import trigger_rows
 from tenuto.engine.test_runs.mocks import (
@@ -28,7 +29,7 @@ from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
 from tenuto.model.graph import Definition, SubWorkflow
 from tenuto.model.json import JSON
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
-from tenuto.model.rehearsal import PREFIX, Rehearsal, is_rehearsed
+from tenuto.model.test_run import PREFIX, TestRunSpec, is_test_run
 from tenuto.ports import Clock
 from tenuto.store.errors import DataRefused, Superseded
 from tenuto.store.parts.definitions import DefinitionRow
@@ -99,9 +100,11 @@ class Plans:
         limits: Limits = DEFAULT_LIMITS,
         *,
         listeners_changed: Callable[[], None] = lambda: None,
+        most_entries: int = DEFAULT_BOUNDS.decision_entries,
     ) -> None:
         """`listeners_changed` is called when a saved definition subscribes to lifecycle events."""
         self._listeners_changed = listeners_changed
+        self._most_entries = most_entries
         self._store = store
         self._clock = clock
         self._limits = limits
@@ -218,7 +221,7 @@ class Plans:
         if number != version:
             raise _not_the_newest(id, number)
 
-    def for_test_run(self, document: JSON, rehearsal: Rehearsal, instance_id: str) -> Plan:
+    def for_test_run(self, document: JSON, rehearsal: TestRunSpec, instance_id: str) -> Plan:
         """The plan of a test run's document, for one instance.
 
         InvalidDefinition and InvalidInput name all problems of it and of its mocks.
@@ -246,7 +249,7 @@ class Plans:
             del self._deployed[key]
 
     def _compiled(self, row: DefinitionRow) -> Plan:
-        if not is_rehearsed(row.id):
+        if not is_test_run(row.id):
             return self.compile(msgspec.json.decode(row.content), is_saved=True)
         stored = read_stored(row.content)
         definition = compile_definition(stored.definition, is_saved=True)
@@ -254,13 +257,14 @@ class Plans:
         return self._test_run_plan(definition, stored.rehearsal, instance_id)
 
     def _test_run_plan(
-        self, definition: Definition, rehearsal: Rehearsal, instance_id: str
+        self, definition: Definition, rehearsal: TestRunSpec, instance_id: str
     ) -> Plan:
         rehearsal = with_mocks(definition, rehearsal)
         return Plan(
             definition_of_test_run(definition, rehearsal, instance_id),
             retry=self._retry,
             limits=self._limits,
+            most_entries=self._most_entries,
             rehearsal=rehearsal,
         )
 
@@ -322,6 +326,7 @@ class Plans:
             compile_definition(document, is_saved=is_saved),
             retry=self._retry,
             limits=self._limits,
+            most_entries=self._most_entries,
         )
 
     async def _newest_row(self, tenant: str, id: str) -> DefinitionRow | None:

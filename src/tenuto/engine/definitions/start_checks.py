@@ -31,7 +31,7 @@ def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
     unknown = {
         name
         for task_id, name in plan.tasks.items()
-        if task_id not in tasks and plan.stand_in(name) is None
+        if task_id not in tasks and plan.mock_of(name) is None
     }
     if unknown:
         problems = [

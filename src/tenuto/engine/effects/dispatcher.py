@@ -26,7 +26,7 @@ from tenuto.model.effects import (
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerDue
 from tenuto.model.policy import NEAR
-from tenuto.model.rehearsal import Mock
+from tenuto.model.test_run import Mock
 from tenuto.store.parts.jobs import JobKey
 from tenuto.store.parts.waits import WaitRow
 from tenuto.tasks.context import Facts
@@ -56,7 +56,7 @@ class Dispatcher:
         send: Callable[[SendMail, str], None],
         match: Callable[[int, Event], None],
         others: Others,
-        mock: Callable[[str, StartAttempt, Mock], None],
+        report_mock: Callable[[str, StartAttempt, Mock], None],
     ) -> None:
         self._runner = runner
         self._timekeeper = timekeeper
@@ -65,7 +65,7 @@ class Dispatcher:
         self._send = send
         self._match = match
         self._others = others
-        self._mock = mock
+        self._report_mock = report_mock
 
     def perform(self, draft: Draft) -> None:
         """Perform the effects of one instance's share of a turn."""
@@ -106,7 +106,7 @@ class Dispatcher:
             if (
                 isinstance(effect, StartAttempt)
                 and self._others.is_offered(effect.task_id)
-                and held.plan.stand_in(effect.node) is None
+                and held.plan.mock_of(effect.node) is None
             ):
                 self._others.offer(draft.instance_id, effect)
             else:
@@ -129,8 +129,8 @@ class Dispatcher:
 
     def _start(self, instance_id: str, draft: Draft, order: StartAttempt, facts: Facts) -> None:
         plan = draft.held.plan
-        if plan.rehearsal is not None and (mock := plan.stand_in(order.node)) is not None:
-            self._mock(instance_id, order, mock)
+        if plan.rehearsal is not None and (mock := plan.mock_of(order.node)) is not None:
+            self._report_mock(instance_id, order, mock)
         elif not self._others.is_offered(order.task_id):
             known = context_for(plan, draft.state, order, facts)
             self._runner.start(instance_id, order, known)

@@ -25,7 +25,7 @@ from tenuto.engine.turns.turns import Turns
 from tenuto.model.effects import ResolveChild, StartAttempt
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded, TimerDue
-from tenuto.model.rehearsal import Mock
+from tenuto.model.test_run import Mock
 from tenuto.store.parts.jobs import JobKey, Lease
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.members import Orphan
@@ -92,7 +92,7 @@ class Effects:
             send=self.mailbox.send,
             match=events.match,
             others=Others(self._shared.is_offered, self._offer, self._withdraw_job),
-            mock=self._mock,
+            report_mock=self._report_mock,
         )
 
     async def start(self) -> None:
@@ -205,7 +205,7 @@ class Effects:
         )
         self._turns.report(Request(instance_id, offer))
 
-    def _mock(self, instance_id: str, order: StartAttempt, mock: Mock) -> None:
+    def _report_mock(self, instance_id: str, order: StartAttempt, mock: Mock) -> None:
         report = mocked(order, mock)
         # Like any other result it comes after the turn, never from within it.
         loop = asyncio.get_running_loop()

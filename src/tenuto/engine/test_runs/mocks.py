@@ -15,7 +15,7 @@ from tenuto.model.graph import DataQuery, Definition, Http, JavaScript, Node, Su
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
 from tenuto.model.policy import ONCE
-from tenuto.model.rehearsal import NOT_RUN, PREFIX, Mock, Rehearsal
+from tenuto.model.test_run import NOT_RUN, PREFIX, Mock, TestRunSpec
 
 _GRACE = timedelta(seconds=1)
 """The longest timeout of tasks in a test run."""
@@ -25,7 +25,7 @@ class Stored(Struct, frozen=True, kw_only=True):
     """The document of a test run, as the store keeps it."""
 
     definition: JSON
-    rehearsal: Rehearsal
+    rehearsal: TestRunSpec
 
 
 _decode = msgspec.json.Decoder(Stored).decode
@@ -37,7 +37,7 @@ def read_stored(content: bytes) -> Stored:
 
 
 def definition_of_test_run(
-    definition: Definition, rehearsal: Rehearsal, instance_id: str
+    definition: Definition, rehearsal: TestRunSpec, instance_id: str
 ) -> Definition:
     """The definition that is run: its own id, and mocked steps of other kinds as tasks.
 
@@ -53,7 +53,7 @@ def definition_of_test_run(
     )
 
 
-def with_mocks(definition: Definition, rehearsal: Rehearsal) -> Rehearsal:
+def with_mocks(definition: Definition, rehearsal: TestRunSpec) -> TestRunSpec:
     """Add an empty output for each step that never runs and has no mock."""
     never = {
         node.id: NOT_RUN
@@ -63,12 +63,12 @@ def with_mocks(definition: Definition, rehearsal: Rehearsal) -> Rehearsal:
     return replace(rehearsal, mocks={**rehearsal.mocks, **never})
 
 
-def _node(node: Node, rehearsal: Rehearsal) -> Node:
+def _node(node: Node, rehearsal: TestRunSpec) -> Node:
     match node.config:
         case SubWorkflow() as config:
             task = Task(task_id=config.workflow_id, input=config.input, has_input=config.has_input)
             return replace(node, config=task, retry=node.retry or ONCE)
-        case Http() | JavaScript() | DataQuery() if rehearsal.stand_in(node.id) is not None:
+        case Http() | JavaScript() | DataQuery() if rehearsal.mock_of(node.id) is not None:
             return replace(node, config=Task(task_id=node.id))
         case _:
             return node
@@ -83,7 +83,7 @@ def mocked(order: StartAttempt, mock: Mock) -> TaskSucceeded | TaskFailed:
     return TaskSucceeded(**place, attempt=order.attempt, output=output)
 
 
-def refuse_bad_mocks(definition: Definition, rehearsal: Rehearsal) -> None:
+def refuse_bad_mocks(definition: Definition, rehearsal: TestRunSpec) -> None:
     """InvalidInput where a mock is for no step that is run, or has no or several outcomes."""
     mockable = {
         node.id
@@ -113,5 +113,5 @@ def not_run(plan: Plan) -> list[str]:
     return [
         node.id
         for node in plan.definition.graph.nodes
-        if isinstance(node.config, Task) and plan.stand_in(node.id) is NOT_RUN
+        if isinstance(node.config, Task) and plan.mock_of(node.id) is NOT_RUN
     ]

@@ -16,7 +16,7 @@ from tenuto.engine.turns.requests import Answer
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import CancelAsked, Input, Started
 from tenuto.model.json import JSON
-from tenuto.model.rehearsal import PREFIX, inbox_of, is_rehearsed
+from tenuto.model.test_run import PREFIX, inbox_of, is_test_run
 from tenuto.store.parts.instances import Erasure
 
 log = logging.getLogger("tenuto.engine")
@@ -107,7 +107,7 @@ class TestRuns:
             except TenutoError as error:
                 log.warning("test_run=%s is erased later: %s", id, error)
         for name in await self._store.upkeep.tenants():
-            if is_rehearsed(name):
+            if is_test_run(name):
                 # Events that were not matched when the run was stopped, or the newest of all.
                 await self._store.inbox.prune(name, before, _BATCH)
         return gone

@@ -379,7 +379,7 @@ class Draft(Struct, eq=False):
 
     def _offer(self, effect: StartAttempt) -> None:
         is_mine = self.held.owner_elsewhere is None
-        if self.held.plan.stand_in(effect.node) is not None:
+        if self.held.plan.mock_of(effect.node) is not None:
             return
         if is_mine and self.is_offered and self.is_offered(effect.task_id):
             self._obligations.offer(effect, self.state.updated_at)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from tenuto.core import InstanceState, Plan
 from tenuto.core.searchable import FoundBy
-from tenuto.model.rehearsal import inbox_of
+from tenuto.model.test_run import inbox_of
 
 Place: TypeAlias = tuple[str, str, int]
 """Node, iteration, attempt."""

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tenuto.engine.definitions.plans import Plans
 from tenuto.model.errors import NotFound, Overloaded, StoreUnavailable, TenutoError
-from tenuto.model.rehearsal import is_rehearsed
+from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.store.protocol import Store
 
@@ -55,7 +55,7 @@ class Reindexer:
         is_there = workflow is None
         for tenant in await self._store.upkeep.tenants():
             for id in await self._store.definitions.ids(tenant):
-                if is_rehearsed(id) or workflow not in (None, id):
+                if is_test_run(id) or workflow not in (None, id):
                     continue
                 is_there = True
                 if await self._lists_names(tenant, id, None):

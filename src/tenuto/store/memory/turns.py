@@ -8,9 +8,11 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.log import LogRow
 from tenuto.store.columns import (
     DeadLetterColumns,
+    DefinitionColumns,
     InstanceColumns,
     WaitColumns,
     dead_letter_columns,
+    definition_row,
     instance_columns,
     instance_row,
     timer_columns,
@@ -27,7 +29,7 @@ from tenuto.store.memory.jobs import cancel_jobs
 from tenuto.store.memory.mailbox import put_mail
 from tenuto.store.memory.outbox import write_stretches
 from tenuto.store.memory.waits import put_waits
-from tenuto.store.outcomes import LOST, WON, events_of
+from tenuto.store.outcomes import LOST, REMOVED, WON, events_of
 from tenuto.store.parts.instances import UsedKey
 from tenuto.store.parts.jobs import Lease
 from tenuto.store.parts.turns import (
@@ -178,12 +180,23 @@ def _gate(
     twin = _key_taken(disk, write)
     if twin is not None and not _is_own(twin, write):
         return twin
+    if _lacks_definition(disk, write):
+        return REMOVED
     _append(disk, write.instance_id, first)
     disk.put(disk.turn_ids, (write.instance_id, first.seq), turn.id)
     if write.create is not None and write.create.key is not None:
         used = UsedKey(write.instance_id, write.create.content_hash)
         disk.put(disk.keys, (write.create.tenant, write.create.key), pack(used))
     return WON
+
+
+def _lacks_definition(disk: MemoryDisk, write: InstanceWrite) -> bool:
+    new = write.create
+    if new is None or not new.needs_definition:
+        return False
+    newest = disk.definition_versions.get((new.tenant, new.definition_id), 0)
+    row = disk.definitions.get((new.tenant, new.definition_id, newest))
+    return row is None or definition_row(unpack(DefinitionColumns, row)).is_removed
 
 
 def _is_anothers(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> bool:

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.log import LogRow
-from tenuto.model.rehearsal import is_rehearsed
 from tenuto.model.status import FINAL
+from tenuto.model.test_run import is_test_run
 from tenuto.store.columns import InstanceColumns, MailColumns, TimerColumns
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Job, MemoryDisk, StoredEvent, unpack
@@ -34,7 +34,7 @@ class MemoryUpkeep(MemoryPart):
         mail = [unpack(MailColumns, row).created_at for row in disk.mail.values()]
         return Depths(
             active=sum(
-                each.status not in FINAL and not is_rehearsed(each.definition_id)
+                each.status not in FINAL and not is_test_run(each.definition_id)
                 for each in (unpack(InstanceColumns, row) for row in disk.instances.values())
             ),
             waits=sum(map(len, disk.waits.values())),

@@ -11,6 +11,9 @@ from msgspec import Struct
 from tenuto.store.marks import for_tenants, writes
 from tenuto.store.parts.waits import WaitRow
 
+REMOVED = b"null"
+"""The content of a version that says that its definition was removed."""
+
 
 class DefinitionRow(Struct, frozen=True, gc=False, kw_only=True):
     """A saved definition version: immutable, as its author wrote it."""
@@ -21,6 +24,11 @@ class DefinitionRow(Struct, frozen=True, gc=False, kw_only=True):
     content_hash: bytes
     created_at: datetime
     tenant: str = "default"
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether this version only says that the definition was removed."""
+        return self.content == REMOVED
 
 
 class DefinitionKey(NamedTuple):
@@ -48,6 +56,9 @@ class Definitions(Protocol):
         """A new version, or the newest one when its content is the same.
 
         With `only_after` only while that version is the newest; Superseded.
+
+        The content `REMOVED` removes the definition, until another version is saved: starts that
+        need it are committed before, or their outcome is `REMOVED`.
 
         With a new version `triggers` take the place of those of the version before; `attempt` is
         the version, whatever they say.

@@ -46,6 +46,8 @@ class NewInstance(Struct, frozen=True, gc=False, kw_only=True):
     """The idempotency key: at most one instance per (tenant, key) is ever created."""
     content_hash: bytes = b""
     """What the start asked for: the same key with another hash is a conflict."""
+    needs_definition: bool = False
+    """Whether it is created only while its definition has not been removed."""
 
 
 class InstanceUpdate(Struct, frozen=True, gc=False, kw_only=True):
@@ -186,6 +188,8 @@ class Outcome(StrEnum):
     """The idempotency key was used for the same content before."""
     KEY_CONFLICT = "key-conflict"
     """The idempotency key was used for other content."""
+    REMOVED = "removed"
+    """The definition that it needs was removed."""
 
 
 class WriteResult(NamedTuple):

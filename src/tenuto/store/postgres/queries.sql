@@ -205,6 +205,20 @@ ORDER BY id FOR KEY SHARE;
 -- Whether all of them are.
 WHEN (SELECT count(*) FROM still_there) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
+-- name: definitions_there
+-- Part, the gate too: those of these versions whose definition was not removed, nor is before the turn
+-- is over. A removal changes the row, and a statement that waited for it sees the row as it is then.
+SELECT there.tenant, there.id, there.version
+FROM unnest(:tenant::text[], :id::text[], :version::bigint[]) AS wanted (tenant, id, version)
+INNER JOIN tenuto.workflow_definitions AS there
+    ON there.tenant = wanted.tenant AND there.id = wanted.id AND there.version = wanted.version
+WHERE there.is_removed = 0
+ORDER BY there.tenant, there.id, there.version FOR SHARE OF there;
+
+-- name: definitions_there_check
+-- Whether all of them are.
+WHEN (SELECT count(*) FROM definitions_there) < cardinality(:id::text[]) THEN tenuto.contended();
+
 -- name: first_rows_of_turn
 -- Which of these (instance, seq) carry this turn's id: its winners.
 SELECT history.instance_id
@@ -845,11 +859,19 @@ ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 -- of those of the version before.
 WITH saved AS (
     INSERT INTO tenuto.workflow_definitions (
-        tenant, id, version, content, content_hash, created_at
+        tenant, id, version, content, content_hash, created_at, is_removed
     )
-    VALUES (:tenant, :id, :version, :content, :content_hash, :created_at)
+    VALUES (:tenant, :id, :version, :content, :content_hash, :created_at, :is_removed)
     ON CONFLICT (tenant, id, version) DO NOTHING
     RETURNING version
+),
+
+marked AS (
+    UPDATE tenuto.workflow_definitions AS before SET is_removed = :is_removed
+    FROM saved
+    WHERE
+        before.tenant = :tenant AND before.id = :id
+        AND before.version < saved.version AND before.is_removed <> :is_removed
 ),
 
 gone AS (

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.rehearsal import is_rehearsed
+from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.upkeep import RowSecurity
 from tenuto.store.postgres.address import identifier
 from tenuto.store.postgres.driver import Connection, Row
@@ -112,7 +112,7 @@ class UnguardedReads:
     def read_for(self, tenant: str) -> None:
         """Something is read for a tenant."""
         # A test run has an inbox of its own, and is still its tenant's.
-        if self._has_warned or is_rehearsed(tenant):
+        if self._has_warned or is_test_run(tenant):
             return
         if self._first is None:
             self._first = tenant

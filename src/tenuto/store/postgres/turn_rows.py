@@ -101,6 +101,7 @@ _COLUMNS = {
     "outbox_written": "tenant share instance_id first_seq last_seq status level",
     "take_back": "instance_id seq",
     "first_rows_of_turn": "instance_id seq",
+    "definitions_there": "tenant id version",
     "used_keys": "tenant key",
 }
 _LOOKED_BACK = WaitColumns._fields.index("looked_back")

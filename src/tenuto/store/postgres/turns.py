@@ -11,7 +11,17 @@ from tenuto.model.log import LogRow
 from tenuto.store.columns import InstanceColumns, event_columns, instance_row
 from tenuto.store.errors import DataRefused, Fenced
 from tenuto.store.looking import looked_for_each
-from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, events_of, key_taken, known_event
+from tenuto.store.outcomes import (
+    LOST,
+    REMOVED,
+    WON,
+    Outcomes,
+    UsedKeys,
+    events_of,
+    key_taken,
+    known_event,
+    needed_definitions,
+)
 from tenuto.store.parts.jobs import JobKey, Lease
 from tenuto.store.parts.turns import (
     NOTHING_KNOWN,
@@ -127,6 +137,7 @@ async def _written_together(session: Session, turn: Turn, lane: int) -> tuple[Ou
     ended = ended_jobs(turn.writes)
     try:
         gate = [
+            part("definitions_there", needed_definitions(turn.writes)),
             part("still_there", over(turn.writes)),
             part("entries", entry_rows(turn.writes, turn.id)),
             part("owners_taken", taken(turn.writes)),
@@ -193,6 +204,7 @@ async def _write_apart(transaction: Transaction, turn: Turn, lane: int) -> tuple
 
 async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
     """Which writes go through: entryless ones are among the outcomes only where they lose."""
+    removed = await _removed(transaction, turn.writes)
     ended = over(turn.writes)
     # Before anything else: the statements after this see whatever was erased before it.
     gone = {id for (id,) in ended} - await _through(transaction, "still_there", ended)
@@ -204,7 +216,8 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
         write
         for write in turn.writes
         # A start repeated with its key and its id finds itself.
-        if _is_free(taken_keys[write.instance_id], write) and write.instance_id not in foreign
+        if _is_free(taken_keys[write.instance_id], write)
+        and write.instance_id not in foreign | removed
     ]
     through = await _through(transaction, "entries", first_rows(allowed, turn.id))
     if await _own_rows(transaction, turn.id, _without(turn.writes, through)):
@@ -225,6 +238,7 @@ async def _gate(transaction: Transaction, turn: Turn) -> Outcomes:
         write.instance_id: key_taken(write, used_now) or taken_keys[write.instance_id] or LOST
         for write in turn.writes
     }
+    outcomes |= {id: REMOVED for id in removed if outcomes[id] is LOST}
     outcomes |= {write.instance_id: WON for write in _without(won, beaten)}
     return {
         write.instance_id: outcomes[write.instance_id]
@@ -247,6 +261,20 @@ def _without(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWri
 
 def _of(writes: Iterable[InstanceWrite], ids: set[str]) -> list[InstanceWrite]:
     return [write for write in writes if write.instance_id in ids]
+
+
+async def _removed(transaction: Transaction, writes: Sequence[InstanceWrite]) -> set[str]:
+    """Starts that need a definition which was removed."""
+    needed = needed_definitions(writes)
+    if not needed:
+        return set()
+    asked = part("definitions_there", needed).parameters()
+    there = {tuple(row) for row in await transaction.rows("definitions_there", asked)}
+    return {
+        write.instance_id
+        for write in writes
+        if any(version not in there for version in needed_definitions([write]))
+    }
 
 
 async def _without_lease(transaction: Transaction, writes: Sequence[InstanceWrite]) -> set[str]:

@@ -19,7 +19,18 @@ from tenuto.store.columns import (
 )
 from tenuto.store.errors import DataRefused
 from tenuto.store.job_columns import job_columns
-from tenuto.store.outcomes import LOST, WON, Outcomes, UsedKeys, events_of, key_taken, known_event
+from tenuto.store.outcomes import (
+    LOST,
+    REMOVED,
+    WON,
+    Outcomes,
+    UsedKeys,
+    events_of,
+    key_taken,
+    known_event,
+    needed_definitions,
+)
+from tenuto.store.parts.definitions import REMOVED as REMOVED_CONTENT
 from tenuto.store.parts.inbox import Delivery
 from tenuto.store.parts.turns import (
     EventResult,
@@ -101,7 +112,7 @@ def _gate_all(
     session: Session, turn_id: str, gated: list[InstanceWrite], _foreign: set[str]
 ) -> Outcomes:
     """Everybody's entries together, which is right as long as nobody loses."""
-    if _used_keys(session, gated):
+    if _used_keys(session, gated) or _removed(session, gated):
         raise _Contended
     try:
         missing = _insert_entries(session, gated, turn_id)
@@ -124,6 +135,7 @@ def _gate_each(
         id: WON if key is None or key.existing_id == id else key for id, key in taken.items()
     }
     outcomes |= {id: taken[id] or LOST for id in foreign & taken.keys() if outcomes[id] is WON}
+    outcomes |= {id: REMOVED for id in _removed(session, gated) if outcomes[id] is WON}
     allowed = [write for write in gated if outcomes[write.instance_id] is WON]
     missing = _insert_entries(session, allowed, turn_id, part=_FIRST)
     if missing:
@@ -138,6 +150,23 @@ def _gate_each(
     if _insert_entries(session, won, None, part=_REST):
         raise DataRefused("an entry is there already, behind one that was not")
     return outcomes
+
+
+def _removed(session: Session, writes: list[InstanceWrite]) -> set[str]:
+    """Starts that need a definition which was removed."""
+    needed = needed_definitions(writes)
+    if not needed:
+        return set()
+    names = sorted({(tenant, id) for tenant, id, _ in needed})
+    parameters: dict[str, Column] = {"definitions": as_json(names), "removed": REMOVED_CONTENT}
+    gone = {(tenant, id) for tenant, id in session.packed("removed_definitions", parameters)}
+    return {
+        write.instance_id
+        for write in (writes if gone else ())
+        if (new := write.create) is not None
+        and new.needs_definition
+        and (new.tenant, new.definition_id) in gone
+    }
 
 
 def _insert_entries(

@@ -361,6 +361,18 @@ FROM (
 INSERT INTO workflow_definitions (tenant, id, version, content, content_hash, created_at)
 VALUES (?, ?, ?, ?, ?, ?);
 
+-- name: removed_definitions
+-- Those of these definitions whose newest version says that they were removed, or that are not there.
+SELECT json_group_array(json_array(wanted.value ->> 0, wanted.value ->> 1))
+FROM json_each(:definitions) AS wanted
+WHERE coalesce(
+    (
+        SELECT newest.content FROM workflow_definitions AS newest
+        WHERE newest.tenant = wanted.value ->> 0 AND newest.id = wanted.value ->> 1
+        ORDER BY newest.version DESC LIMIT 1
+    ), :removed
+) = :removed;
+
 -- name: delete_triggers
 -- The triggers of a definition: those of a newer version take their place.
 DELETE FROM workflow_event_subscriptions WHERE instance_id = '' AND node = ? AND iteration = ?;

@@ -1,0 +1,81 @@
+"""Records as the audit log keeps them before and after a change: public fields only."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from tenuto.model.errors import NotFound
+from tenuto.model.json import Object
+from tenuto.store.parts.access import KeyRow
+from tenuto.store.parts.dead_letters import DeadLetterRow
+from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.task_definitions import Declared, TaskDefinitions
+from tenuto.workspace.values import Webhook
+from tenuto.workspace.webhooks import Subscriptions, Webhooks
+
+
+def definition(row: DefinitionRow | None) -> Object | None:
+    """The version of a definition, and the hash of its content."""
+    if row is None:
+        return None
+    return {"id": row.id, "version": row.version, "hash": row.content_hash.hex()}
+
+
+async def instance(reference: InstanceRef) -> Object:
+    """The status of an instance; NotFound."""
+    return {"status": (await reference.status()).value}
+
+
+def listener(each: Webhook) -> Object:
+    """A webhook or subscription, without its secret and without the query of its URL."""
+    url = each.url.partition("?")[0]
+    return {"id": each.id, "url": url, "patterns": list(each.patterns), "state": each.state}
+
+
+async def listener_before(listeners: Webhooks | Subscriptions, id: str) -> Object | None:
+    """A webhook or subscription before the change; None where there is none."""
+    return next((listener(each) for each in await listeners.list() if each.id == id), None)
+
+
+def task(declared: Declared) -> Object:
+    """A declared task, without the query of its address."""
+    return {
+        "id": declared.id,
+        "version": declared.version,
+        "kind": declared.kind,
+        "url": None if declared.url is None else declared.url.partition("?")[0],
+        "timeout": declared.timeout,
+    }
+
+
+async def task_before(tasks: TaskDefinitions, id: str) -> Object | None:
+    """A declared task, if there is one."""
+    with suppress(NotFound):
+        return task(await tasks.get(id))
+    return None
+
+
+def key(row: KeyRow | None) -> Object | None:
+    """The permissions of a key, and whether it is revoked."""
+    if row is None:
+        return None
+    return {
+        "id": row.id,
+        "name": row.name,
+        "role": row.role,
+        "scopes": None if row.scopes is None else list(row.scopes),
+        "isRevoked": row.revoked_at is not None,
+    }
+
+
+def letter(row: DeadLetterRow) -> Object:
+    """A dead letter, without its input."""
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "instanceId": row.instance_id,
+        "stepId": row.node,
+        "taskId": row.task_id,
+        "attempts": row.attempt,
+    }

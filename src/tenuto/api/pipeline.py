@@ -1,0 +1,249 @@
+"""The request pipeline: host, origin, authentication, permission, size; then the operation.
+
+Every request and every socket passes it. The declarations of an operation are checked before any of
+its code runs, and an operation that is not declared cannot be reached.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from tenuto.access.principal import Principal, refuse_unless
+from tenuto.access.roles import Role
+from tenuto.api.body_reader import read_body
+from tenuto.api.browsers import Browsers
+from tenuto.api.call import NO_QUERY, Call, ClientGone
+from tenuto.api.entity_tags import is_known
+from tenuto.api.incoming import IncomingRequest, with_offered_credential
+from tenuto.api.operation import Operation
+from tenuto.api.problems import Refusal, broken, problem_answer
+from tenuto.api.request_audit import RequestAudit
+from tenuto.api.request_metrics import measured
+from tenuto.api.request_parser import (
+    WRONG_FIELD,
+    read_json,
+    read_query,
+    read_struct,
+    refuse_media,
+)
+from tenuto.api.responses import (
+    SECURITY,
+    Pairs,
+    ResponseSender,
+    deny_socket,
+    send_answer,
+    send_preflight,
+    send_refusal,
+    with_headers,
+    without_body,
+)
+from tenuto.api.routes import Routes
+from tenuto.api.service import Service
+from tenuto.api.shapes import Query
+from tenuto.model.errors import TenutoError
+
+log = logging.getLogger("tenuto.api")
+
+_ANONYMOUS = Principal(tenant="", name="", role=Role.VIEWER, scopes=frozenset(), kind="system")
+"""The client of a public operation: without permissions and without a tenant."""
+
+
+class RequestPipeline:
+    """The ASGI application."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._routes = Routes(service.operations)
+        self._browsers = Browsers(service.config)
+        self._audit = RequestAudit(service.audit)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "http":
+                incoming = IncomingRequest(scope, self.service.ids)
+                await measured(
+                    self.service, incoming, send, lambda sent: self._http(incoming, receive, sent)
+                )
+            case "websocket":
+                incoming = IncomingRequest(scope, self.service.ids)
+                with self.service.metrics.requests.connection("socket"):
+                    await self._websocket(incoming, WebSocket(scope, receive, send))
+            case "lifespan":
+                await _lifespan(self.service, receive, send)
+            case kind:
+                raise NotImplementedError(f"ASGI scope {kind} is not supported")
+
+    # -- requests
+
+    async def _http(self, incoming: IncomingRequest, receive: Receive, send: Send) -> None:
+        method, request_id = incoming.scope["method"], incoming.request_id
+        around: Pairs = [*SECURITY, (b"x-request-id", request_id.encode())]
+        sender = ResponseSender(without_body(send) if method == "HEAD" else send)
+        try:
+            await self._answer(incoming, receive, sender, around)
+        except ClientGone:
+            log.debug("request=%s: client disconnected before the answer", request_id)
+        except TenutoError as error:
+            if sender.has_begun:
+                raise
+            await send_refusal(sender, problem_answer(error, incoming.path, request_id), around)
+        except Exception:
+            log.exception("request=%s failed: %s %s", request_id, method, incoming.path)
+            if sender.has_begun:
+                # The connection is cut, so that a part is not taken for the whole.
+                raise
+            await send_refusal(sender, broken(incoming.path, request_id), around)
+
+    async def _answer(
+        self, incoming: IncomingRequest, receive: Receive, send: Send, around: Pairs
+    ) -> None:
+        scope = incoming.scope
+        try:
+            around += self._check_source(incoming)
+            if scope["method"] == "OPTIONS":
+                await send_preflight(send, [*around, *self._preflight(incoming)])
+                return
+            method = "GET" if scope["method"] == "HEAD" else scope["method"]
+            incoming.found = self._routes.find(method, incoming.path)
+            operation = await self._permitted(incoming)
+            call = self._call(incoming, operation)
+            config = self.service.config
+            most = self.service.sizes[operation.size]
+            call.body = await read_body(
+                receive, incoming.headers, most, self.service.clock, config.body_seconds
+            )
+            call.receive = receive
+            answer = await self._perform(incoming, operation, call)
+        except TenutoError as error:
+            await self._audit.refusal(incoming, error)
+            raise
+        if isinstance(answer, Response):
+            await answer(scope, receive, with_headers(send, around))
+            return
+        if 304 in operation.other_statuses and is_known(
+            incoming.headers, call.response_headers.get("etag")
+        ):
+            call.status, answer = 304, None
+        status = call.status or operation.status
+        await send_answer(send, status, answer, call.response_headers, around)
+
+    async def _perform(
+        self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
+    ) -> object:
+        arguments = _arguments(operation, call)
+        if not operation.is_audited:
+            return await operation.handler(call, *arguments)
+        return await self._audit.change(incoming, call, lambda: operation.handler(call, *arguments))
+
+    def _check_source(self, incoming: IncomingRequest) -> Pairs:
+        """CORS headers for the answer; refuses a foreign host or origin, and too many requests."""
+        self.service.count_source(incoming.source or "")
+        return self._browsers.checked(incoming.scope["scheme"], incoming.headers)
+
+    def _preflight(self, incoming: IncomingRequest) -> Pairs:
+        methods = self._routes.methods_at(incoming.path)
+        if not methods:
+            raise self._no_operation(incoming)
+        return self._browsers.preflight(incoming.scope["scheme"], incoming.headers, methods)
+
+    async def _permitted(self, incoming: IncomingRequest) -> Operation:
+        """The operation, once its client is authenticated and has its permission.
+
+        An invalid credential is refused also by public operations.
+        """
+        found, headers = incoming.found, incoming.headers
+        authorization = headers.get("authorization")
+        is_public = found is not None and found.operation.is_public
+        if not is_public or authorization is not None:
+            incoming.principal = principal = await self.service.authentication.authenticate(
+                authorization, self.service.clock.now(), tenant=headers.get("tenuto-tenant")
+            )
+            self.service.count_request(principal)
+        if found is None:
+            raise self._no_operation(incoming)
+        if not is_public:
+            permission = found.operation.permission
+            assert permission is not None, "an operation without a permission is not routed"
+            refuse_unless(incoming.principal or _ANONYMOUS, permission)
+        return found.operation
+
+    def _call(self, incoming: IncomingRequest, operation: Operation) -> Call[Any]:
+        if "\0" in incoming.path:
+            # No store takes NUL, so that no record has it in its name.
+            raise Refusal(404, "TEN-2033", "no record has NUL in its name")
+        query: object = NO_QUERY
+        text = incoming.scope["query_string"]
+        if operation.query is not None:
+            query = read_query(text, operation.query)
+        elif text:
+            read_query(text, Query)
+        assert incoming.found is not None
+        return Call(
+            service=self.service,
+            principal=incoming.principal or _ANONYMOUS,
+            path=incoming.found.path,
+            query=query,
+            headers=incoming.headers,
+            request_id=incoming.request_id,
+            source=incoming.source,
+        )
+
+    def _no_operation(self, incoming: IncomingRequest) -> Refusal:
+        methods = self._routes.methods_at(incoming.path)
+        if methods and incoming.scope["type"] == "http":
+            message = f"{incoming.scope['method']} is not a method of {incoming.path}"
+            return Refusal(405, "TEN-2034", message, headers={"allow": ", ".join(methods)})
+        without = incoming.path.rstrip("/")
+        advice = None
+        if without != incoming.path and self._routes.methods_at(without):
+            advice = f"Leave out the slash at the end: {without}"
+        return Refusal(404, "TEN-2033", f"there is no operation at {incoming.path}", advice)
+
+    # -- sockets
+
+    async def _websocket(self, incoming: IncomingRequest, socket: WebSocket) -> None:
+        incoming.found = self._routes.find("WEBSOCKET", incoming.path)
+        incoming.headers = with_offered_credential(incoming.headers)
+        try:
+            self._check_source(incoming)
+            operation = await self._permitted(incoming)
+            call = self._call(incoming, operation)
+        except TenutoError as error:
+            try:
+                await self._audit.refusal(incoming, error)
+            except TenutoError as unrecorded:
+                error = unrecorded
+            await deny_socket(socket, problem_answer(error, incoming.path, incoming.request_id))
+            return
+        await operation.handler(call, socket)
+
+
+def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
+    if operation.is_raw:
+        return ()
+    if operation.request is None:
+        if call.body:
+            raise Refusal(422, WRONG_FIELD, "this operation has no body")
+        return ()
+    if not call.body and operation.may_be_empty:
+        return (read_struct({}, operation.request),)
+    refuse_media(call.headers.get("content-type"), operation.media)
+    return (read_struct(read_json(call.body), operation.request),)
+
+
+async def _lifespan(service: Service, receive: Receive, send: Send) -> None:
+    """The app is opened and closed by its owner; live connections are ended before."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            service.start()
+        else:
+            await service.stop()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

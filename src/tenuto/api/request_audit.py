@@ -1,0 +1,85 @@
+"""Records requests in the audit log: changes, their outcomes, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from tenuto.api.access_ports import AuditTrail
+from tenuto.api.call import Call, ClientGone
+from tenuto.api.incoming import IncomingRequest
+from tenuto.api.problems import BROKEN, Refusal
+from tenuto.model.errors import Forbidden, TenutoError, Unauthenticated
+
+_FOREIGN = frozenset({"TEN-5020", "TEN-5021"})
+"""Codes of refusals for a foreign host or origin."""
+
+
+class RequestAudit:
+    """Writes the audit lines of requests."""
+
+    def __init__(self, log: AuditTrail) -> None:
+        self._log = log
+
+    async def change(
+        self, incoming: IncomingRequest, call: Call[Any], change: Callable[[], Awaitable[object]]
+    ) -> object:
+        """The result of a change; the line that it was asked for is durable before it begins."""
+        assert incoming.found is not None
+        await self._record(incoming, "asked")
+        try:
+            answer = await change()
+        except (Forbidden, Unauthenticated, ClientGone):
+            # A refusal has a line of its own; a client that has gone leaves an unknown outcome.
+            raise
+        except Exception as error:
+            code = error.code if isinstance(error, TenutoError) else BROKEN
+            # The error is answered as it is, whether or not the line can be written now.
+            await self._record(incoming, "failed", after={"code": code}, is_waited_for=False)
+            raise
+        is_waited_for = not incoming.found.operation.is_frequent
+        await self._record(
+            incoming, "done", before=call.before, after=call.after, is_waited_for=is_waited_for
+        )
+        return answer
+
+    async def refusal(self, incoming: IncomingRequest, error: TenutoError) -> None:
+        """Record a refusal for lack of permission or credential; invalid input is not recorded."""
+        is_foreign = isinstance(error, Refusal) and error.code in _FOREIGN
+        if not is_foreign and not isinstance(error, Forbidden | Unauthenticated):
+            return
+        if incoming.principal is None:
+            await self._log.refuse_unauthenticated(
+                code=error.code,
+                action=_action(incoming),
+                target=incoming.path,
+                source=incoming.source,
+                request_id=incoming.request_id,
+            )
+            return
+        await self._record(incoming, "refused", after={"code": error.code})
+
+    async def _record(
+        self,
+        incoming: IncomingRequest,
+        outcome: str,
+        *,
+        before: object = None,
+        after: object = None,
+        is_waited_for: bool = True,
+    ) -> None:
+        await self._log.record(
+            principal=incoming.principal,
+            action=_action(incoming),
+            target=incoming.path,
+            outcome=outcome,
+            source=incoming.source,
+            request_id=incoming.request_id,
+            before=before,
+            after=after,
+            is_waited_for=is_waited_for,
+        )
+
+
+def _action(incoming: IncomingRequest) -> str:
+    return incoming.found.operation.name if incoming.found is not None else "nothing"

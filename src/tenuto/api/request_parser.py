@@ -1,0 +1,212 @@
+"""Parses bodies and query parameters strictly, and lists everything that is wrong with them.
+
+JSON is parsed once, by msgspec. A duplicate key, which msgspec does not report, is found by
+counting: encoded again, the value has as many keys as the text, or it has lost one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import Struct
+
+from tenuto.api.problems import TOO_LARGE, Refusal
+from tenuto.definition.report import did_you_mean
+from tenuto.model.checks import MOST_UNKNOWN, moment_problem, unknown_names
+from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.json import JSON, Object
+
+MOST_DEPTH = 100
+"""How deeply arrays and objects may be nested."""
+WRONG_FIELD = "TEN-2031"
+_NOT_JSON = "TEN-2004"
+_WRONG_MEDIA = "TEN-2032"
+_KEY = re.compile(rb'"[ \t\r\n]*:')
+_encode = msgspec.json.Encoder().encode
+
+T = TypeVar("T")
+
+
+def refuse_media(content_type: str | None, allowed: tuple[str, ...]) -> None:
+    """415 unless the body has a media type that the operation takes, in UTF-8."""
+    kind, _, parameters = (content_type or "").partition(";")
+    if kind.strip().lower() not in allowed:
+        said = f"is {kind.strip()}" if content_type else "has no content type"
+        _refuse_media(f"the body {said}", allowed)
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset" and value.strip(' "').lower() != "utf-8":
+            _refuse_media(f"the body is in {value.strip()}, and JSON is UTF-8", allowed)
+
+
+def _refuse_media(message: str, allowed: tuple[str, ...]) -> None:
+    advice = f"Send the header `content-type: {allowed[0]}`."
+    raise Refusal(415, _WRONG_MEDIA, message, advice)
+
+
+def refuse_size(size: int, most: int) -> None:
+    """413, naming the limit, where a body is larger."""
+    if size > most:
+        message = f"the body has more than {most:,} bytes, which is the limit here (TOO_LARGE)"
+        raise Refusal(413, TOO_LARGE, message)
+
+
+def read_json(body: bytes) -> JSON:
+    """The JSON of a body; 400 where it is none, has a key twice, or is nested too deeply."""
+    try:
+        value: JSON = msgspec.json.decode(body)
+    except RecursionError:
+        raise _malformed(f"it is nested more than {MOST_DEPTH} deep") from None
+    except UnicodeDecodeError:
+        raise _malformed("it is not UTF-8") from None
+    except msgspec.DecodeError as error:
+        raise _malformed(_lowered(str(error))) from None
+    if isinstance(value, dict | list):
+        _refuse_deep(body, value)
+        _refuse_duplicates(body, value)
+    return value
+
+
+def _refuse_deep(body: bytes, value: JSON) -> None:
+    if body.count(b"[") + body.count(b"{") <= MOST_DEPTH:
+        return
+    level: list[Any] = [value]
+    for _ in range(MOST_DEPTH):
+        level = [
+            item
+            for each in level
+            for item in (each.values() if isinstance(each, dict) else each)
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return
+    raise _malformed(f"it is nested more than {MOST_DEPTH} deep")
+
+
+def _refuse_duplicates(body: bytes, value: JSON) -> None:
+    # Inside text a quote is escaped, so that text which looks like the end of a key looks so in
+    # both encodings; unless a numeric escape hides it.
+    if b"\\u" not in body:
+        before, after = len(_KEY.findall(body)), len(_KEY.findall(_encode(value)))
+        if before == after:
+            return
+    json.loads(body, object_pairs_hook=_without_duplicates)
+
+
+def _without_duplicates(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise _malformed(f"the key {json.dumps(twice[:80])} is there twice")
+    return found
+
+
+def _malformed(what: str) -> Refusal:
+    return Refusal(400, _NOT_JSON, f"the body cannot be read: {what}")
+
+
+def read_struct(value: JSON, wanted: type[T]) -> T:
+    """The value as the type of the operation's body; InvalidInput with every problem at once."""
+    try:
+        return msgspec.convert(value, wanted)
+    except msgspec.ValidationError as error:
+        raise _invalid("the body", _problems(value, wanted, error)) from None
+
+
+def read_query(text: bytes, wanted: type[T]) -> T:
+    """Query parameters; InvalidInput with every problem at once."""
+    pairs = parse_qsl(text.decode("latin-1"), keep_blank_values=True)
+    given: dict[str, JSON] = dict(pairs)
+    if len(given) < len(pairs):
+        raise _invalid("the query", [_twice(pairs)])
+    if with_nul := [name for name, value in pairs if "\0" in name + value]:
+        raise _invalid("the query", [_with_nul(name) for name in with_nul[:MOST_UNKNOWN]])
+    try:
+        return msgspec.convert(given, wanted, strict=False)
+    except msgspec.ValidationError as error:
+        problems = _problems(given, wanted, error, strict=False)
+        raise _invalid("the query", problems) from None
+
+
+def _with_nul(name: str) -> Problem:
+    # No store takes NUL, so that nothing would be found.
+    return _problem(f"$.{name}", "it contains NUL", "Leave the character out.")
+
+
+def _twice(pairs: list[tuple[str, str]]) -> Problem:
+    [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+    advice = "Give it once; several values are separated by commas where that is meant."
+    return _problem(f"$.{twice}", f"`{twice}` is there twice", advice)
+
+
+def _invalid(what: str, problems: list[Problem]) -> InvalidInput:
+    return InvalidInput(f"{what} is not what this operation takes", problems)
+
+
+def _problems(
+    value: JSON, wanted: object, first: msgspec.ValidationError, *, strict: bool = True
+) -> list[Problem]:
+    """Field by field: msgspec itself stops at the first."""
+    fields = _fields(wanted)
+    if not isinstance(value, dict) or fields is None:
+        return [_said(str(first), "$")]
+    found = _unknown_fields(value, fields)
+    for name, field in fields.items():
+        if name not in value:
+            if field.required:
+                problem = _problem(f"$.{name}", f"`{name}` is missing", f"Add `{name}`.")
+                found.append(problem)
+            continue
+        try:
+            read = msgspec.convert(value[name], field.type, strict=strict)
+        except msgspec.ValidationError as error:
+            found.append(_said(str(error), f"$.{name}"))
+            continue
+        if isinstance(read, datetime) and (wrong := moment_problem(read)) is not None:
+            found.append(_problem(f"$.{name}", wrong, "Correct the value."))
+    return found or [_said(str(first), "$")]
+
+
+def _fields(wanted: object) -> Mapping[str, msgspec.structs.FieldInfo] | None:
+    if not isinstance(wanted, type) or not issubclass(wanted, Struct):
+        return None
+    return {field.encode_name: field for field in msgspec.structs.fields(wanted)}
+
+
+def _unknown_fields(
+    value: Object, fields: Mapping[str, msgspec.structs.FieldInfo]
+) -> list[Problem]:
+    named, others = unknown_names(value, fields)
+    found = [_unknown(name, fields) for name in named]
+    if others:
+        message = f"there are {others:,} more fields here that are unknown"
+        found.append(_problem("$", message, "Leave them out."))
+    return found
+
+
+def _unknown(name: str, fields: Mapping[str, msgspec.structs.FieldInfo]) -> Problem:
+    known = ", ".join(fields) or "none"
+    advice = did_you_mean(name, list(fields), f"Leave it out; known: {known}.")
+    return _problem(f"$.{name}", f"there is no field `{name}` here", advice)
+
+
+def _said(message: str, path: str) -> Problem:
+    """A problem that msgspec found, at the place that it names below `path`."""
+    text, _, place = message.partition(" - at `$")
+    return _problem(path + place.removesuffix("`"), _lowered(text), "Correct the value.")
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _problem(path: str, message: str, advice: str) -> Problem:
+    return Problem(code=WRONG_FIELD, path=path, message=message, advice=advice)

@@ -1,0 +1,124 @@
+"""Sends answers and refusals over ASGI, with the headers that every answer carries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+from starlette.responses import Response
+from starlette.types import Message, Send
+from starlette.websockets import WebSocket
+
+from tenuto.api.problems import MEDIA, ProblemAnswer
+
+Headers: TypeAlias = Mapping[str, str]
+Pairs: TypeAlias = list[tuple[bytes, bytes]]
+"""Headers as ASGI takes them."""
+
+SECURITY: tuple[tuple[bytes, bytes], ...] = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_SECURITY_TEXT = {name.decode(): value.decode() for name, value in SECURITY}
+_USUAL: tuple[tuple[bytes, bytes], ...] = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+_WITHOUT_BODY = (204, 304)
+"""These have no content-length either (RFC 9110, 8.6)."""
+_POLICY_VIOLATION = 1008
+_encode = msgspec.json.Encoder().encode
+
+
+class ResponseSender:
+    """An ASGI `send` that knows whether the answer has begun: then no other can follow."""
+
+    __slots__ = ("_send", "has_begun")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        self.has_begun = True
+        await self._send(message)
+
+
+async def send_answer(
+    send: Send, status: int, answer: object, headers: Headers, around: Pairs
+) -> None:
+    """Send a result as JSON; None has no body. `around`: headers of every answer to the request."""
+    body = b"" if answer is None else _encode(answer)
+    pairs = [*around, *_USUAL, *_pairs(headers)]
+    if answer is not None:
+        pairs.append((b"content-type", b"application/json"))
+    if status not in _WITHOUT_BODY:
+        pairs.append((b"content-length", str(len(body)).encode()))
+    await _send(send, status, pairs, body)
+
+
+async def send_refusal(send: Send, refusal: ProblemAnswer, around: Pairs) -> None:
+    """Send problem details."""
+    body = _encode(refusal.details)
+    headers = [
+        *around,
+        *_USUAL,
+        *_pairs(refusal.headers),
+        (b"content-type", MEDIA.encode()),
+        (b"content-length", str(len(body)).encode()),
+    ]
+    await _send(send, refusal.details.status, headers, body)
+
+
+async def send_preflight(send: Send, around: Pairs) -> None:
+    """Answer a browser's preflight request, which has no body."""
+    await _send(send, 204, [*around, *_USUAL], b"")
+
+
+async def deny_socket(socket: WebSocket, refusal: ProblemAnswer) -> None:
+    """Refuse a socket that is not accepted yet, with problem details where the server can."""
+    if "websocket.http.response" in socket.scope.get("extensions", {}):
+        await socket.send_denial_response(
+            Response(
+                _encode(refusal.details),
+                status_code=refusal.details.status,
+                headers={**refusal.headers, **_SECURITY_TEXT},
+                media_type=MEDIA,
+            )
+        )
+    else:
+        await socket.close(_POLICY_VIOLATION)
+
+
+def with_headers(send: Send, around: Pairs) -> Send:
+    """An ASGI `send` that adds headers to the answer."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message["headers"], *around]
+        await send(message)
+
+    return sent
+
+
+def without_body(send: Send) -> Send:
+    """An ASGI `send` that leaves the body out, for HEAD."""
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            message["body"] = b""
+        await send(message)
+
+    return sent
+
+
+async def _send(send: Send, status: int, headers: Pairs, body: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _pairs(headers: Headers) -> Pairs:
+    return [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]

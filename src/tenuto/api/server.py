@@ -1,0 +1,115 @@
+"""Serves an app over HTTP until it is stopped, and then lets requests end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import socket
+from collections.abc import AsyncIterator, Iterator
+from typing import cast
+
+import uvicorn
+
+from tenuto.api.config import ServiceConfig
+from tenuto.api.http_protocol import BoundedHttp, UnfinishedRequests
+from tenuto.api.pipeline import RequestPipeline
+from tenuto.api.service import Service
+from tenuto.model.errors import TenutoError
+
+_LONGEST_IDLE = 75
+"""Seconds for which a connection without requests is kept."""
+
+_LONGEST_MESSAGE = 64_000
+"""Bytes of one message of a client on a socket."""
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the process, since they stop more than the server."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def bind(config: ServiceConfig) -> socket.socket:
+    """The listening socket of the configured address; TenutoError where it is in use."""
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    # Only of a socket that says it is TCP does asyncio send small answers at once.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((config.host.strip("[]"), config.port))
+    except OSError as error:
+        listener.close()
+        raise TenutoError(
+            f"cannot listen on {config.host}:{config.port}: {error.strerror}",
+            code="TEN-4020",
+            advice="Stop what listens there, or choose another port with --port.",
+        ) from error
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """The URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextlib.asynccontextmanager
+async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve inside of this context; leaving it lets requests under way end."""
+    config = uvicorn.Config(
+        pipeline,
+        http=_protocol(pipeline.service),
+        ws="websockets-sansio",
+        ws_max_size=_LONGEST_MESSAGE,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=_LONGEST_IDLE,
+        timeout_graceful_shutdown=int(pipeline.service.config.drain_seconds),
+    )
+    service = pipeline.service
+    server = _Server(config)
+    running = asyncio.ensure_future(server.serve(sockets=[listener]))
+    try:
+        while not server.started and not running.done():
+            await pipeline.service.clock.sleep(0.01)
+        service.url = service.config.public_url or url_of(listener)
+        service.start()
+        pushing = asyncio.ensure_future(service.push.run())
+        try:
+            async with service.metrics.loop_lag.watching():
+                yield
+        finally:
+            pushing.cancel()
+    finally:
+        try:
+            await _leave(service)
+        finally:
+            server.should_exit = True
+            await asyncio.gather(running, service.push.finish(service.config.drain_seconds))
+            await service.close()
+
+
+def _protocol(service: Service) -> type[asyncio.Protocol]:
+    made = functools.partial(
+        BoundedHttp,
+        clock=service.clock,
+        ids=service.ids,
+        unfinished_requests=UnfinishedRequests(service.config.unfinished_requests),
+        head_seconds=service.config.head_seconds,
+    )
+    # uvicorn only calls it, with the arguments of every protocol.
+    return cast("type[asyncio.Protocol]", made)
+
+
+async def _leave(service: Service) -> None:
+    """Become not ready, then end waiting requests; connections are closed after that."""
+    service.leaving.set()
+    if service.config.linger_seconds > 0:
+        await service.clock.sleep(service.config.linger_seconds)
+    await service.stop()

@@ -1,8 +1,0 @@
-"""Actions over many things: durable, with progress, taken over when a process is gone."""
-
-from __future__ import annotations
-
-from tenuto.bulk.asked import BulkAsked, Found, Progress, Which
-from tenuto.bulk.office import BulkOffice
-
-__all__ = ["BulkAsked", "BulkOffice", "Found", "Progress", "Which"]

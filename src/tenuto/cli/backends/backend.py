@@ -1,0 +1,95 @@
+"""What a command needs of the place where it acts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import Struct
+
+from tenuto.ports import Clock
+
+if TYPE_CHECKING:
+    from tenuto.cli.local_run import RunOptions
+    from tenuto.engine.events.inspector import NearEvents
+    from tenuto.engine.turns.held import Held
+    from tenuto.workspace.protocol import Workspace
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One thing that `tenuto doctor` has checked."""
+
+    what: str
+    state: Literal["ok", "warning", "problem"]
+    message: str
+    advice: str = ""
+    exit_code: int = 0
+
+
+class Backend(Protocol):
+    """A workspace, and what the command line has to know of the place where it is."""
+
+    @property
+    def space(self) -> Workspace:
+        """What can be done there."""
+        ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def tenant(self) -> str: ...
+
+    @property
+    def described(self) -> str:
+        """The place as people know it: a file, a database without its password, or a URL."""
+        ...
+
+    @property
+    def flag(self) -> str:
+        """The options that name the place in a command; empty where it is the default one."""
+        ...
+
+    @property
+    def is_worked_on(self) -> bool:
+        """Whether a process runs the steps of what the last call has set going."""
+        ...
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether no credential is shown: from the first key on, one has to be."""
+        ...
+
+    def kept_open(self) -> AbstractAsyncContextManager[object]:
+        """Several changes inside share what each would have to open for itself."""
+        ...
+
+    async def held(self, id: str) -> Held:
+        """An instance, folded from its log; NotFound."""
+        ...
+
+    async def advanced(self, held: Held) -> Held:
+        """The same instance as it is now."""
+        ...
+
+    async def near_events(self, held: Held) -> NearEvents:
+        """The events that its open waits did not take."""
+        ...
+
+    def watching(self, id: str, after: int) -> AbstractAsyncContextManager[asyncio.Event]:
+        """An event that is set when the log of an instance may have grown after an entry."""
+        ...
+
+    async def run(self, options: RunOptions) -> int:
+        """Run a workflow, or go on with an instance, and watch it to its end; the exit code."""
+        ...
+
+    async def run_outstanding(self, options: RunOptions) -> int:
+        """Go on with every instance that has not ended, until all have; the exit code."""
+        ...
+
+    def findings(self) -> AsyncIterator[Finding]:
+        """What `tenuto doctor` checks there."""
+        ...

@@ -1,0 +1,80 @@
+"""An engine in this process, for as long as a command needs one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final
+
+from tenuto.cli.backends.reader import listen_url
+from tenuto.cli.views.terminal import say
+from tenuto.compose import MEMORY
+from tenuto.model.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from tenuto.app import Tenuto
+    from tenuto.engine.turns.draft import Draft
+
+GRACE: Final = 3.0
+"""Seconds that running tasks have when the command ends."""
+LOCKED: Final = "TEN-4002"
+
+
+@asynccontextmanager
+async def engine(
+    store: str,
+    *,
+    is_brief: bool = False,
+    is_guest: bool = False,
+    listener: Callable[[Draft], None] | None = None,
+) -> AsyncIterator[Tenuto]:
+    """An engine that leaves steps alone whose tasks it does not know: another process has them."""
+    from tenuto.app import Tenuto
+    from tenuto.engine.settings import Settings
+
+    app = Tenuto(
+        None if store == MEMORY else store,
+        listen_url=listen_url(store),
+        settings=Settings(
+            unknown_tasks="wait", stop_grace=GRACE, mail_every=0.5, is_guest=is_guest
+        ),
+    )
+    if listener is not None:
+        app.engine.listen(listener)
+    taken_over = await app.open()
+    if taken_over and not is_brief:
+        several = "an instance" if taken_over == 1 else f"{taken_over} instances"
+        say(f"going on with {several} that an earlier process left", style="dim")
+    try:
+        yield app
+    finally:
+        await close(app)
+
+
+async def close(app: Tenuto) -> None:
+    """Stop; a store that is unavailable is reported, and is no failure of the command."""
+    try:
+        await app.close()
+    except StoreUnavailable as error:
+        # What the command did is durable, or was refused, whether or not the store can be closed.
+        say(
+            f"warning: stopped without the store, which is unavailable: {error.message}",
+            style="yellow",
+        )
+        say("  The instances of this process are taken over by the others, or the next one.")
+
+
+@contextmanager
+def unlocked() -> Iterator[None]:
+    """Where another process has the file, say how that process is asked instead."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        if error.code != LOCKED:
+            raise
+        raise StoreUnavailable(
+            error.message,
+            code=LOCKED,
+            advice="Ask that process: --server URL, if it is `tenuto serve` or `tenuto dev`; else "
+            "do it in its program, or stop it first.",
+        ) from None

@@ -1,0 +1,60 @@
+"""The values that name where a command acts: a store, or a server that has one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tenuto.model.tenants import DEFAULT_TENANT
+
+STORE: Final = "sqlite:///.tenuto/tenuto.db"
+"""The store where none is named."""
+ACTOR: Final = "cli"
+"""In whose name the command line acts on a store."""
+
+
+class StoreUrl(str):
+    """The URL of a store, and the tenant: access to the store is access to all of its tenants."""
+
+    __slots__ = ("tenant",)
+
+    tenant: str
+
+    @classmethod
+    def of_tenant(cls, url: str, tenant: str) -> StoreUrl:
+        made = cls(url)
+        made.tenant = tenant
+        return made
+
+
+class ServerUrl(str):
+    """The addresses of a server in the place of a store's URL, and the API key."""
+
+    __slots__ = ("key", "tenant")
+
+    key: str | None
+    tenant: str
+
+    @classmethod
+    def of(cls, addresses: str, key: str | None, tenant: str = DEFAULT_TENANT) -> ServerUrl:
+        url = cls(addresses)
+        url.key = key
+        url.tenant = tenant
+        return url
+
+    @property
+    def addresses(self) -> list[str]:
+        """Each of them."""
+        return [each.strip() for each in self.split(",") if each.strip()]
+
+
+def tenant_of(url: str) -> str:
+    """The tenant of a store, or of a server, that a command is about."""
+    return url.tenant if isinstance(url, StoreUrl | ServerUrl) else DEFAULT_TENANT
+
+
+def tenant_flag(url: str) -> str:
+    """The option that names the tenant in a command; empty for the default one."""
+    import shlex  # every command loads this module, and few need it
+
+    tenant = tenant_of(url)
+    return "" if tenant == DEFAULT_TENANT else f" --tenant {shlex.quote(tenant)}"

@@ -1,0 +1,221 @@
+"""The backend over a server: instances are folded here from the log that it gives."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from tenuto.cli.backends.place import ServerUrl, tenant_flag, tenant_of
+from tenuto.model.durations import epoch_ms
+from tenuto.model.errors import Forbidden, TenutoError, Unauthenticated
+from tenuto.model.json import JSON, Object
+from tenuto.model.tenants import DEFAULT_TENANT
+from tenuto.ports import Clock, SystemClock
+from tenuto.workspace.values import InstanceFilter
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Finding
+    from tenuto.cli.local_run import RunOptions
+    from tenuto.client import Client
+    from tenuto.engine.events.inspector import NearEvents
+    from tenuto.engine.events.near_misses import NearEvent
+    from tenuto.engine.turns.held import Held
+    from tenuto.model.log import LogRow
+
+PATIENCE = 5.0
+"""Seconds for which a command waits for a server that does not answer."""
+
+FOLLOWING: Final = 90.0
+"""The same for a command that follows an instance already: a restarted service comes back."""
+
+
+@asynccontextmanager
+async def connected(url: ServerUrl) -> AsyncIterator[ServerBackend]:
+    """The server that was named."""
+    from tenuto.client import Client
+
+    # A key belongs to a tenant: only another one has to be named.
+    tenant = None if tenant_of(url) == DEFAULT_TENANT else tenant_of(url)
+    async with Client(url.addresses, url.key, tenant=tenant, patience=PATIENCE) as client:
+        try:
+            yield ServerBackend(url, client)
+        except Unauthenticated as error:
+            # A server speaks of headers; at a terminal there are none.
+            advice = "Put an API key into TENUTO_KEY, or give one with --api-key."
+            if url.key is not None:
+                advice = "See whether the key in TENUTO_KEY, or behind --api-key, is the right one."
+            raise Unauthenticated(error.message, code=error.code, advice=advice) from error
+
+
+class ServerBackend:
+    """A server, asked over HTTP."""
+
+    is_worked_on = True
+
+    def __init__(self, url: ServerUrl, client: Client) -> None:
+        self.url = url
+        self.space = client
+        self.clock: Clock = SystemClock()
+        self.tenant = tenant_of(url)
+
+    @property
+    def described(self) -> str:
+        """Its addresses."""
+        return str(self.url)
+
+    @property
+    def flag(self) -> str:
+        """The options that name it in a command; empty where the environment does."""
+        is_default = self.url == os.environ.get("TENUTO_SERVER")
+        named = "" if is_default else f" --server {shlex.quote(self.url)}"
+        return f"{named}{tenant_flag(self.url)}"
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether no key is shown."""
+        return self.url.key is None
+
+    def kept_open(self) -> AbstractAsyncContextManager[object]:
+        """The connection is open anyway."""
+        return nullcontext()
+
+    async def held(self, id: str) -> Held:
+        """An instance, folded from its log; NotFound."""
+        from tenuto.core import Plan, blank
+        from tenuto.definition import compile_definition
+        from tenuto.engine.turns.held import Held
+        from tenuto.model.errors import NotFound
+
+        page = await self.space.page(InstanceFilter(ids=(id,)), limit=1)
+        if not page.items:
+            raise NotFound(f"there is no instance {id}")
+        found = page.items[0]
+        try:
+            version = await self.space.definition(found.workflow, found.version)
+        except Forbidden as error:
+            raise Forbidden(
+                error.message,
+                code=error.code,
+                advice="An instance is drawn with its definition: let the key have the scope "
+                "workflows:read beside instances:read.",
+            ) from error
+        plan = Plan(compile_definition(version.definition))
+        return await self.advanced(Held(blank(id), plan, found.tenant))
+
+    async def advanced(self, held: Held) -> Held:
+        """The same instance with what was recorded since."""
+        from tenuto.core import fold_all
+        from tenuto.engine.turns.held import Held
+        from tenuto.model.log import UnknownEntry, from_row
+
+        rows = await self.space.at(held.state.id).history(after=held.state.version)
+        try:
+            state = fold_all(held.plan, held.state, [from_row(_log_row(each)) for each in rows])
+        except UnknownEntry as error:
+            raise TenutoError(
+                f"the server is newer than this program, which cannot read {error}", code="TEN-4005"
+            ) from None
+        return Held(state, held.plan, held.tenant)
+
+    async def near_events(self, held: Held) -> NearEvents:
+        """The events that its open waits did not take."""
+        from tenuto.store.parts.waits import WaitKey
+
+        found: NearEvents = {}
+        for wait in await self.space.at(held.state.id).waits() if held.state.open_waits else ():
+            assert isinstance(wait, dict)
+            names = (str(wait.get(name, "")) for name in ("stepId", "iteration", "armId"))
+            misses = wait.get("nearMisses", [])
+            assert isinstance(misses, list)
+            found[WaitKey(held.state.id, *names)] = [
+                _near(each, str(wait.get("eventPattern"))) for each in misses
+            ]
+        return found
+
+    @asynccontextmanager
+    async def watching(self, id: str, after: int) -> AsyncIterator[asyncio.Event]:
+        """An event that is set when the server reports something new."""
+        from tenuto.cli.live_feed import set_by
+
+        connection = self.space.connection
+        patience, connection.patience = connection.patience, FOLLOWING
+        try:
+            async with set_by(self.space.at(id).changes(after)) as grown:
+                yield grown
+        finally:
+            connection.patience = patience
+
+    async def run(self, options: RunOptions) -> int:
+        """Deploy and start there, or find an instance, and follow it."""
+        from tenuto.cli.follower import run_elsewhere
+
+        return await run_elsewhere(self, options)
+
+    async def run_outstanding(self, options: RunOptions) -> int:  # noqa: ARG002
+        """Refused: a server does that by itself."""
+        import typer
+
+        raise typer.BadParameter("a server goes on with all that has not ended by itself")
+
+    def findings(self) -> AsyncIterator[Finding]:
+        """Its version, clock and access."""
+        from tenuto.cli.doctor import server_findings
+
+        return server_findings(self)
+
+
+def _log_row(item: Object) -> LogRow:
+    from tenuto.model.log import LogRow
+
+    view = msgspec.convert(item, _Entry)
+    return LogRow(
+        seq=view.seq,
+        event_type=view.event_type,
+        node_id=view.node_id,
+        iteration=view.iteration,
+        attempt=view.attempt or 0,
+        node_status=view.node_status,
+        output_variable=view.output_variable,
+        payload=msgspec.json.encode(view.payload) if view.payload else None,
+        error_message=view.error_message,
+        at_ms=epoch_ms(view.at),
+    )
+
+
+class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    seq: int
+    event_type: str
+    node_id: str | None
+    iteration: str
+    attempt: int | None
+    node_status: str | None
+    output_variable: str | None
+    payload: object
+    error_message: str | None
+    at: datetime
+
+
+def _near(view: JSON, pattern: str) -> NearEvent:
+    from tenuto.engine.events.near_misses import NearEvent
+    from tenuto.expr import Miss
+    from tenuto.model.events import Event
+
+    assert isinstance(view, dict)
+    failed = view["failed"]
+    assert isinstance(failed, list)
+    at = datetime.fromisoformat(str(view["at"]))
+    event = Event(id=str(view["eventId"]), pattern=pattern, payload=None, received_at=at)
+    misses: list[Miss] = []
+    for each in failed:
+        assert isinstance(each, dict)
+        error = each.get("error")
+        said = None if error is None else str(error)
+        misses.append(Miss(str(each["expression"]), each.get("left"), each.get("right"), said))
+    return NearEvent(event, misses)

@@ -1,0 +1,97 @@
+"""The backend over a store beside an engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from tenuto.cli.backends.reader import described, make_room, store_flag
+from tenuto.cli.backends.store_workspace import StoreWorkspace
+from tenuto.cli.live_feed import set_by
+from tenuto.ports import Clock, SystemClock
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Finding
+    from tenuto.cli.local_run import RunOptions
+    from tenuto.engine.events.inspector import NearEvents
+    from tenuto.engine.turns.held import Held
+
+
+class StoreBackend:
+    """A store, opened when it is needed."""
+
+    is_anonymous = False
+
+    def __init__(self, url: str, *, allow_private: bool = False) -> None:
+        self.url = url
+        self.space = StoreWorkspace(url, allow_private=allow_private)
+        self.clock: Clock = SystemClock()
+        self.tenant = self.space.tenant
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.space.close()
+
+    @property
+    def described(self) -> str:
+        """Its file, or its database."""
+        return described(self.url)
+
+    @property
+    def flag(self) -> str:
+        """The options that name it in a command."""
+        return store_flag(self.url)
+
+    @property
+    def is_worked_on(self) -> bool:
+        """Whether a process runs the steps of what the last call has set going."""
+        return self.space.is_worked_on
+
+    def kept_open(self) -> AbstractAsyncContextManager[object]:
+        """One engine for several definitions."""
+        make_room(self.url)
+        return self.space.engine(is_guest=True)
+
+    async def held(self, id: str) -> Held:
+        """An instance, folded from its log; NotFound."""
+        return await self.space.at(id).held()
+
+    async def advanced(self, held: Held) -> Held:
+        """The same instance as it is now."""
+        return await self.held(held.state.id)
+
+    async def near_events(self, held: Held) -> NearEvents:
+        """The events that its open waits did not take."""
+        return await (await self.space.reader()).inspector.near_events(held)
+
+    def watching(self, id: str, after: int) -> AbstractAsyncContextManager[asyncio.Event]:
+        """An event that is set when the log of an instance has grown after an entry."""
+        return set_by(self.space.at(id).changes(after))
+
+    async def run(self, options: RunOptions) -> int:
+        """Run it with an engine in this process."""
+        from tenuto.cli.local_run import run
+
+        return await run(self.url, options)
+
+    async def run_outstanding(self, options: RunOptions) -> int:
+        """Go on with an engine in this process."""
+        from tenuto.cli.open_instances import run_outstanding
+
+        return await run_outstanding(self.url, options)
+
+    def findings(self) -> AsyncIterator[Finding]:
+        """Its disk, schema, clock, tenants and pooler."""
+        from tenuto.cli.doctor import store_findings
+
+        return store_findings(self)

@@ -1,0 +1,124 @@
+"""`tenuto dead-letters`: its commands and options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.options import ListOutput, Output, Store, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+
+dead_letters = typer.Typer(
+    help="Dead letters: failed tasks, poison tasks and late results.", no_args_is_help=True
+)
+
+LetterId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
+
+
+@dead_letters.command("list")
+def list_them(
+    *,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
+    store: Store = STORE,
+    output: ListOutput = "table",
+) -> None:
+    """List dead letters.
+
+    Tasks whose failure nothing handled, poison tasks, and results that came too late.
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.dead_letters import letters_table
+        from tenuto.cli.views.terminal import say, show, show_json
+
+        items = await backend.space.dead_letters.list(limit)
+        if output == "json":
+            show_json({"items": items, "nextCursor": None})
+        elif output == "id":
+            for item in items:
+                show(str(item["id"]))
+        elif not items:
+            say(f"no dead letters in {backend.described}")
+        else:
+            show(letters_table(items, backend.clock.now()))
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+@dead_letters.command("show")
+def show(id: LetterId, *, store: Store = STORE, output: Output = "table") -> None:
+    """Show a dead letter, with its input and error."""
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.dead_letters import letter_lines
+        from tenuto.cli.views.terminal import show, show_json
+
+        item = await backend.space.dead_letters.get(id)
+        if output == "json":
+            show_json(item)
+        else:
+            for line in letter_lines(item):
+                show(line)
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+@dead_letters.command("retry")
+def retry(
+    id: LetterId,
+    *,
+    input: Annotated[
+        str | None,
+        typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="Another input for the task."),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Run a dead letter again: the instance goes on where it failed."""
+
+    async def work(backend: Backend) -> int:
+        from msgspec import UNSET
+
+        from tenuto.cli import exits
+        from tenuto.cli.sources import read_json
+        from tenuto.cli.views.outcome import say_how_to_run, status_line
+        from tenuto.cli.views.terminal import show, show_json
+
+        given = UNSET if input is None else read_json(input, "--input")
+        status = await backend.space.dead_letters.retry(id, input=given)
+        instance_id = id.partition(":")[0]
+        if output == "json":
+            show_json({"id": instance_id, "status": status.value})
+            return exits.DONE
+        show(status_line(instance_id, status))
+        if not (backend.is_worked_on or status.is_final):
+            say_how_to_run(instance_id, backend.flag)
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+@dead_letters.command("discard")
+def discard(id: LetterId, *, store: Store = STORE, output: Output = "table") -> None:
+    """Remove a dead letter; the instance stays as it is."""
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import show, show_json
+
+        await backend.space.dead_letters.discard(id)
+        if output == "json":
+            show_json({"id": id, "discarded": True})
+        else:
+            show(f"✓ {id} is discarded; the instance stays as it is")
+        return exits.DONE
+
+    perform_on(store, work, output)

@@ -1,0 +1,96 @@
+"""`tenuto validate` and `deploy`, and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.options import Output, Store, perform, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+
+
+def validate(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The definition: a .json file, or FILE.py[:NAME]."),
+    ],
+    *,
+    output: Output = "table",
+) -> None:
+    """Find everything that is wrong with a definition.
+
+    tenuto validate order.json
+
+    tenuto validate flows.py
+    """
+
+    async def work() -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.sources import read_sources
+        from tenuto.cli.views.definition import show_valid, validation_json
+        from tenuto.cli.views.terminal import show_json
+        from tenuto.model.errors import InvalidDefinition
+
+        try:
+            sources = read_sources(file)
+        except InvalidDefinition as error:
+            if output != "json":
+                raise
+            show_json(validation_json(error.problems, is_valid=False))
+            return exits.USAGE
+        is_valid = all(source.definition is not None for source in sources)
+        if output == "json":
+            problems = [each for source in sources for each in source.remarks]
+            show_json(validation_json(problems, is_valid=is_valid))
+            return exits.DONE if is_valid else exits.USAGE
+        if len(sources) > 1 and not is_valid:
+            problems = [each for source in sources for each in source.problems]
+            raise InvalidDefinition(f"{file} has workflows that cannot be saved", problems)
+        for source in sources:
+            show_valid(source)
+        return exits.DONE
+
+    perform(work, output)
+
+
+def deploy(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Definitions: .json, or FILE.py[:NAME]."),
+    ],
+    *,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Save definitions, to be started by their ids.
+
+    The same content again makes no new version; instances that run keep theirs.
+
+    tenuto deploy order.json --server http://127.0.0.1:8484
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.sources import read_sources
+        from tenuto.cli.views.terminal import show, show_json
+
+        sources = [source for file in files for source in read_sources(file)]
+        # None is saved where one of them has errors.
+        ids = [source.checked().id for source in sources]
+        async with backend.kept_open():
+            versions = [await backend.space.deploy(source.deployable) for source in sources]
+        saved = list(zip(ids, versions, strict=True))
+        if output == "json":
+            items = [{"id": id, "version": version} for id, version in saved]
+            show_json({"items": items, "nextCursor": None})
+        else:
+            for id, version in saved:
+                show(f"✓ {id}@{version}")
+        return exits.DONE
+
+    perform_on(store, work, output)

@@ -1,0 +1,159 @@
+"""`tenuto events`, and its options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.options import Output, Store, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.model.json import JSON
+
+events = typer.Typer(
+    help="Events: send them to waiting workflows, and show them.", no_args_is_help=True
+)
+
+
+@events.command("send")
+def send(
+    pattern: Annotated[
+        str | None, typer.Argument(metavar="PATTERN", help="For example payment.received.")
+    ] = None,
+    payload: Annotated[
+        str | None, typer.Argument(metavar="JSON|@FILE|-", help="What the event carries.")
+    ] = None,
+    *,
+    id: Annotated[
+        str | None, typer.Option("--id", help="The event's id; the same id twice acts once.")
+    ] = None,
+    correlation_id: Annotated[
+        str | None, typer.Option("--correlation-id", metavar="ID", help="What it belongs to.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FILE|-", help="One event, up to 1,000 in an array, or CloudEvents."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Store nothing; show what it would do, and near misses."),
+    ] = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Publish an event to every instance that waits for it.
+
+    tenuto events send payment.received '{"orderId": 7, "id": "p-1", "amount": 12}'
+
+    tenuto events send --from payments.json
+    """
+    _one_event_or_file(pattern, file, id or correlation_id)
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli.sources import read_json
+
+        if file is not None:
+            document = read_json(file if file == "-" else f"@{file}", "--from")
+        else:
+            value = None if payload is None else read_json(payload, "JSON")
+            if not dry_run:
+                return await _send_one(backend, str(pattern), value, id, correlation_id, output)
+            document = {"pattern": pattern, "payload": value, "id": id}
+            document |= {"correlationId": correlation_id}
+        return await _send_all(backend, document, output, dry_run=dry_run)
+
+    perform_on(store, work, output)
+
+
+async def _send_one(  # noqa: PLR0917 - one for each option
+    backend: Backend,
+    pattern: str,
+    payload: JSON,
+    id: str | None,
+    correlation_id: str | None,
+    output: str,
+) -> int:
+    from tenuto.cli import exits
+    from tenuto.cli.views.events import counted, published_json, show_published
+    from tenuto.cli.views.terminal import show_json
+
+    published = await backend.space.publish(pattern, payload, id=id, correlation_id=correlation_id)
+    if output == "json":
+        show_json(published_json(published))
+        return exits.DONE
+    show_published(pattern, published, backend.described)
+    if not published.duplicate and counted(published):
+        _say_what_to_run(backend)
+    return exits.DONE
+
+
+async def _send_all(backend: Backend, document: JSON, output: str, *, dry_run: bool) -> int:
+    from tenuto.cli import exits
+    from tenuto.cli.views.events import (
+        counted,
+        published_json,
+        show_all_published,
+        show_dry_run,
+    )
+    from tenuto.cli.views.terminal import show_json
+    from tenuto.model.errors import TenutoError
+
+    results = await backend.space.publish_all(document, dry_run=dry_run)
+    if output == "json":
+        views = [published_json(each) for each in results]
+        show_json(views if isinstance(document, list) else views[0])
+    elif len(results) == 1 and isinstance(results[0], TenutoError):
+        raise results[0]
+    elif dry_run:
+        show_dry_run(document, results)
+    else:
+        show_all_published(results)
+        if any(not isinstance(each, TenutoError) and counted(each) for each in results):
+            _say_what_to_run(backend)
+    return exits.first_failure(results)
+
+
+def _say_what_to_run(backend: Backend) -> None:
+    """How the steps after an event are run, where no process runs them."""
+    from tenuto.cli.views.terminal import say, say_command
+
+    if not backend.is_worked_on:
+        say("  No process works on the store now. To run the next steps:")
+        say_command(f"tenuto run FILE --outstanding{backend.flag}")
+
+
+@events.command("show")
+def show_event(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The event's id.")],
+    *,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Show an event, the instances that it resumed, cancelled and started, and near misses."""
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views import events as views
+        from tenuto.cli.views.terminal import show_json
+
+        event = await backend.space.event(id)
+        if output == "json":
+            show_json(event)
+        else:
+            views.show_event(event, backend.clock.now())
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+def _one_event_or_file(pattern: str | None, file: str | None, said: str | None) -> None:
+    """PATTERN is one event's; a file says all of its own."""
+    if pattern is None and file is None:
+        raise typer.BadParameter("name a PATTERN, or a file with --from", param_hint="PATTERN")
+    if file is not None and (pattern is not None or said is not None):
+        raise typer.BadParameter("with --from the file says what each event is, its id included")

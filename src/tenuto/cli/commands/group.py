@@ -1,0 +1,198 @@
+"""The group of all commands: wrong usage as JSON where asked, and `--server` beside `--store`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Annotated, Any, Final
+
+import typer
+from typer import TyperException
+from typer.core import TyperGroup
+
+from tenuto.cli.backends.place import ServerUrl, StoreUrl
+from tenuto.model.tenants import DEFAULT_TENANT
+
+CODE: Final = "TEN-2640"
+_WORDS: Final = "tenuto.words"
+
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        envvar="TENUTO_SERVER",
+        metavar="URL",
+        help="The server, instead of a store; several addresses with commas between them.",
+    ),
+]
+_RefusedServer = Annotated[
+    str | None, typer.Option("--server", envvar="TENUTO_SERVER", metavar="URL", hidden=True)
+]
+Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="The tenant.")]
+KEY_HELP = "The API key; better in TENUTO_KEY, where no list of processes shows it."
+_OF_NO_TENANT = frozenset({"doctor"})
+"""Commands that are about a store as a whole."""
+
+
+class Commands(TyperGroup):
+    """All commands; wrong usage is printed on stderr, and as JSON on stdout if asked for."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Keep the arguments: when one is wrong, `-o json` among them may not be parsed yet."""
+        ctx.meta[_WORDS] = words = tuple(args)
+        try:
+            return super().parse_args(ctx, args)
+        except TyperException as error:
+            _show(error, words)
+            raise
+
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override] # noqa: ANN401 - whatever it gives
+        """Call the command that is named."""
+        try:
+            return super().invoke(ctx)
+        except TyperException as error:
+            _show(error, ctx.meta[_WORDS])
+            raise
+
+
+def _show(error: TyperException, words: Sequence[str]) -> None:
+    if _is_json_asked(words):
+        from tenuto.cli.views.terminal import show_json
+
+        show_json({"error": {"code": CODE, "message": error.format_message()}})
+
+
+def _is_json_asked(words: Sequence[str]) -> bool:
+    """Whether `-o json` is among the words, in any of its forms."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return any(
+        word in ("-ojson", "-o=json", "--output=json")
+        or (word in ("-o", "--output") and following == "json")
+        for word, following in pairs
+    )
+
+
+def offer_servers(
+    group: typer.Typer,
+    *,
+    not_for: frozenset[str],
+    refused_by: frozenset[str],
+    inside: str = "",
+) -> None:
+    """Add `--server` to every command that takes a store, except those that need the store.
+
+    Commands in `refused_by` refuse a server that is named, or that the environment names. A command
+    has its full name: `audit verify` is another one than `verify`.
+    """
+    for command in group.registered_commands:
+        function = command.callback
+        assert function is not None
+        name = f"{inside}{command.name or function.__name__}"
+        taken = inspect.signature(function).parameters
+        if name in refused_by:
+            command.callback = _on_a_store_alone(function, name)
+        elif "store" in taken and "server" not in taken and name not in not_for:
+            of_tenants = "tenant" not in taken and name not in _OF_NO_TENANT
+            command.callback = _or_on_a_server(function, of_tenants=of_tenants)
+    for inner in group.registered_groups:
+        assert inner.typer_instance is not None
+        offer_servers(
+            inner.typer_instance, not_for=not_for, refused_by=refused_by, inside=f"{inner.name} "
+        )
+
+
+def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callable[..., Any]:
+    said = inspect.signature(command, eval_str=True)
+    key = typer.Option(
+        "--api-key", envvar="TENUTO_KEY", metavar="KEY", help=KEY_HELP, show_envvar=True
+    )
+
+    @wraps(command)
+    def placed(*, ctx: typer.Context, server: str | None, api_key: str | None, **rest: Any) -> Any:  # noqa: ANN401
+        tenant = str(rest.pop("tenant")) if of_tenants else DEFAULT_TENANT
+        if server is not None and _is_server_meant(ctx):
+            rest["store"] = ServerUrl.of(server, api_key, tenant)
+        else:
+            rest["store"] = StoreUrl.of_tenant(rest["store"], tenant)
+        return command(**rest)
+
+    placed.__signature__ = said.replace(  # type: ignore[attr-defined]
+        parameters=[
+            *(each.replace(kind=each.KEYWORD_ONLY) for each in _context()),
+            *(
+                each.replace(kind=each.KEYWORD_ONLY)
+                for each in _with_servers(said, key, of_tenants=of_tenants)
+            ),
+        ]
+    )
+    return placed
+
+
+def _on_a_store_alone(command: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The command; a server that is named is refused, since another store would be used instead."""
+    said = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def placed(*, ctx: typer.Context, server: str | None, **rest: Any) -> Any:  # noqa: ANN401
+        store = ctx.get_parameter_source("store")
+        typed = ctx.get_parameter_source("server")
+        assert store is not None
+        assert typed is not None
+        if server is not None and (typed.name == "COMMANDLINE" or store.name == "DEFAULT"):
+            raise typer.BadParameter(
+                f"`tenuto {name}` works on a store, which a server does not hand out: "
+                "name the store of that server with --store",
+                param_hint="--server" if typed.name == "COMMANDLINE" else "TENUTO_SERVER",
+            )
+        return command(**rest)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    server = inspect.Parameter("server", keyword, default=None, annotation=_RefusedServer)
+    placed.__signature__ = said.replace(  # type: ignore[attr-defined]
+        parameters=[*_context(), *said.parameters.values(), server]
+    )
+    return placed
+
+
+def _context() -> list[inspect.Parameter]:
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter("ctx", keyword, annotation=typer.Context)]
+
+
+def _with_servers(
+    said: inspect.Signature,
+    key: Any,  # noqa: ANN401
+    *,
+    of_tenants: bool,
+) -> list[inspect.Parameter]:
+    """The parameters, with those of a server and a tenant beside the one of a store."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters: list[inspect.Parameter] = []
+    for each in said.parameters.values():
+        if each.name == "store" and of_tenants:
+            parameters.append(
+                inspect.Parameter("tenant", keyword, default=DEFAULT_TENANT, annotation=Tenant)
+            )
+        parameters.append(each)
+        if each.name == "store":
+            parameters += [
+                inspect.Parameter("server", keyword, default=None, annotation=Server),
+                inspect.Parameter(
+                    "api_key", keyword, default=None, annotation=Annotated[str | None, key]
+                ),
+            ]
+    return parameters
+
+
+def _is_server_meant(ctx: typer.Context) -> bool:
+    """Whether the server is meant: an option counts before the environment."""
+    store, server = (ctx.get_parameter_source(name) for name in ("store", "server"))
+    assert store is not None
+    assert server is not None
+    if store is server:
+        raise typer.BadParameter(
+            "a command acts on a store or on a server: name one of the two",
+            param_hint="--store, --server",
+        )
+    return store.name != "COMMANDLINE"

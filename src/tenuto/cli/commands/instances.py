@@ -1,0 +1,288 @@
+"""`tenuto start`, `list`, `show`, `explain` and `logs`, and their options."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.options import (
+    CorrelationId,
+    IdempotencyKey,
+    Input,
+    Instance,
+    ListOutput,
+    Output,
+    Store,
+    WatchTimeout,
+    perform,
+    perform_on,
+)
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+
+_CODE = re.compile(r"TEN.*|\d{4}", re.IGNORECASE)
+"""A prefix of an id that has four digits and no letter is taken for a code: write more of it."""
+
+
+def start(  # noqa: PLR0913 - one for each option
+    workflow: Annotated[
+        str, typer.Argument(metavar="WORKFLOW", help="The id of a definition that is deployed.")
+    ],
+    *,
+    input: Input = None,
+    key: IdempotencyKey = None,
+    correlation_id: CorrelationId = None,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", metavar="N", min=1, help="Another version than the newest."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Watch it to its end, like `tenuto run`.")
+    ] = False,
+    timeout: WatchTimeout = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Start an instance of a workflow that is deployed.
+
+    Its steps run in the processes that work on the store, or at the server.
+
+    tenuto start order --input '{"orderId": 7}' --server http://127.0.0.1:8484 --follow
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.sources import read_json
+        from tenuto.cli.views.outcome import say_how_to_run, show_unseen, status_line
+        from tenuto.cli.views.terminal import say, say_command, show, show_json
+        from tenuto.model.errors import StoreUnavailable, TenutoError
+
+        is_json = output == "json"
+        started = await backend.space.start(
+            workflow,
+            None if input is None else read_json(input, "--input"),
+            key=key,
+            correlation_id=correlation_id,
+            version=version,
+        )
+        # It is durable now: its id is printed, whatever becomes of the next request.
+        try:
+            status = await started.status()
+        except TenutoError as error:
+            return show_unseen(started.id, backend.flag, error, is_json=is_json)
+        if follow:
+            from tenuto.cli.follower import watch
+
+            try:
+                return await watch(backend, started.id, timeout=timeout, is_json=is_json)
+            except StoreUnavailable as error:
+                return show_unseen(started.id, backend.flag, error, is_json=is_json)
+        if is_json:
+            show_json({"instanceId": started.id, "status": status.value})
+            return exits.DONE
+        show(status_line(started.id, status))
+        if backend.is_worked_on:
+            say("  To watch it:")
+            say_command(f"tenuto logs {started.id} -f{backend.flag}")
+        elif not status.is_final:
+            say_how_to_run(started.id, backend.flag)
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+def logs(
+    instance: Instance,
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the instance has ended.")
+    ] = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Print the log of an instance, an entry a line.
+
+    With -o json each line is an object with all that the entry says.
+
+    tenuto logs @last -f
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli.follower import show_log
+
+        return await show_log(backend, instance, follows=follow, is_json=output == "json")
+
+    perform_on(store, work, output)
+
+
+def list_(
+    *,
+    status: Annotated[
+        list[str] | None,
+        typer.Option("--status", help="Only of this status; may be given several times."),
+    ] = None,
+    workflow: Annotated[
+        str | None, typer.Option("--workflow", metavar="ID", help="Only of this definition.")
+    ] = None,
+    variable: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variable",
+            metavar="NAME=VALUE",
+            help="Only those in which a searchable variable of --workflow has this value, "
+            "as JSON or text; may be given several times.",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
+    store: Store = STORE,
+    output: ListOutput = "table",
+) -> None:
+    """List instances, newest first.
+
+    tenuto list --status FAILED
+
+    tenuto list --workflow order --variable input.orderId=7
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.lookup import status_filter, variable_filter
+        from tenuto.cli.views.instances import instances_table, summary_json
+        from tenuto.cli.views.terminal import say, show, show_json
+        from tenuto.workspace.values import InstanceFilter
+
+        which = InstanceFilter(status=status_filter(status or ()), workflow=workflow)
+        wanted = variable_filter(variable or ())
+        page = await backend.space.page(which, variables=wanted, limit=limit)
+        if output == "json":
+            items = [summary_json(each) for each in page.items]
+            show_json({"items": items, "nextCursor": page.next_cursor})
+        elif output == "id":
+            for each in page.items:
+                show(each.id)
+        elif not page.items:
+            is_filtered = status or workflow or variable
+            say(f"no instances{' like that' if is_filtered else ''} in {backend.described}")
+        else:
+            show(instances_table(page.items, backend.clock.now()))
+            if page.next_cursor is not None:
+                say(f"the newest {limit}; --limit shows more", style="dim")
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+def show(
+    instance: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID|FILE",
+            help="An instance: its id or how it begins, @last or @last-failed; or a definition.",
+        ),
+    ],
+    *,
+    as_: Annotated[
+        Literal["graph", "json", "mermaid"] | None,
+        typer.Option("--as", help="How a definition is shown."),
+    ] = None,
+    history: Annotated[bool, typer.Option("--history", help="Show the whole log.")] = False,
+    undo_plan: Annotated[
+        bool, typer.Option("--undo-plan", help="Show what cancelling it would undo.")
+    ] = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Show one instance, or the definition in a file.
+
+    Of an instance its steps, waits, last error and output; --history adds the log, --undo-plan what
+    would be undone if it were cancelled now, in which order and with which input. Of a
+    definition (a .json file, or FILE.py[:NAME]) its graph; --as json gives the document that
+    would be deployed, --as mermaid a picture for Markdown.
+
+    tenuto show @last --history
+
+    tenuto show flows.py:order_flow --as mermaid
+    """
+    if as_ is not None or instance.endswith((".json", ".py")) or ".py:" in instance:
+        form = as_ or ("json" if output == "json" else "graph")
+
+        async def show_file() -> int:
+            from tenuto.cli import exits
+            from tenuto.cli.sources import read_source
+            from tenuto.cli.views.definition import show_definition
+
+            show_definition(read_source(Path(instance)), form)
+            return exits.DONE
+
+        perform(show_file, output)
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.lookup import find_instance
+        from tenuto.cli.views.instance import instance_json, show_instance
+        from tenuto.cli.views.terminal import show_json
+
+        found = backend.space.at((await find_instance(backend.space, instance)).id)
+        held = await backend.held(found.id)
+        log = await found.history() if history else None
+        foreseen = await found.undo_plan() if undo_plan else None
+        near = await backend.near_events(held)
+        if output == "json":
+            show_json(instance_json(held, near, foreseen=foreseen, history=log))
+        else:
+            now = backend.clock.now()
+            show_instance(held, near, now, foreseen=foreseen, history=log)
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+def explain(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="CODE|ID",
+            help="A code such as TEN-1042; or an instance: its id or how it begins, @last or "
+            "@last-failed.",
+        ),
+    ],
+    *,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Explain an error code, or why an instance is not moving."""
+
+    async def show_explained_code(code: str) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.explanation import code_json, find_code, show_code
+        from tenuto.cli.views.terminal import show_json
+
+        number, found = find_code(code)
+        if output == "json":
+            show_json(code_json(number, found))
+        else:
+            show_code(number, found)
+        return exits.DONE
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.lookup import find_instance
+        from tenuto.cli.views.explanation import show_explanation
+        from tenuto.cli.views.terminal import show_json
+
+        id = (await find_instance(backend.space, what)).id
+        explained = await backend.space.at(id).explain()
+        if output == "json":
+            show_json(explained)
+        else:
+            show_explanation(explained, backend.clock.now())
+        return exits.DONE
+
+    if _CODE.fullmatch(what.strip()):
+        perform(lambda: show_explained_code(what), output)
+    perform_on(store, work, output)

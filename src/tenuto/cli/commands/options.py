@@ -1,0 +1,197 @@
+"""Options that several commands have, and how the work of a command is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="TENUTO_STORE",
+        metavar="URL",
+        help="The store: sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/DATABASE.",
+    ),
+]
+Output = Annotated[
+    Literal["table", "json"],
+    typer.Option("--output", "-o", help="The form of what is printed on stdout."),
+]
+JsonOutput = Annotated[
+    Literal["json"], typer.Option("--output", "-o", help="The form of what is printed on stdout.")
+]
+ListOutput = Annotated[
+    Literal["table", "json", "id"],
+    typer.Option("--output", "-o", help="The form of what is printed on stdout."),
+]
+
+
+def _no_secret(key: str | None) -> str | None:
+    if key is not None and key.startswith("tnt_"):
+        # It would be stored with the instance, for all to read; nor is it printed here.
+        raise typer.BadParameter("that is an API key: it goes into TENUTO_KEY, or --api-key")
+    return key
+
+
+IdempotencyKey = Annotated[
+    str | None,
+    typer.Option("--key", callback=_no_secret, help="Start at most one instance under this key."),
+]
+Input = Annotated[
+    str | None,
+    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The workflow's input."),
+]
+CorrelationId = Annotated[
+    str | None,
+    typer.Option("--correlation-id", metavar="ID", help="The correlation id of the instance."),
+]
+WatchTimeout = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", min=0, help="Watch no longer than this."),
+]
+Instance = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The instance: its id or how it begins, @last or @last-failed."
+    ),
+]
+
+# -- a service
+
+Host = Annotated[
+    str | None, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")
+]
+Port = Annotated[
+    int | None,
+    typer.Option("--port", metavar="NUMBER", min=0, max=65535, help="0 takes one that is free."),
+]
+Tasks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tasks", metavar="MODULE|FILE", help="Where tasks are; may be given several times."
+    ),
+]
+ServedStore = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="The store: sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/DATABASE.",
+    ),
+]
+LogFormat = Annotated[
+    Literal["text", "json"] | None, typer.Option("--log-format", help="How lines are written.")
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", help="Settings in TOML; else tenuto.toml, if it is there."
+    ),
+]
+Chosen = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any setting, such as engine.jobs_every=1; may be given several times.",
+    ),
+]
+
+# -- access to a service
+
+Auth = Annotated[
+    Literal["auto", "required"] | None,
+    typer.Option(
+        "--auth",
+        help="auto: a credential is required once there is a key, an admin key or an issuer.",
+    ),
+]
+OidcIssuer = Annotated[
+    str | None,
+    typer.Option(
+        "--oidc-issuer",
+        metavar="URL",
+        help="The identity provider whose tokens are accepted.",
+    ),
+]
+OidcAudience = Annotated[
+    str | None,
+    typer.Option(
+        "--oidc-audience",
+        metavar="NAME",
+        help="What its tokens for this service have in `aud`.",
+    ),
+]
+OidcPrivate = Annotated[
+    bool | None,
+    typer.Option(
+        "--oidc-private/--oidc-public",
+        help="The provider may have an address of a private network.",
+    ),
+]
+AllowOrigin = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-origin",
+        metavar="ORIGIN",
+        help="Pages of this origin may call the service: https://ui.example.com; repeatable.",
+    ),
+]
+AllowHost = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="NAME",
+        help="A host name of the service; repeatable.",
+    ),
+]
+RateLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--rate-limit",
+        metavar="NUMBER",
+        min=0.001,
+        help="Requests a second that one principal may make for long.",
+    ),
+]
+SourceRateLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--source-rate-limit",
+        metavar="NUMBER",
+        min=0.001,
+        help="Requests a second from one address, of all principals.",
+    ),
+]
+
+
+def perform(work: Callable[[], Coroutine[Any, Any, int]], output: str) -> NoReturn:
+    """Do the work of a command, and end with its exit code."""
+    from tenuto.cli.exits import perform as guarded
+
+    raise typer.Exit(guarded(work, is_json=output == "json"))
+
+
+def perform_on(
+    place: str,
+    work: Callable[[Backend], Coroutine[Any, Any, int]],
+    output: str,
+    *,
+    allow_private: bool = False,
+) -> NoReturn:
+    """Do the work of a command on the store or the server that was given."""
+
+    async def opened_work() -> int:
+        from tenuto.cli.backends import opened
+
+        async with opened(place, allow_private=allow_private) as backend:
+            return await work(backend)
+
+    perform(opened_work, output)

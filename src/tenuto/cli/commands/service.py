@@ -1,0 +1,194 @@
+"""`tenuto serve`, `tenuto dev` and `tenuto config`, and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, NamedTuple, NoReturn
+
+import typer
+
+from tenuto.cli.commands.options import (
+    AllowHost,
+    AllowOrigin,
+    Auth,
+    Chosen,
+    ConfigFile,
+    Host,
+    LogFormat,
+    OidcAudience,
+    OidcIssuer,
+    OidcPrivate,
+    Output,
+    Port,
+    RateLimit,
+    ServedStore,
+    SourceRateLimit,
+    Tasks,
+    perform,
+)
+
+config = typer.Typer(help="What a service is configured to do.", no_args_is_help=True)
+
+
+class Flags(NamedTuple):
+    """The flags of the command line; None: not given."""
+
+    host: str | None = None
+    port: int | None = None
+    tasks: list[str] | None = None
+    store: str | None = None
+    log_format: str | None = None
+    file: Path | None = None
+    chosen: list[str] | None = None
+    access: Mapping[str, object] = MappingProxyType({})
+    """Who may ask, by the names of the settings."""
+
+
+def access_flags(**flags: object) -> Mapping[str, object]:
+    """The flags that were given; a repeatable one that was not is None or empty."""
+    return {name: value for name, value in flags.items() if value is not None and value != []}
+
+
+@config.command("show")
+def show_config(
+    *,
+    host: Host = None,
+    port: Port = None,
+    tasks: Tasks = None,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
+    output: Output = "table",
+) -> None:
+    """Show each setting and its origin: a flag, a variable, a line of a file, or the default.
+
+    tenuto config show --config production.toml
+    """
+    from tenuto.cli.settings import show_settings
+
+    flags = Flags(host, port, tasks, store, log_format, config, chosen)
+    perform(lambda: show_settings(flags, is_json=output == "json"), output)
+
+
+def serve(  # noqa: PLR0913 - one for each option
+    *,
+    host: Host = None,
+    port: Port = None,
+    auth: Auth = None,
+    oidc_issuer: OidcIssuer = None,
+    oidc_audience: OidcAudience = None,
+    oidc_private: OidcPrivate = None,
+    allow_origin: AllowOrigin = None,
+    allow_host: AllowHost = None,
+    rate_limit: RateLimit = None,
+    source_rate_limit: SourceRateLimit = None,
+    tasks: Tasks = None,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
+) -> None:
+    """Serve the API over HTTP, and run workflows.
+
+    Steps whose tasks are not here wait for a process that has them.
+
+    tenuto serve --store postgresql://tenuto@db/tenuto --tasks orders.tasks
+    """
+    access = access_flags(
+        auth=auth,
+        oidc_issuer=oidc_issuer,
+        oidc_audience=oidc_audience,
+        oidc_private=oidc_private,
+        allow_origin=allow_origin,
+        allow_host=allow_host,
+        rate_limit=rate_limit,
+        source_rate_limit=source_rate_limit,
+    )
+    _serve(Flags(host, port, tasks, store, log_format, config, chosen, access), [])
+
+
+def dev(  # noqa: PLR0913 - one for each option
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
+    ] = None,
+    *,
+    start: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--start",
+            metavar="WORKFLOW=JSON",
+            help="Begin an instance, once; may be given several times.",
+        ),
+    ] = None,
+    reload: Annotated[
+        bool, typer.Option(help="Begin again when a file beside the definitions changes.")
+    ] = True,
+    listener: Annotated[int | None, typer.Option(hidden=True)] = None,
+    host: Host = None,
+    port: Port = None,
+    auth: Auth = None,
+    oidc_issuer: OidcIssuer = None,
+    oidc_audience: OidcAudience = None,
+    oidc_private: OidcPrivate = None,
+    allow_origin: AllowOrigin = None,
+    allow_host: AllowHost = None,
+    rate_limit: RateLimit = None,
+    source_rate_limit: SourceRateLimit = None,
+    tasks: Tasks = None,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
+) -> None:
+    """Serve everything from this machine, for development.
+
+    A change of a definition or of a task is there as soon as its file is written; what was under
+    way goes on.
+
+    tenuto dev order.json --tasks tasks.py
+    """
+    access = access_flags(
+        auth=auth,
+        oidc_issuer=oidc_issuer,
+        oidc_audience=oidc_audience,
+        oidc_private=oidc_private,
+        allow_origin=allow_origin,
+        allow_host=allow_host,
+        rate_limit=rate_limit,
+        source_rate_limit=source_rate_limit,
+    )
+    flags = Flags(host, port, tasks, store, log_format, config, chosen, access)
+    if reload and listener is None:
+        from tenuto.cli import exits
+        from tenuto.cli.reloader import serve_and_reload
+        from tenuto.cli.settings import effective
+
+        async def serve_again_and_again() -> int:
+            settings = effective(flags).config
+            return await serve_and_reload(settings.host, settings.port, files or [], settings.tasks)
+
+        raise typer.Exit(exits.perform(serve_again_and_again, is_json=False))
+    _serve(flags, files or [], listener=listener, starts=start or [])
+
+
+def _serve(
+    flags: Flags,
+    files: list[Path],
+    *,
+    listener: int | None = None,
+    starts: list[str] | None = None,
+) -> NoReturn:
+    from tenuto.cli import exits
+    from tenuto.cli.service import ServeOptions, fast_loop, serve as serve_it
+    from tenuto.cli.settings import effective
+
+    async def work() -> int:
+        config = effective(flags).config
+        options = ServeOptions(config=config, files=files, listener=listener, starts=starts)
+        return await serve_it(options)
+
+    raise typer.Exit(exits.perform(work, is_json=False, loop=fast_loop()))

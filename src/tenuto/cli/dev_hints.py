@@ -1,0 +1,135 @@
+"""`tenuto dev`: the instances that it starts, and the commands that it prints to try."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from tenuto.cli.sources import Source, read_json
+from tenuto.cli.views.terminal import say, say_command
+from tenuto.model.json import JSON, Object
+from tenuto.ports import SystemClock
+
+if TYPE_CHECKING:
+    from tenuto.app import Tenuto
+    from tenuto.workspace.instance import InstanceRef
+
+_COMES_TO_REST = 5.0
+"""Seconds after which no event is suggested for an instance that is still running."""
+_EQUAL = re.compile(r"event\.payload\.(\w+) === workflow\.input\.(\w+)")
+"""The parts of a condition that say what an event has to carry."""
+
+
+class DevStart(NamedTuple):
+    """An instance to start, once however often this process is restarted."""
+
+    workflow: str
+    input: JSON
+    key: str
+
+
+def read_starts(given: Iterable[str]) -> list[DevStart]:
+    """The values of `--start WORKFLOW=JSON`; InvalidInput."""
+    found: list[DevStart] = []
+    for each in given:
+        workflow, _, text = each.partition("=")
+        input = read_json(text, "--start") if text else None
+        found.append(DevStart(workflow, input, f"dev/{each}"))
+    return found
+
+
+async def started(app: Tenuto, given: Iterable[DevStart]) -> list[InstanceRef]:
+    """An instance of each."""
+    return [await app.start(each.workflow, each.input, key=each.key) for each in given]
+
+
+def stop_with_parent(stopped: asyncio.Event) -> None:
+    """Stop when the parent process is gone, which holds the other end of stdin."""
+    loop = asyncio.get_running_loop()
+
+    def ended() -> None:
+        loop.remove_reader(0)
+        stopped.set()
+
+    loop.add_reader(0, ended)
+
+
+async def say_what_to_try(
+    url: str,
+    sources: Sequence[Source],
+    starts: Sequence[DevStart],
+    instances: Sequence[InstanceRef],
+    stopped: asyncio.Event,
+) -> None:
+    """Commands to copy: to start, to list, and to send the events that are waited for."""
+    say(f"  API    {url}/docs")
+    say("  Try")
+    for start in _starts(sources, starts)[:3]:
+        say_command(f"tenuto start {start} --follow --server {url}")
+    say_command(f"tenuto list --server {url}")
+    for instance in instances:
+        details = await _at_rest(instance, stopped)
+        for event in _awaited(details, _taken_fields(sources, details)):
+            say(f"  {details['workflowDefinitionId']} {instance.id} waits for it:")
+            say_command(f"tenuto events send {event} --server {url}")
+            say_command(f"tenuto logs {instance.id} -f --server {url}")
+
+
+async def _at_rest(instance: InstanceRef, stopped: asyncio.Event) -> Object:
+    """The instance once it waits or has ended, or as it is after a while."""
+    clock = SystemClock()
+    until = clock.ticks() + _COMES_TO_REST
+    while True:
+        details = await instance.details()
+        is_moving = details["status"] in ("CREATED", "RUNNING") and clock.ticks() < until
+        if not is_moving or await clock.wait(stopped, 0.1):
+            return details
+
+
+def _starts(sources: Sequence[Source], starts: Sequence[DevStart]) -> list[str]:
+    """Starts that work: with an input that was given here, or of workflows that take none."""
+    found = [
+        f"{each.workflow} --input {shlex.quote(msgspec.json.encode(each.input).decode())}"
+        for each in starts
+    ]
+    flows = [each.flow for each in sources if each.flow is not None]
+    return found + [flow.id for flow in flows if not flow.data.parameters]
+
+
+def _taken_fields(sources: Sequence[Source], details: Object) -> dict[str, list[str]]:
+    """By step, the fields of an event that the definition maps to variables."""
+    found: dict[str, list[str]] = {}
+    id = details["workflowDefinitionId"]
+    document = next((each.document for each in sources if each.checked().id == id), None)
+    steps = document.get("steps") if isinstance(document, dict) else None
+    for step in steps if isinstance(steps, list) else ():
+        mapping = step.get("eventPayloadMapping") if isinstance(step, dict) else None
+        if isinstance(step, dict) and isinstance(mapping, dict):
+            places = [each for each in mapping.values() if isinstance(each, str)]
+            found[str(step.get("stepId"))] = [each for each in places if each.isidentifier()]
+    return found
+
+
+def _awaited(details: Object, taken: Mapping[str, list[str]]) -> list[str]:
+    """`PATTERN 'JSON'` for each event that would be taken, as far as the condition shows it."""
+    state, input = details["state"], details["input"]
+    assert isinstance(state, dict)
+    waits = state["waits"]
+    assert isinstance(waits, list)
+    events: list[str] = []
+    for wait in waits:
+        if not isinstance(wait, dict) or "eventPattern" not in wait:
+            continue
+        given = input if isinstance(input, dict) else {}
+        equal = _EQUAL.findall(str(wait.get("eventCondition") or ""))
+        # The payload should also do for the steps after the wait.
+        payload = {name: given.get(place) for name, place in equal}
+        payload = {**dict.fromkeys(taken.get(str(wait.get("stepId")), ()), 1), **payload}
+        text = msgspec.json.encode(payload).decode() if payload else "{}"
+        events.append(f"{wait['eventPattern']} '{text}'")
+    return events

@@ -1,0 +1,213 @@
+"""`tenuto doctor`: what is wrong with this machine, its store or its server, and what to do."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from tenuto import __version__
+from tenuto.api.config import is_loopback
+from tenuto.cli import exits
+from tenuto.cli.backends.backend import Finding
+from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.reader import listen_url
+from tenuto.cli.views.terminal import show, show_json, styled
+from tenuto.compose import MEMORY, is_postgres, sqlite_path
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.errors import TenutoError
+from tenuto.model.json import JSON
+from tenuto.store.parts.upkeep import RowSecurity
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.cli.backends.server import ServerBackend
+    from tenuto.cli.backends.store import StoreBackend
+
+_NO_SERVER: Final = "TEN-4030"
+_OLDEST: Final = (3, 11)
+_LITTLE: Final = 1 << 30
+"""Bytes on a disk below which it may soon be full."""
+_FAR: Final = timedelta(seconds=2)
+"""A smaller difference of clocks does not matter; a Date header is exact to the second."""
+_MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
+
+
+async def examine(backend: Backend, *, is_json: bool) -> int:
+    """Check everything and print the findings; the exit code is that of the first problem."""
+    found = [_python(), *[each async for each in backend.findings()]]
+    if is_json:
+        items: list[JSON] = [
+            {"what": each.what, "state": each.state, "message": each.message, "advice": each.advice}
+            for each in found
+        ]
+        show_json({"findings": items})
+    else:
+        for each in found:
+            mark, style = _MARKS[each.state]
+            show(styled(f"{mark} {each.what:<8}", style, f"  {each.message}"))
+            if each.advice:
+                show(f"{' ' * 12}{each.advice}")
+    return next((each.exit_code for each in found if each.state == "problem"), exits.DONE)
+
+
+def _python() -> Finding:
+    said = f"Python {platform.python_version()}, tenuto {__version__}"
+    if sys.version_info < _OLDEST:
+        return Finding(
+            what="python",
+            state="problem",
+            message=said,
+            advice="Use Python 3.11 or newer.",
+            exit_code=exits.FAILED,
+        )
+    return Finding(what="python", state="ok", message=said)
+
+
+async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
+    """The disk, schema, clock, tenants and pooler of a store."""
+    url = backend.url
+    if url != MEMORY and not is_postgres(url):
+        yield _disk(sqlite_path(url).parent)
+    try:
+        reader = await backend.space.reader()
+        newest = await reader.page(limit=1)
+        workers, now = await reader.store.members.workers(), reader.clock.now()
+        is_pooled, wall = reader.store.is_pooled, await reader.store.upkeep.row_security()
+    except TenutoError as error:
+        yield _failed("store", error)
+        return
+    at_work = "no process works on it" if not workers else f"{workers} at work on it"
+    yield Finding(
+        what="store", state="ok", message=f"{backend.described}, schema as new; {at_work}"
+    )
+    if newest.items:
+        yield _clock(newest.items[0].created_at - now, "the newest instance was made")
+    if wall is not None:
+        yield _wall(wall)
+    if is_pooled and not listen_url(url):
+        yield Finding(
+            what="pooler",
+            state="warning",
+            message="PgBouncer or another pooler is in between, which passes no notifications",
+            advice="Name the database itself in TENUTO_LISTEN_URL: without it other processes "
+            "notice changes only when they poll.",
+        )
+
+
+def _wall(wall: RowSecurity) -> Finding:
+    if wall.is_up:
+        message = "kept apart by the program, and by row-level security in the database"
+        return Finding(what="tenants", state="ok", message=message)
+    return Finding(
+        what="tenants",
+        state="warning",
+        message="kept apart by the program alone: the database has no row-level security",
+        advice=wall.advice,
+    )
+
+
+async def server_findings(backend: ServerBackend) -> AsyncIterator[Finding]:
+    """The version, clock and access of a server, and the disk here."""
+    from tenuto.client.connection import Ask
+
+    url, connection = backend.url, backend.space.connection
+    try:
+        ready = await connection.send(Ask("GET", "/health/ready"))
+        now = backend.clock.now()
+        document = await connection.send(Ask("GET", "/openapi.json"))
+        info = connection.decoded(document, dict[str, Any])["info"]
+    except TenutoError as error:
+        yield _failed("server", error)
+        return
+    yield _version(url, str(info["version"]))
+    if (said := ready.headers.get("date")) is not None:
+        yield _clock(parsedate_to_datetime(said) - now, "the server's clock is")
+    try:
+        await backend.space.page(limit=1)
+    except TenutoError as error:
+        yield _failed("access", error)
+    else:
+        yield _open_door(url)
+    yield _disk(Path.cwd())
+
+
+def _version(url: ServerUrl, there: str) -> Finding:
+    message = f"{url} is ready, version {there}"
+    if there.split(".")[:2] == __version__.split(".")[:2]:
+        return Finding(what="server", state="ok", message=message)
+    return Finding(
+        what="server",
+        state="warning",
+        message=f"{message}; this program is {__version__}",
+        advice="Use the version of the server: entries of a newer one cannot be shown.",
+    )
+
+
+def _open_door(url: ServerUrl) -> Finding:
+    far = [each for each in url.addresses if not is_loopback(urlsplit(each).hostname or "")]
+    if any(urlsplit(each).scheme == "http" for each in far):
+        return Finding(
+            what="access",
+            state="warning",
+            message="the way to the server is not encrypted, and keys can be read on it",
+            advice="Put a proxy with TLS before it, and use https://.",
+        )
+    if url.key is None:
+        state: Literal["ok", "warning"] = "warning" if far else "ok"
+        return Finding(
+            what="access",
+            state=state,
+            message="the server asks for no credential",
+            advice="Make a key with `tenuto keys create NAME --role admin`." if far else "",
+        )
+    return Finding(what="access", state="ok", message="the key is taken")
+
+
+def _clock(ahead: timedelta, whose: str) -> Finding:
+    # An instance made long ago shows nothing; one made in the future does.
+    apart = abs(ahead) if whose.startswith("the server") else max(ahead, timedelta())
+    if apart <= _FAR:
+        return Finding(what="clock", state="ok", message="agrees with the others")
+    where = "ahead" if ahead > timedelta() else "behind"
+    return Finding(
+        what="clock",
+        state="warning",
+        message=f"{whose} {apart.total_seconds():.0f} s {where}",
+        advice="Let every machine's clock be set by NTP: timers and leases go by it.",
+    )
+
+
+def _disk(folder: Path) -> Finding:
+    while not folder.exists():
+        folder = folder.parent
+    free = shutil.disk_usage(folder).free
+    message = f"{free / (1 << 30):,.1f} GB free at {folder.resolve()}"
+    if free >= _LITTLE:
+        return Finding(what="disk", state="ok", message=message)
+    return Finding(
+        what="disk",
+        state="warning",
+        message=message,
+        advice="Make room: a store that cannot be written accepts nothing.",
+    )
+
+
+def _failed(what: str, error: TenutoError) -> Finding:
+    known = CATALOGUE.get(error.code)
+    advice = error.advice or (known.advice if known is not None else "")
+    if error.code == _NO_SERVER:
+        advice = "See whether the service runs, and whether the address is right."
+    return Finding(
+        what=what,
+        state="problem",
+        message=f"{error.code}  {error.message}",
+        advice=advice,
+        exit_code=exits.exit_code(error),
+    )

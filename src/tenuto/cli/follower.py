@@ -1,0 +1,128 @@
+"""Follows an instance that runs elsewhere: its steps or its log, to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from tenuto.cli import exits
+from tenuto.cli.live_feed import first_of, interruptible, unless
+from tenuto.cli.lookup import find_instance
+from tenuto.cli.sources import read_source
+from tenuto.cli.views.instance import entry_line
+from tenuto.cli.views.outcome import conclude
+from tenuto.cli.views.terminal import say, say_command, show, show_as_it_is
+from tenuto.cli.views.watchers import watcher_for
+from tenuto.engine.turns.held import Held
+from tenuto.workspace.values import Summary
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.cli.local_run import RunOptions
+
+_LAST_LOOK: Final = 5.0
+"""Seconds for a request that began before the time was up."""
+
+
+async def run_elsewhere(backend: Backend, options: RunOptions) -> int:
+    """Deploy and start a file, or find an instance, and watch it: its tasks run elsewhere."""
+    if options.instance is not None:
+        id = (await find_instance(backend.space, options.instance)).id
+    else:
+        assert options.file is not None
+        source = read_source(options.file)
+        definition = source.checked()
+        version = await backend.space.deploy(source.deployable)
+        started = await backend.space.start(
+            definition.id,
+            options.input,
+            key=options.key,
+            correlation_id=options.correlation_id,
+            version=version,
+        )
+        id = started.id
+    return await watch(backend, id, timeout=options.timeout, is_json=options.is_json)
+
+
+async def watch(backend: Backend, id: str, *, timeout: float | None, is_json: bool) -> int:  # noqa: ASYNC109
+    """Watch an instance to its end and print its outcome; the exit code."""
+    ended = await _followed(backend, id, timeout)
+    if isinstance(ended, Held):
+        return conclude(ended, backend.flag, is_json=is_json)
+    if ended == exits.TIMED_OUT:
+        say(f"not ended within {timeout:g} s; stopped watching", style="yellow")
+    else:
+        say("stopped watching", style="yellow")
+    say("  It goes on. To look at it:")
+    say_command(f"tenuto show {id}{backend.flag}")
+    return ended
+
+
+async def _followed(backend: Backend, id: str, timeout: float | None) -> Held | int:  # noqa: ASYNC109
+    """The instance at its end; an exit code where watching was stopped before."""
+    held = await backend.held(id)
+    where = f"{held.state.definition_id}@{held.state.definition_version}"
+    say(f"{where}  {id}  in {backend.described}", style="bold")
+    clock = backend.clock
+    until = None if timeout is None else clock.ticks() + timeout
+    with interruptible() as stopped, watcher_for(held.plan, held.state, clock.now) as watcher:
+        async with backend.watching(id, held.state.version) as grown:
+            while not held.state.has_ended:
+                left = None if until is None else until - clock.ticks()
+                if left is not None and left <= 0:
+                    return exits.TIMED_OUT
+                if await first_of(stopped, grown, left):
+                    return exits.INTERRUPTED
+                grown.clear()
+                # Also when the time is up there is a last look.
+                longest = None if until is None else max(until - clock.ticks(), _LAST_LOOK)
+                newer = await unless(stopped, backend.advanced(held), longest)
+                if newer is None:
+                    return exits.INTERRUPTED if stopped.is_set() else exits.TIMED_OUT
+                if newer.state.version > held.state.version:
+                    held = newer
+                    watcher.changed(held.state, held.plan.nodes)
+    return held
+
+
+async def show_log(backend: Backend, text: str, *, follows: bool, is_json: bool) -> int:
+    """Print each entry of a log on a line of its own, in JSON with all that it says."""
+    found = await find_instance(backend.space, text)
+    if not follows:
+        await _show_after(backend, found, 0, is_json=is_json)
+        return exits.DONE
+    with interruptible() as stopped:
+        async with backend.watching(found.id, 0) as grown:
+            return await _tail(backend, found, stopped, grown, is_json=is_json)
+
+
+async def _tail(
+    backend: Backend, found: Summary, stopped: asyncio.Event, grown: asyncio.Event, *, is_json: bool
+) -> int:
+    """Print the log and what is added to it, to the end of the instance or until Ctrl-C."""
+    held, seen = await backend.held(found.id), 0
+    while True:
+        seen = await _show_after(backend, found, seen, is_json=is_json)
+        # Only what was read before it had ended may have grown since.
+        if held.state.has_ended:
+            return exits.DONE
+        if await first_of(stopped, grown):
+            return exits.INTERRUPTED
+        grown.clear()
+        newer = await unless(stopped, backend.advanced(held))
+        if newer is None:
+            return exits.INTERRUPTED
+        held = newer
+
+
+async def _show_after(backend: Backend, found: Summary, seen: int, *, is_json: bool) -> int:
+    """Print the entries after one; the number of the last."""
+    for item in await backend.space.at(found.id).history(after=seen):
+        if is_json:
+            show_as_it_is(msgspec.json.encode(item).decode())
+        else:
+            show(entry_line(item, found.created_at))
+        seen = int(str(item["seq"]))
+    return seen

@@ -1,0 +1,81 @@
+"""Waits for changes and for Ctrl-C beside other work."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def set_by(changes: AsyncGenerator[None, None]) -> AsyncIterator[asyncio.Event]:
+    """An event that is set with each change, and once more when the changes end."""
+    changed = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            async with aclosing(changes):
+                async for _ in changes:
+                    changed.set()
+        finally:
+            changed.set()
+
+    task = asyncio.ensure_future(work())
+    try:
+        yield changed
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def first_of(
+    stopped: asyncio.Event, changed: asyncio.Event, seconds: float | None = None
+) -> bool:
+    """Wait for either, but no longer than `seconds`; whether it is `stopped`."""
+    waiting = [asyncio.ensure_future(each.wait()) for each in (stopped, changed)]
+    try:
+        await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()
+    return stopped.is_set()
+
+
+async def unless(
+    stopped: asyncio.Event, work: Awaitable[T], seconds: float | None = None
+) -> T | None:
+    """The result of `work`; None where it is `stopped` first, or takes longer than `seconds`.
+
+    A server may be unavailable for long.
+    """
+    waiting, working = asyncio.ensure_future(stopped.wait()), asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((waiting, working), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        waiting.cancel()
+        working.cancel()
+
+
+@contextmanager
+def interruptible() -> Iterator[asyncio.Event]:
+    """An event that Ctrl-C sets; a second Ctrl-C ends the process the hard way."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+
+    def stop(number: int) -> None:
+        stopped.set()
+        loop.remove_signal_handler(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        yield stopped
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,151 @@
+"""`tenuto serve` and `tenuto dev`: the service, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenuto.api.asgi import build_api
+from tenuto.api.config import ServiceConfig
+from tenuto.api.pipeline import RequestPipeline
+from tenuto.api.server import bind, serving, url_of
+from tenuto.app import Tenuto
+from tenuto.cli import exits
+from tenuto.cli.access_setup import access_wish, authenticator_of, checked, refuse_open_door
+from tenuto.cli.backends.engine import close
+from tenuto.cli.backends.reader import described, make_room
+from tenuto.cli.dev_hints import read_starts, say_what_to_try, started, stop_with_parent
+from tenuto.cli.live_feed import interruptible
+from tenuto.cli.sources import Source, read_sources
+from tenuto.cli.task_modules import load_tasks
+from tenuto.cli.views.terminal import say
+from tenuto.compose import MEMORY, is_postgres
+from tenuto.config.config import Config
+from tenuto.logs import instance_lines
+from tenuto.logs.setup import logging_to
+from tenuto.model.errors import TenutoError
+
+log = logging.getLogger("tenuto.serve")
+
+
+class ServeOptions(Struct, frozen=True, kw_only=True):
+    """What the command line asked for."""
+
+    config: Config
+    files: Sequence[Path] = ()
+    """Definitions that are deployed first."""
+    listener: int | None = None
+    """The socket of a parent process, which this one serves for as long as the parent lives."""
+    starts: Sequence[str] | None = None
+    """Of `dev`: instances to start, `WORKFLOW=JSON`; None: print no commands to try."""
+
+
+async def serve(options: ServeOptions) -> int:
+    """Serve until Ctrl-C, or until the process is asked to end."""
+    chosen = options.config
+    starts = read_starts(options.starts or ())
+    access = access_wish(chosen)
+    config = service_config(chosen, checked(chosen.host, chosen.port, access))
+    await refuse_open_door(chosen.host, chosen.store, access)
+    load_tasks(chosen.tasks, None)
+    for file in options.files:
+        load_tasks((), file)
+    make_room(chosen.store)
+    listener = bind(config) if options.listener is None else socket.socket(fileno=options.listener)
+    app = Tenuto(
+        None if chosen.store == MEMORY else chosen.store,
+        listen_url=chosen.listen_url if is_postgres(chosen.store) else None,
+        settings=chosen.engine,
+    )
+    announce = _announcer(chosen)
+    logs = logging_to(form=chosen.log_format, level=chosen.log_level)
+    with interruptible() as stopped, logs, listener:
+        await app.open()
+        app.engine.listen(instance_lines.log_instance)
+        try:
+            sources = await _deploy(app, options.files, announce)
+            gate = build_api(app, config, authentication=authenticator_of(app, access))
+            async with _traced(gate, chosen), serving(gate, listener):
+                announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
+                if options.listener is not None:
+                    stop_with_parent(stopped)
+                instances = await started(app, starts)
+                if options.starts is not None and chosen.log_format == "text":
+                    await say_what_to_try(url_of(listener), sources, starts, instances, stopped)
+                await stopped.wait()
+                announce("stopping: requests and running tasks may end; nothing is lost")
+        finally:
+            await close(app)
+    return exits.DONE
+
+
+def service_config(chosen: Config, access: ServiceConfig) -> ServiceConfig:
+    """The configuration of the service, with the settings that are not about access."""
+    return replace(
+        access,
+        public_url=chosen.public_url,
+        burst=chosen.burst,
+        linger_seconds=chosen.linger_seconds,
+        drain_seconds=chosen.drain_seconds,
+    )
+
+
+@asynccontextmanager
+async def _traced(gate: RequestPipeline, chosen: Config) -> AsyncIterator[None]:
+    """Spans are made of what happens inside, where traces are configured."""
+    if not chosen.traces:
+        yield
+        return
+    try:
+        from tenuto.tracing.spans import otlp_spans
+    except ImportError as error:
+        raise TenutoError(
+            "OpenTelemetry is not installed",
+            code="TEN-4041",
+            advice="Install tenuto[otel], or leave `traces` out.",
+        ) from error
+    engine = gate.service.app.engine
+    spans = gate.service.spans = otlp_spans(engine.clock)
+    engine.listen(spans.heard)
+    engine.turns.meter.watch = spans.turn
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(spans.close)
+
+
+def _announcer(chosen: Config) -> Callable[[str], None]:
+    """How messages are printed: as log lines where those are JSON."""
+    return log.info if chosen.log_format == "json" else say
+
+
+def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """What makes the event loop: uvloop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+async def _deploy(
+    app: Tenuto, files: Sequence[Path], announce: Callable[[str], None]
+) -> list[Source]:
+    """Deploy the definitions in files, and return them."""
+    deployed: list[Source] = []
+    for file in files:
+        for source in read_sources(file):
+            definition = source.checked()
+            document = source.document
+            assert isinstance(document, dict)
+            version = await app.deploy(document if source.flow is None else source.flow)
+            announce(f"{definition.id}@{version} from {file}")
+            deployed.append(source)
+    return deployed

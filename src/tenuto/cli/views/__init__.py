@@ -1,0 +1,1 @@
+"""What commands print: pure functions from values to text, and the two streams they go to."""

@@ -1,0 +1,83 @@
+"""Compensation as text: under way, done, and planned."""
+
+from __future__ import annotations
+
+from tenuto.cli.views.terminal import one_line, show, styled
+from tenuto.core import InstanceState
+from tenuto.core.state import Compensation
+from tenuto.core.view import compensation_view
+from tenuto.model.json import JSON, Object
+
+
+def show_undoing(state: InstanceState) -> None:
+    """The progress of the compensation of an instance."""
+    found = compensation_view(state.compensation)
+    if not isinstance(found, dict):
+        return
+    undoing = state.compensation
+    assert undoing is not None
+    done, plan = _listed(found, "completed"), _listed(found, "plan")
+    show("")
+    show(styled("undone", "bold", f"  {len(done)} of {len(plan)}  {found['status']}"))
+    if undoing.place is not None and undoing.current is not None:
+        show(f"  now     {_name(undoing, undoing.current)}, attempt {undoing.place[2]}")
+    for failed in _listed(found, "failed"):
+        assert isinstance(failed, dict)
+        show(f"  failed  {failed['stepId']}: {one_line(failed['error'])}")
+
+
+def undone_since(before: Compensation | None, after: Compensation | None) -> list[str]:
+    """A line for each compensation step that has ended between two states."""
+    if after is None or after is before:
+        return []
+    first = 0 if before is None else before.position
+    lines: list[str] = []
+    for place in range(first, after.position):
+        name, error = _name(after, place), after.failed.get(place)
+        lines.append(f"↶ {name}  undone" if error is None else f"✗ {name}  {error.message}")
+    return lines
+
+
+def under_way(undoing: Compensation | None) -> str | None:
+    """The compensation that runs now, on one line."""
+    if undoing is None or undoing.current is None:
+        return None
+    how_far = f"{undoing.current + 1}/{len(undoing.plan)}"
+    return f"↶ {_name(undoing, undoing.current)}  undoing {how_far}"
+
+
+def _name(undoing: Compensation, place: int) -> str:
+    item = undoing.plan[place]
+    return f"{item.step_id}[{item.iteration}]" if item.iteration else item.step_id
+
+
+def show_undo_plan(foreseen: Object) -> None:
+    """What would be undone, in this order, and what not."""
+    show("")
+    plan, skipped = _listed(foreseen, "plan"), _listed(foreseen, "skipped")
+    how_many = f"{len(plan)} of its steps" if plan else "nothing"
+    show(styled("undo plan", "bold", f"  cancelling it would undo {how_many}"))
+    for number, item in enumerate(plan, 1):
+        assert isinstance(item, dict)
+        given = f"cannot be worked out: {item['error']}" if "error" in item else item["input"]
+        step = f"{item['stepId']}[{item['iteration']}]" if item["iteration"] else item["stepId"]
+        show(f"  {number}  {step}  for {item['compensationFor']}  {one_line(given, 100)}")
+    for child in _listed(foreseen, "children") if "children" in foreseen else ():
+        assert isinstance(child, dict)
+        show(f"  &  {child['stepId']}  {child['instanceId']} is cancelled, and undoes itself")
+    for each in skipped:
+        assert isinstance(each, dict)
+        show(f"  -  {each['stepId']}  {_REASONS.get(str(each['reason']), each['reason'])}")
+
+
+_REASONS = {
+    "condition": "its condition does not hold",
+    "not-completed": "what it undoes has not completed",
+    "taken-over": "what it undoes ran in the earlier instance",
+}
+
+
+def _listed(owner: Object, name: str) -> list[JSON]:
+    found = owner[name]
+    assert isinstance(found, list)
+    return found

@@ -1,0 +1,64 @@
+"""A definition as a table, as JSON or as a Mermaid picture, and its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from tenuto.cli.sources import Source
+from tenuto.cli.views.errors import problem_json, show_problems
+from tenuto.cli.views.terminal import say, show, show_json, table_of
+from tenuto.definition import to_mermaid
+from tenuto.definition.to_mermaid import what_it_does
+from tenuto.model.errors import Problem
+from tenuto.model.graph import DEFAULT, Edge, Graph
+from tenuto.model.json import Object
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+Form = Literal["graph", "json", "mermaid"]
+
+
+def show_definition(source: Source, form: Form) -> None:
+    """The definition in a file; Located when it has errors."""
+    definition = source.checked()
+    match form:
+        case "json":
+            show_json(source.document)
+        case "mermaid":
+            show(to_mermaid(definition))
+        case "graph":
+            show(f"{definition.id}  {definition.name or ''}".rstrip())
+            show(_table(definition.graph))
+
+
+def validation_json(problems: Sequence[Problem], *, is_valid: bool) -> Object:
+    """Everything that is wrong with a file."""
+    return {"valid": is_valid, "problems": [problem_json(each) for each in problems]}
+
+
+def show_valid(source: Source) -> None:
+    """That a definition is valid, and remarks about it."""
+    definition = source.checked()
+    if remarks := source.remarks:
+        say(f"{source.path} is valid, with remarks:")
+        show_problems(remarks, source.positions)
+    nodes = len(definition.graph.nodes)
+    show(f"✓ {definition.id}: {nodes} step{'' if nodes == 1 else 's'}, valid")
+
+
+def _table(graph: Graph) -> Table:
+    before: dict[str, list[Edge]] = {}
+    for edge in graph.edges:
+        before.setdefault(edge.target, []).append(edge)
+    rows: list[list[str | Text]] = [
+        [f"  {node.id}", what_it_does(node), ", ".join(map(_leaving, before.get(node.id, [])))]
+        for node in graph.nodes
+    ]
+    return table_of(("  STEP", "DOES", "AFTER"), rows, whole=3)
+
+
+def _leaving(edge: Edge) -> str:
+    return edge.source if edge.handle == DEFAULT else f"{edge.source}.{edge.handle}"

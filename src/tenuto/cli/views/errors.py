@@ -1,0 +1,140 @@
+"""Errors as text and JSON: message, place, advice and code."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tenuto.cli.positions import Positions
+from tenuto.cli.views.terminal import say, say_indented
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.errors import (
+    InvalidDefinition,
+    InvalidInput,
+    NotAvailable,
+    Problem,
+    TenutoError,
+    WorkflowFailed,
+)
+from tenuto.model.json import JSON, Object
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_MOST_SHOWN = 50
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def show_error(error: TenutoError, positions: Positions | None = None) -> None:
+    """An error as text on stderr."""
+    problems = problems_of(error)
+    if len(problems) == 1 and problems[0].message == error.message:
+        # The one problem says it all; it is not said twice.
+        _headline(problems[0].code, error.message)
+        say_indented(problems[0].advice, 2)
+        _explain(problems[0].code)
+        return
+    _headline(None if problems else error.code, error.message)
+    if problems:
+        show_problems(problems, positions)
+        return
+    if isinstance(error, WorkflowFailed):
+        _where(error)
+        return
+    advice = error.advice or (CATALOGUE[error.code].advice if error.code in CATALOGUE else "")
+    if advice:
+        say_indented(advice, 2)
+    _explain(error.code)
+
+
+def show_problems(problems: Sequence[Problem], positions: Positions | None = None) -> None:
+    """All problems, each with its place, and one pointer to the long form."""
+    from rich.text import Text
+
+    for problem in problems[:_MOST_SHOWN]:
+        style = "bold red" if problem.severity == "error" else "bold yellow"
+        line = Text("  ")
+        line.append(problem.code, style=style)
+        line.append(f"  {problem.path}", style="bold")
+        place = positions.place(problem.path) if positions is not None else None
+        if place is not None:
+            line.append(f"  {place}", style="dim")
+        if problem.severity == "warning":
+            line.append("  warning", style="yellow")
+        say(line)
+        say_indented(_sentence(problem.message), 12)
+        if problem.advice:
+            say_indented(problem.advice, 12, style="cyan")
+    if len(problems) > _MOST_SHOWN:
+        say(f"  … and {len(problems) - _MOST_SHOWN} more; -o json gives them all")
+    _explain(problems[0].code if len({each.code for each in problems}) == 1 else "CODE")
+
+
+def problems_of(error: TenutoError) -> tuple[Problem, ...]:
+    """The problems that an error lists, if it lists any."""
+    if isinstance(error, InvalidDefinition | InvalidInput | NotAvailable):
+        return error.problems
+    return ()
+
+
+def error_json(error: TenutoError) -> Object:
+    """An error for programs."""
+    view: Object = {"code": error.code, "message": error.message}
+    if error.reason is not None:
+        view["reason"] = error.reason
+    if error.advice:
+        view["advice"] = error.advice
+    problems = problems_of(error)
+    if problems:
+        view["problems"] = [problem_json(problem) for problem in problems]
+    return {"error": view}
+
+
+def problem_json(problem: Problem) -> Object:
+    """A problem with the names of the specification."""
+    return {
+        "code": problem.code,
+        "path": problem.path,
+        "message": problem.message,
+        "advice": problem.advice,
+        "severity": problem.severity,
+    }
+
+
+def raised_at(details: JSON) -> str | None:
+    """`file:line` of the innermost frame of a task's traceback: the user's own line."""
+    trace = details.get("traceback") if isinstance(details, dict) else None
+    frames = _FRAME.findall(trace) if isinstance(trace, str) else []
+    return f"{os.path.relpath(frames[-1][0])}:{frames[-1][1]}" if frames else None
+
+
+def _headline(code: str | None, message: str) -> None:
+    line = _text("error", "bold red")
+    if code is not None:
+        line.append(f" {code}", style="bold")
+    line.append(f"  {message}")
+    say(line)
+
+
+def _where(error: WorkflowFailed) -> None:
+    step, attempt = error.error.step_id, error.error.attempt
+    if step is not None:
+        place = raised_at(error.error.details)
+        say(f"  In step {step}, attempt {attempt}{f', at {place}' if place else ''}.")
+
+
+def _explain(code: str) -> None:
+    if code == "CODE" or code in CATALOGUE:
+        say(f"  More: tenuto explain {code}", style="dim")
+
+
+def _sentence(message: str) -> str:
+    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "!", "?")) else ".")
+
+
+def _text(text: str, style: str) -> Text:
+    from rich.text import Text
+
+    return Text(text, style=style)

@@ -1,0 +1,60 @@
+"""A list of instances as a table and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tenuto.cli.lookup import short_ids
+from tenuto.cli.views.marks import STATUS_MARKS
+from tenuto.cli.views.terminal import ago, is_narrow, length, one_line, table_of
+from tenuto.model.durations import iso
+from tenuto.model.json import Object
+from tenuto.workspace.values import Summary
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+
+def instances_table(found: Sequence[Summary], now: datetime) -> Table:
+    """Instances, a line each; on a narrow terminal with short ids."""
+    ids = short_ids([each.id for each in found]) if is_narrow() else {}
+    names = ("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "ERROR")
+    return table_of(names, [_cells(each, now, ids) for each in found], whole=5)
+
+
+def _cells(shown: Summary, now: datetime, ids: dict[str, str]) -> list[str | Text]:
+    from rich.text import Text
+
+    mark, style = STATUS_MARKS[shown.status]
+    name = shown.status.value
+    error = shown.last_error or {}
+    begun = shown.started_at or shown.created_at
+    return [
+        Text(f"{mark} {name.partition('_')[0] if is_narrow() else name}", style=style),
+        ids.get(shown.id, shown.id),
+        f"{shown.workflow}@{shown.version}",
+        ago(begun, now),
+        length((shown.completed_at or now) - begun),
+        ", ".join(shown.current_steps[:3]) or str(error.get("stepId") or ""),
+        Text(one_line(f"{error['code']}: {error['message']}", 80) if error else "", "red"),
+    ]
+
+
+def summary_json(shown: Summary) -> Object:
+    """An instance in a list, with the names of the specification."""
+    return {
+        "id": shown.id,
+        "workflowDefinitionId": shown.workflow,
+        "definitionVersion": shown.version,
+        "status": shown.status.value,
+        "correlationId": shown.correlation_id,
+        "createdAt": iso(shown.created_at),
+        "startedAt": iso(shown.started_at) if shown.started_at else None,
+        "completedAt": iso(shown.completed_at) if shown.completed_at else None,
+        "updatedAt": iso(shown.updated_at),
+        "currentSteps": list(shown.current_steps),
+        "lastError": shown.last_error,
+    }

@@ -1,0 +1,90 @@
+"""Near misses in a line each: the event or the wait, and which part of the condition was false."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from tenuto.cli.views.terminal import ago, one_line
+from tenuto.engine.events.event_views import near_events_view
+from tenuto.engine.events.near_misses import NearEvent
+from tenuto.expr import ALL_ROOTS, ExpressionSyntaxError
+from tenuto.expr.parser import parse
+from tenuto.expr.syntax import Binary
+from tenuto.model.json import JSON, Object
+
+MOST_LINES: Final = 3
+_LONGEST: Final = 300
+_ROOTS: Final = ALL_ROOTS | {"correlationId", "since"}
+"""Names in conditions, and in what a wait asks for beside its condition."""
+
+
+def near_event_lines(near: Sequence[NearEvent], now: datetime) -> list[str]:
+    """The latest events that a wait did not take, and how many more there are."""
+    shown = near if len(near) <= MOST_LINES else near[: MOST_LINES - 1]
+    lines: list[str] = []
+    for each, view in zip(shown, near_events_view(shown), strict=True):
+        assert isinstance(view, dict)
+        event = each.event
+        lines.append(f"{event.pattern} {event.id} {ago(event.received_at, now)}: {_failed(view)}")
+    if len(near) > len(shown):
+        lines.append(f"and {len(near) - len(shown)} more; -o json gives them all")
+    return [one_line(line, _LONGEST) for line in lines]
+
+
+def near_wait_line(view: Object) -> str:
+    """A wait or trigger that an event did not reach."""
+    return one_line(f"nearly {view['what']} {_place(view)}: {_failed(view)}", _LONGEST)
+
+
+def place_line(view: Object) -> str:
+    """`resumed  INSTANCE step[0], arm yes`: a wait or trigger that an event reached."""
+    reason = f": {one_line(str(view['reason']))}" if view.get("reason") else ""
+    return f"{view['what']}  {_place(view)}{reason}"
+
+
+def _place(view: Object) -> str:
+    if "workflowId" in view:
+        started = f"  {view['instanceId']}" if "instanceId" in view else ""
+        return f"{view['workflowId']}{started}"
+    if not view.get("stepId"):
+        return str(view["instanceId"])
+    iteration = f"[{view['iteration']}]" if view.get("iteration") else ""
+    arm = f", arm {view['armId']}" if view.get("armId") else ""
+    return f"{view['instanceId']} {view['stepId']}{iteration}{arm}"
+
+
+def _failed(view: Object) -> str:
+    parts: list[str] = []
+    failed = view["failed"]
+    assert isinstance(failed, list)
+    for miss in failed:
+        assert isinstance(miss, dict)
+        expression = str(miss["expression"])
+        # Rather the expression is cut than the values.
+        part = one_line(expression, 100)
+        if miss.get("error") is not None:
+            part += f": {miss['error']}"
+        elif (operator := _operator(expression)) is None:
+            part += " was false"
+        else:
+            part += f" was {_value(miss['left'])} {operator} {_value(miss['right'])}"
+        parts.append(part)
+    return "; ".join(parts)
+
+
+def _operator(expression: str) -> str | None:
+    """The operator between the two sides of a comparison."""
+    try:
+        tree, _ = parse(expression, _ROOTS)
+    except ExpressionSyntaxError:
+        return None
+    return tree.operator if isinstance(tree, Binary) else None
+
+
+def _value(value: JSON) -> str:
+    # Text keeps its quotes: "7" instead of 7 is the most common mistake.
+    return one_line(msgspec.json.encode(value).decode(), 40)

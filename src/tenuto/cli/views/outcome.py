@@ -1,0 +1,64 @@
+"""The outcome of a command or of an instance, and how to go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tenuto.cli import exits
+from tenuto.cli.views.errors import show_error
+from tenuto.cli.views.marks import STATUS_MARKS
+from tenuto.cli.views.terminal import is_redrawn, length, say, say_command, show, show_json
+from tenuto.model.errors import TenutoError, WorkflowFailed
+from tenuto.model.status import Status
+
+if TYPE_CHECKING:
+    from tenuto.engine.turns.held import Held
+
+
+def conclude(ended: Held, flag: str, *, is_json: bool) -> int:
+    """Print how an instance has ended; the exit code."""
+    from tenuto.cli.views.progress import elapsed
+    from tenuto.core.ending import output_of
+    from tenuto.workspace.instance import instance_view
+
+    state = ended.state
+    if not is_redrawn():
+        # The live list ends with its bar, which says as much.
+        mark, _ = STATUS_MARKS[state.status]
+        say(f"{mark} {state.status.value} after {length(elapsed(state, state.updated_at))}")
+    if is_json:
+        show_json(instance_view(ended))
+    elif state.status is Status.COMPLETED:
+        show_json(output_of(ended.plan, state))
+    if state.status is Status.FAILED and state.last_error is not None:
+        show_error(WorkflowFailed(state.last_error))
+        say("  The whole story, and to go on where it failed:")
+        say_command(f"tenuto show {state.id} --history{flag}")
+        say_command(f"tenuto retry {state.id}{flag}")
+    elif state.status is Status.CANCELLED and state.cancellation is not None:
+        reason = state.cancellation.reason or "no reason given"
+        say(f"cancelled by {state.cancellation.requested_by}: {reason}")
+    return exits.DONE if state.status is Status.COMPLETED else exits.FAILED
+
+
+def status_line(id: str, status: Status) -> str:
+    """`● RUNNING  ID`."""
+    return f"{STATUS_MARKS[status][0]} {status.value}  {id}"
+
+
+def say_how_to_run(id: str, flag: str) -> None:
+    """What to do where no process works for an instance that goes on."""
+    say("  No process works on the store now. To run its steps:")
+    say_command(f"tenuto run --instance {id} --tasks MODULE|FILE{flag}")
+
+
+def show_unseen(id: str, flag: str, why: TenutoError, *, is_json: bool) -> int:
+    """Print that an instance has started, so that it is not started again; the exit code."""
+    if is_json:
+        show_json({"instanceId": id, "status": None})
+    else:
+        show(id)
+    say(f"started, and what came of it was not seen: {why.code} {why.message}", style="yellow")
+    say("  Do not start it again. To look at it:")
+    say_command(f"tenuto show {id}{flag}")
+    return exits.ACCEPTED

@@ -1,0 +1,191 @@
+"""An instance as lines for people: one for each step, worked out from its state alone."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from tenuto.cli.views.marks import MARKS
+from tenuto.cli.views.terminal import countdown, length
+from tenuto.core import InstanceState, Plan
+from tenuto.core.state import NodeState
+from tenuto.core.wait import arms_of
+from tenuto.model.failure import LOST, STOPPED
+from tenuto.model.graph import EventWait
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import TimerKey, TimerKind
+from tenuto.model.json import JSON
+from tenuto.model.policy import NO_POLICIES, Policies
+from tenuto.model.status import NodeStatus
+
+
+class Line(NamedTuple):
+    """One step: a mark, its name, what there is to say, and in which colour."""
+
+    mark: str
+    step: str
+    note: str
+    style: str
+    detail: str = ""
+    """What went wrong, where something did."""
+
+
+_ENDED: Final = frozenset(
+    {NodeStatus.COMPLETED, NodeStatus.FAILED, NodeStatus.SKIPPED, NodeStatus.CANCELLED}
+)
+
+
+def lines_of(
+    plan: Plan, state: InstanceState, now: datetime, policies: Policies = NO_POLICIES
+) -> list[Line]:
+    """Every step in the order of the graph; times are what they are at `now`.
+
+    The steps of a loop's body are many, or none yet: the loop speaks for them.
+    """
+    names = sorted(_outside_loops(plan), key=plan.order_of)
+    return [_line(plan, state, NodeKey(name), now, policies) for name in names]
+
+
+def line_of(
+    plan: Plan, state: InstanceState, step: str, now: datetime, policies: Policies = NO_POLICIES
+) -> Line:
+    """One step."""
+    return _line(plan, state, NodeKey(step), now, policies)
+
+
+def counts(plan: Plan, state: InstanceState) -> tuple[int, int]:
+    """How many steps have ended, and how many there are."""
+    ended = sum(node.status in _ENDED for key, node in state.nodes.items() if not key.iteration)
+    return ended, len(_outside_loops(plan))
+
+
+def _outside_loops(plan: Plan) -> list[str]:
+    return [name for name, planned in plan.nodes.items() if planned.loop is None]
+
+
+def elapsed(state: InstanceState, now: datetime) -> timedelta:
+    """How long an instance has been going, or went."""
+    return (state.completed_at or now) - (state.started_at or state.created_at)
+
+
+def _line(
+    plan: Plan, state: InstanceState, key: NodeKey, now: datetime, policies: Policies
+) -> Line:
+    node = state.nodes.get(key)
+    status = node.status if node is not None else NodeStatus.PENDING
+    mark, style = MARKS[status]
+    if node is None:
+        return Line(mark, key.node, "", style)
+    note = _note(plan, state, key, node, now, policies=policies)
+    return Line(mark, key.node, note, style, _detail(node))
+
+
+def _note(
+    plan: Plan,
+    state: InstanceState,
+    key: NodeKey,
+    node: NodeState,
+    now: datetime,
+    *,
+    policies: Policies,
+) -> str:
+    match node.status:
+        case NodeStatus.COMPLETED:
+            tries = f"  on attempt {node.attempt}" if node.attempt > 1 else ""
+            items = f"  {_items(len(node.errors))} failed" if node.errors else ""
+            return _decided(node) + _span(node, now) + items + tries
+        case NodeStatus.FAILED:
+            tries = f"{node.attempt} attempts, " if node.attempt > 1 else ""
+            return f"failed  {tries}{_span(node, now)}"
+        case NodeStatus.RUNNING if node.grace_until is not None:
+            return f"asked to stop, {countdown(node.grace_until - now)} left"
+        case NodeStatus.RUNNING if node.is_loop:
+            return f"{_turns(state, key)}, {_span(node, now)}"
+        case NodeStatus.RUNNING if node.child_id is not None:
+            return f"runs {node.child_id}, {_span(node, now)}"
+        case NodeStatus.RUNNING:
+            if node.attempt == 1:
+                return _span(node, now)
+            return f"attempt {node.attempt} of {_most(plan, key, node, node.attempt, policies)}"
+        case NodeStatus.RETRYING:
+            upcoming = node.attempt + 1
+            timer = state.timers.get(TimerKey(TimerKind.RETRY, key.node, key.iteration))
+            due = f", next try in {countdown(timer.due - now)}" if timer else ""
+            return f"attempt {upcoming} of {_most(plan, key, node, upcoming, policies)}{due}"
+        case NodeStatus.WAITING:
+            return _waiting(plan, state, key, node, now)
+        case NodeStatus.SKIPPED:
+            return "skipped"
+        case NodeStatus.CANCELLED:
+            return "cancelled"
+        case _:
+            return ""
+
+
+def _decided(node: NodeState) -> str:
+    """The decision of an approval, and who decided."""
+    if node.approval is None:
+        return ""
+    match node.output:
+        case {"decision": decision, "by": by}:
+            return f"{decision} by {by}, "
+        case _:
+            return "not decided in time, "
+
+
+def _turns(state: InstanceState, key: NodeKey) -> str:
+    """How far a loop is."""
+    loop = state.loops[key]
+    if loop.items is None:
+        return f"iteration {loop.started}"
+    failed = f", {len(loop.errors)} failed" if loop.errors else ""
+    return f"{loop.started - loop.active} of {_items(len(loop.items))}{failed}"
+
+
+def _items(count: int) -> str:
+    return f"{count} item" if count == 1 else f"{count} items"
+
+
+def _waiting(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, now: datetime) -> str:
+    config = plan[key.node].node.config
+    if isinstance(config, EventWait):
+        patterns = " or ".join(arm.event_pattern for arm in arms_of(config))
+        timer = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, key.node, key.iteration))
+        until = f", times out in {countdown(timer.due - now)}" if timer else ""
+        return f"waiting for {patterns}, {_span(node, now)} so far{until}"
+    if node.approval is not None:
+        timer = state.timers.get(TimerKey(TimerKind.WAIT_TIMEOUT, key.node, key.iteration))
+        until = f", times out in {countdown(timer.due - now)}" if timer else ""
+        return f"for {node.approval.assignees} to decide, {_span(node, now)} so far{until}"
+    timer = state.timers.get(TimerKey(TimerKind.DELAY, key.node, key.iteration))
+    return f"sleeping, wakes in {countdown(timer.due - now)}" if timer else "sleeping"
+
+
+def _most(plan: Plan, key: NodeKey, node: NodeState, attempt: int, policies: Policies) -> int:
+    """The number of the last attempt there can be: lost ones use up nothing."""
+    retry = plan.retry_of(plan[key.node].node, policies)
+    return retry.max_attempts + max(attempt - 1 - node.failures, 0)
+
+
+def _detail(node: NodeState) -> str:
+    """The error that explains the state of a step; one that completed needs none."""
+    if node.errors:
+        return _first_of(node.errors)
+    if node.error is None or node.status is NodeStatus.COMPLETED:
+        return ""
+    if node.error.code in (LOST, STOPPED):
+        how = "was lost with" if node.error.code == LOST else "was cut short by the end of"
+        return f"attempt {node.error.attempt} {how} its process"
+    return f"{node.error.code}: {node.error.message}"
+
+
+def _first_of(errors: list[JSON]) -> str:
+    match errors[0]:
+        case {"index": index, "error": {"code": code, "message": message}}:
+            return f"item {index}: {code}: {message}"
+        case _:
+            return ""
+
+
+def _span(node: NodeState, now: datetime) -> str:
+    return length((node.completed_at or now) - (node.started_at or now))

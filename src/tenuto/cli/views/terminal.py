@@ -1,0 +1,225 @@
+"""Text for terminals: the two streams (data on stdout, talk on stderr), tables, times."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Final, TextIO
+
+import msgspec
+
+from tenuto.model.json import JSON
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+_GAP: Final = 2
+"""Blanks between the columns of a table."""
+_LEAST: Final = 8
+"""Characters that a column leaves to each one behind it."""
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
+
+
+@cache
+def talk() -> Console:
+    """What people read: progress, advice, errors."""
+    return _console(stderr=True)
+
+
+@cache
+def is_redrawn() -> bool:
+    """Whether progress is redrawn in place: in a terminal that can, and that is ours alone.
+
+    A job in the background would draw over the command line; killed, it leaves no cursor.
+    """
+    return talk().is_terminal and not talk().is_dumb_terminal and not _is_in_background()
+
+
+def _is_in_background() -> bool:
+    try:
+        return os.tcgetpgrp(sys.stderr.fileno()) != os.getpgrp()
+    except (OSError, ValueError):
+        # Not the terminal that this process belongs to.
+        return False
+
+
+@cache
+def data() -> Console:
+    """What people asked for, as tables; without a terminal nothing is cut off."""
+    return _console(width=None if sys.stdout.isatty() else 10_000)
+
+
+def _console(*, stderr: bool = False, width: int | None = None) -> Console:
+    """A console that goes on when its pipe is closed: the command does not depend on its reader."""
+    from rich.console import Console
+
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            _drop(sys.stderr if stderr else sys.stdout)
+
+    return Piped(stderr=stderr, highlight=False, width=width)
+
+
+def _drop(stream: TextIO) -> None:
+    """The reader has closed this stream: the rest of the output goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def say(text: RenderableType = "", *, style: str | None = None) -> None:
+    """A line of talk; text is shown as it is, square brackets included."""
+    talk().print(text, style=style, markup=False, soft_wrap=not talk().is_terminal)
+
+
+def say_command(text: str) -> None:
+    """A command to copy: one line, however narrow the terminal is."""
+    talk().print(f"    {text}", markup=False, soft_wrap=True)
+
+
+def say_indented(text: str, by: int, *, style: str | None = None) -> None:
+    """A paragraph of talk that keeps its indent where it is wrapped."""
+    if not talk().is_terminal:
+        say(" " * by + text)
+        return
+    from rich.padding import Padding
+    from rich.text import Text
+
+    talk().print(Padding(Text(text, style=style or ""), (0, 0, 0, by)))
+
+
+def show(what: RenderableType) -> None:
+    """A table or a text that was asked for."""
+    data().print(what, markup=False, soft_wrap=isinstance(what, str), crop=False)
+
+
+def styled(first: str, style: str, rest: str) -> Text:
+    """A text that begins in a style."""
+    from rich.text import Text
+
+    text = Text(first, style=style)
+    text.append(rest, style="default")
+    return text
+
+
+def show_json(value: object, *, lines: bool = False) -> None:
+    """A value as JSON: pretty for a terminal, or one value a line."""
+    text = msgspec.json.encode(value)
+    if not lines:
+        text = msgspec.json.format(text, indent=2)
+    show_as_it_is(text.decode())
+
+
+def show_as_it_is(text: str) -> None:
+    """Text for programs: nothing in it is wrapped, coloured or replaced."""
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop(sys.stdout)
+
+
+def one_line(value: JSON, most: int = 120) -> str:
+    """A value on one line, cut when it is long."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def table_of(names: Sequence[str], rows: Sequence[Sequence[str | Text]], *, whole: int) -> Table:
+    """A table whose first `whole` columns are never cut; the others share what room is left."""
+    from rich.table import Table
+    from rich.text import Text
+
+    widths = [max(len(name), *(len(row[at]) for row in rows)) for at, name in enumerate(names)]
+    fitted = _fitted(widths, whole, data().width)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
+    if (needed := sum(fitted) + _GAP * len(fitted)) > data().width:
+        # The terminal breaks such lines; cut, a name would be none.
+        table.width = needed
+    for name, width in zip(names, fitted, strict=True):
+        table.add_column(name[:width], no_wrap=True, width=width)
+    for row in rows:
+        cells = [cell.copy() if isinstance(cell, Text) else Text(cell) for cell in row]
+        for cell, width in zip(cells, fitted, strict=True):
+            cell.truncate(width, overflow="ellipsis")
+        table.add_row(*cells)
+    return table
+
+
+def is_narrow() -> bool:
+    """Whether whole ids and long words would leave no room for anything else."""
+    return data().width < 130
+
+
+def _fitted(widths: Sequence[int], whole: int, room: int) -> list[int]:
+    """Widths that fit; from the left, each column leaves a little to those after it."""
+    room -= sum(widths[:whole]) + _GAP * len(widths)
+    fitted = list(widths[:whole])
+    for place in range(whole, len(widths)):
+        left_for_others = _LEAST * (len(widths) - place - 1)
+        fitted.append(max(min(widths[place], room - left_for_others), 1))
+        room -= fitted[-1]
+    return fitted
+
+
+def length(span: timedelta) -> str:
+    """`0.3 s`, `24 s`, `1 m 2 s`, `2 d 23 h`: two units at most."""
+    seconds = max(span.total_seconds(), 0.0)
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for place, (unit, size) in enumerate(_UNITS):
+        if whole >= size:
+            count, rest = divmod(whole, size)
+            following = _UNITS[place + 1] if place + 1 < len(_UNITS) else None
+            second = rest // following[1] if following else 0
+            return (
+                f"{count} {unit} {second} {following[0]}"
+                if following and second
+                else f"{count} {unit}"
+            )
+    return "0 s"
+
+
+def countdown(span: timedelta) -> str:
+    """`3 s`: whole seconds until something happens, rounded up; `now` when it is due."""
+    seconds = span.total_seconds()
+    if seconds <= 0:
+        return "now"
+    whole = int(seconds) + (seconds > int(seconds))
+    return f"{whole} s" if whole < 60 else length(timedelta(seconds=whole))
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """`2 h ago`."""
+    seconds = (now - moment).total_seconds()
+    if seconds < 1:
+        return "just now"
+    unit, size = next(each for each in _UNITS if seconds >= each[1])
+    return f"{int(seconds // size)} {unit} ago"
+
+
+class _Talk(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        style = "red" if record.levelno >= logging.ERROR else "yellow"
+        say(f"{record.levelname.lower()}: {self.format(record)}", style=style)
+
+
+@contextmanager
+def logs_on_stderr() -> Iterator[None]:
+    """Show warnings and errors while inside."""
+    root = logging.getLogger()
+    handler = _Talk(logging.WARNING)
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)

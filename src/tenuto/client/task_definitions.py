@@ -1,0 +1,53 @@
+"""The declared tasks of a server."""
+
+from __future__ import annotations
+
+from tenuto.client.instance import RemoteInstance
+from tenuto.client.operations import Operations
+from tenuto.client.pages import every
+from tenuto.model.json import Given
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.workspace.values import DeclaredTask
+
+
+class RemoteTaskDefinitions:
+    """Tasks that the tenant has declared."""
+
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
+
+    async def add(self, task: TaskDefinition) -> DeclaredTask:
+        """Declare a task; Conflict where there is one of this id."""
+        return await self._operations.add_task(task)
+
+    async def put(self, task: TaskDefinition) -> DeclaredTask:
+        """Declare a task, or change it."""
+        return await self._operations.put_task(task.id, task)
+
+    async def get(self, id: str) -> DeclaredTask:
+        """A declared task; NotFound."""
+        return await self._operations.get_task(id)
+
+    async def remove(self, id: str) -> None:
+        """Forget a declared task; NotFound."""
+        await self._operations.remove_task(id)
+
+    async def execute(
+        self,
+        id: str,
+        input: Given = None,
+        *,
+        key: str | None = None,
+        correlation_id: str | None = None,
+    ) -> RemoteInstance:
+        """Run a task on its own, as an instance of a workflow of one step; NotFound."""
+        ids = self._operations.connection.ids
+        started = await self._operations.execute_task(
+            id, input=input, correlation_id=correlation_id, key=key or f"client/{ids.short()}"
+        )
+        return RemoteInstance(self._operations, started.instance_id)
+
+    async def list(self, *, after: str = "", limit: int = 100) -> list[DeclaredTask]:
+        """Declared tasks with ids after `after`, by their ids."""
+        found = await every(self._operations.list_tasks)
+        return [each for each in found if each.id > after][:limit]

@@ -1,0 +1,217 @@
+"""The task broker: workers outside claim tasks here, send heartbeats, and report.
+
+A lease belongs to a worker and to no process of the service: it runs on when the process that
+granted it stops, and any process extends it or takes a report under it.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NamedTuple
+
+from tenuto.engine.batcher import Batcher
+from tenuto.engine.engine import Engine
+from tenuto.engine.turns.requests import Answer
+from tenuto.executions.claims import Claim, Claims
+from tenuto.executions.lease_proof import LeaseProof, lease_over
+from tenuto.executions.recent_claims import ClaimKey, RecentClaims
+from tenuto.executions.repeated_reports import is_recorded
+from tenuto.executions.report_parser import details_json, outcome_of
+from tenuto.executions.tokens import execution_id
+from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
+from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
+from tenuto.store.parts.jobs import Beat, Extension, Lease, WorkerClaim
+
+
+class Reported(NamedTuple):
+    """The result of a report: accepted, now or before, unless there is an error."""
+
+    execution_id: str
+    error: TenutoError | None = None
+
+
+class TaskBroker:
+    """Hands out the tasks of one engine to workers of all tenants."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._clock = engine.clock
+        self._proof = LeaseProof(engine)
+        self._claims = Claims(engine, self._proof)
+        self._beats: Batcher[Beat, Extension | None] = Batcher(self._claims.extend)
+
+    @property
+    def waiting(self) -> int:
+        """The number of claims that wait for a task."""
+        return len(self._claims.queue)
+
+    @property
+    def recent_claims(self) -> RecentClaims:
+        """Claims that may be repeated."""
+        return self._claims.recent
+
+    # -- claims
+
+    async def claim(
+        self,
+        tenant: str,
+        worker_id: str,
+        task_ids: Sequence[str] | None = None,
+        *,
+        most: int = 1,
+        wait: timedelta = timedelta(),
+        lease: timedelta = timedelta(seconds=30),
+        request_id: str | None = None,
+        with_outputs: bool = False,
+    ) -> list[ClaimedTask]:
+        """At most `most` tasks for a worker; waits for the first of them, if it has to.
+
+        Without `task_ids` they are of any task that no engine runs in process. A claim with the
+        `request_id` of an earlier one of the worker gets the tasks of that one that are still the
+        worker's: its answer may have got lost. `with_outputs` adds the outputs of earlier steps.
+        """
+        names = None if task_ids is None else tuple(dict.fromkeys(task_ids))
+        key = None if request_id is None else ClaimKey(tenant, worker_id, request_id)
+        claim = Claim(WorkerClaim(tenant, worker_id, names, most, lease), key, with_outputs)
+        return await self._claims.claim(claim, wait.total_seconds())
+
+    async def put_back(self, tenant: str, tasks: Sequence[ClaimedTask]) -> None:
+        """Undo the grant of tasks that have not begun.
+
+        Tasks that were granted again, to a repeat of the claim, stay with their worker.
+        """
+        await self._claims.put_back(tenant, tasks)
+
+    def close(self) -> None:
+        """End all waiting claims without tasks; further claims do not wait."""
+        self._claims.close()
+
+    # -- heartbeats
+
+    async def heartbeat(
+        self, tenant: str, execution_id: str, lease_token: str, details: object = None
+    ) -> Heartbeat:
+        """Extend a lease; Conflict when it is over."""
+        text = details_json(details)
+        lease = await self._proof.proven(tenant, execution_id, lease_token)
+        extension = await self._beats.ask(Beat(lease, text))
+        if extension is None:
+            raise lease_over(execution_id)
+        return Heartbeat(cancelled=extension.is_called_off, lease_until=extension.until)
+
+    async def hand_over(self, tenant: str, execution_id: str, lease_token: str) -> bool:
+        """Extend a lease until the attempt's time-out; False: it is over."""
+        lease = await self._proof.proven(tenant, execution_id, lease_token)
+        return bool(await self._store.jobs.hand_over([lease], self._clock.now()))
+
+    async def is_ours(self, tenant: str, execution_id: str, lease_token: str) -> bool:
+        """Whether this store has given out this token for that execution."""
+        return await self._proof.lease(tenant, execution_id, lease_token) is not None
+
+    # -- reports
+
+    async def report(self, tenant: str, reports: Sequence[TaskReport]) -> list[Reported]:
+        """Record the outcomes of attempts, all together; a result for each, in their order."""
+        leases = [
+            await self._proof.lease(tenant, each.execution_id, each.lease_token) for each in reports
+        ]
+        sent = [self._send(lease, each) for lease, each in zip(leases, reports, strict=True)]
+        return [
+            Reported(report.execution_id, await self._result(tenant, report, each))
+            for report, each in zip(reports, sent, strict=True)
+        ]
+
+    def _send(self, lease: Lease | None, report: TaskReport) -> _Sent | TenutoError | None:
+        """Send a report to the engine; None: there is no such lease."""
+        if lease is None:
+            return None
+        try:
+            limit = self._engine.settings.limits.output_bytes
+            outcome = outcome_of(lease.key, report, limit)
+            future = self._engine.report(lease.key.instance_id, outcome, lease.token)
+        except TenutoError as error:
+            return error
+        return _Sent(lease, outcome, future)
+
+    async def _result(
+        self, tenant: str, report: TaskReport, sent: _Sent | TenutoError | None
+    ) -> TenutoError | None:
+        if isinstance(sent, TenutoError):
+            return sent
+        try:
+            if sent is None:
+                raise await self._proof.refusal(tenant, report.execution_id)
+            answer = await sent.future
+            # Whether it counts or came too late: the lease is over.
+            self.recent_claims.forget(sent.lease)
+            if answer.rejection is None:
+                return None
+            # It may have been accepted before, and only the answer got lost.
+            if await is_recorded(self._store, sent.lease.key, sent.outcome):
+                return None
+        except TenutoError as error:
+            return error
+        return lease_over(execution_id(sent.lease.key), answer.rejection.message)
+
+    async def release(self, tenant: str, tasks: Sequence[ReleasedTask]) -> list[Reported]:
+        """Take back the tasks of a worker that stops; a result for each, in their order.
+
+        A task that has begun becomes another attempt, which counts neither as a failure nor as a
+        loss.
+        """
+        ended: list[Future[Answer] | TenutoError | None] = []
+        fresh: list[Lease] = []
+        for task in tasks:
+            try:
+                lease = await self._proof.proven(tenant, task.execution_id, task.lease_token)
+                self.recent_claims.forget(lease)
+                ended.append(self._stopped(lease) if task.has_begun else None)
+            except TenutoError as error:
+                ended.append(error)
+            else:
+                if not task.has_begun:
+                    fresh.append(lease)
+        not_put_back: TenutoError | None = None
+        if fresh:
+            try:
+                await self._store.jobs.put_back(fresh)
+            except StoreUnavailable as error:
+                not_put_back = error
+            self._claims.queue.call_first()
+        return [
+            Reported(task.execution_id, await _released(task, each or not_put_back))
+            for task, each in zip(tasks, ended, strict=True)
+        ]
+
+    def _stopped(self, lease: Lease) -> Future[Answer]:
+        key = lease.key
+        stopped = AttemptLost(
+            node=key.node, iteration=key.iteration, attempt=key.attempt, clean=True
+        )
+        return self._engine.report(key.instance_id, stopped, lease.token)
+
+
+class _Sent(NamedTuple):
+    """A report that was sent to the engine."""
+
+    lease: Lease
+    outcome: TaskSucceeded | TaskFailed
+    future: Future[Answer]
+
+
+async def _released(
+    task: ReleasedTask, ended: Future[Answer] | TenutoError | None
+) -> TenutoError | None:
+    if ended is None or isinstance(ended, TenutoError):
+        return ended
+    try:
+        answer = await ended
+    except TenutoError as error:
+        return error
+    if answer.rejection is None:
+        return None
+    return lease_over(task.execution_id, answer.rejection.message)

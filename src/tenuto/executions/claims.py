@@ -1,0 +1,226 @@
+"""Claims of workers: grants tasks under leases, and lets claims wait until there is a task.
+
+Tasks that are granted and never reach their worker are put back, so that they count neither as an
+attempt nor as a loss.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+
+from tenuto.engine.engine import Engine
+from tenuto.engine.observer import Observer
+from tenuto.engine.turns.draft import Draft
+from tenuto.engine.turns.held import Held
+from tenuto.executions.claim_queue import ClaimQueue, WaitingClaim
+from tenuto.executions.claimed_tasks import tasks_of
+from tenuto.executions.lease_proof import LeaseProof
+from tenuto.executions.recent_claims import ClaimKey, RecentClaims
+from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.executions import ClaimedTask
+from tenuto.store.errors import CommitUnknown
+from tenuto.store.parts.jobs import Beat, Extension, Grant, Lease, WorkerClaim
+
+log = logging.getLogger("tenuto.executions")
+
+
+class Claim(NamedTuple):
+    """A claim of a worker."""
+
+    claim: WorkerClaim
+    key: ClaimKey | None
+    """Identifies a repeat of it; None: it cannot be repeated."""
+    with_outputs: bool
+
+
+class _Granted(NamedTuple):
+    """The result of one attempt to claim: the leases, and the tasks under them."""
+
+    tasks: list[ClaimedTask]
+    leases: list[Lease]
+
+
+class Claims:
+    """Grants the claims of workers of all tenants, for one engine."""
+
+    def __init__(self, engine: Engine, proof: LeaseProof) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._clock = engine.clock
+        self._proof = proof
+        self._is_closed = False
+        self.queue = ClaimQueue()
+        self.recent = RecentClaims()
+        self._observer = Observer(engine, self._heard, self._poll)
+
+    async def claim(self, claim: Claim, seconds: float) -> list[ClaimedTask]:
+        """Tasks for a worker; waits so many seconds for the first of them."""
+        until = self._clock.ticks() + seconds
+        if again := await self._granted_before(claim):
+            return again
+        if not seconds:
+            # A claim that does not wait takes no place in the queue.
+            return await self._attempt(claim)
+        waiting = self.queue.join(claim.claim)
+        self._observer.start()
+        try:
+            return await self._wait(waiting, claim, until)
+        finally:
+            self.queue.leave(waiting)
+            if not len(self.queue):
+                self._observer.stop()
+
+    async def put_back(self, tenant: str, tasks: Sequence[ClaimedTask]) -> None:
+        """Undo the grant of tasks that have not begun.
+
+        Tasks that were granted again, to a repeat of the claim, stay with their worker.
+        """
+        leases = await self._proof.leases(tenant, tasks)
+        if unheard := self.recent.unheard(leases):
+            await self._put_back(unheard)
+
+    def close(self) -> None:
+        """End all waiting claims without tasks; further claims do not wait."""
+        self._is_closed = True
+        self.queue.call_all()
+
+    async def extend(self, beats: Sequence[Beat]) -> list[Extension | None]:
+        """Extend leases; None for each that is over."""
+        extended = await self._store.jobs.extend_for_workers(beats, self._clock.now())
+        now = self._clock.ticks()
+        for lease, _ in beats:
+            if lease in extended:
+                self.recent.extended(lease, now)
+            else:
+                self.recent.forget(lease)
+        return [extended.get(beat.lease) for beat in beats]
+
+    # -- waiting
+
+    async def _wait(self, waiting: WaitingClaim, claim: Claim, until: float) -> list[ClaimedTask]:
+        while True:
+            left = until - self._clock.ticks()
+            if not await self._clock.wait(waiting.called, max(left, 0.0)):
+                return []
+            waiting.called.clear()
+            tasks = await self._attempt(claim)
+            if tasks or self._is_closed:
+                return tasks
+
+    def _heard(self, draft: Draft) -> None:
+        for job in draft.jobs_offered:
+            self.queue.call(job.tenant, job.task_id)
+
+    async def _poll(self) -> None:
+        """Jobs that other processes have offered bring no hint."""
+        while True:
+            await self._clock.sleep(self._engine.settings.jobs_every)
+            self.queue.call_first()
+
+    # -- granting
+
+    async def _granted_before(self, claim: Claim) -> list[ClaimedTask]:
+        """The tasks of an earlier claim with this key that are still the worker's, extended."""
+        leases = () if claim.key is None else self.recent.repeated(claim.key)
+        if not leases:
+            return []
+        found = zip(leases, await self.extend([Beat(lease) for lease in leases]), strict=True)
+        grants = [Grant(lease, each.until) for lease, each in found if each is not None]
+        return await self._tasks(claim, grants) if grants else []
+
+    async def _attempt(self, claim: Claim) -> list[ClaimedTask]:
+        """One attempt to claim; what it is granted is put back if the worker has disconnected."""
+        attempt = self._engine.spawn(self._granted(claim))
+        try:
+            found = await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            if attempt.cancelled():
+                raise StoreUnavailable("the engine has stopped") from None
+            attempt.add_done_callback(partial(self._undo, claim.claim.tenant))
+            raise
+        if claim.key is not None and found.leases:
+            # Remembered only now, when the grant is handed over: leases that are put back must not
+            # be given to a repeat. Leases without a task are neither extended nor repeated.
+            seconds = claim.claim.lease.total_seconds()
+            self.recent.remember(claim.key, found.leases, seconds, self._clock.ticks())
+        return found.tasks
+
+    def _undo(self, tenant: str, attempt: asyncio.Task[_Granted]) -> None:
+        if attempt.cancelled() or attempt.exception() is not None:
+            return
+        if tasks := attempt.result().tasks:
+            with suppress(StoreUnavailable):
+                _ = self._engine.spawn(self._put_back_tasks(tenant, tasks))
+
+    async def _granted(self, claim: Claim) -> _Granted:
+        # First the secret of the tokens: without it nothing could be handed over.
+        await self._proof.tokens()
+        now = self._clock.now()
+        try:
+            grants = await self._store.jobs.claim_for_worker(claim.claim, now)
+        except CommitUnknown as error:
+            # Jobs that were claimed, if any, come back when their leases lapse.
+            raise StoreUnavailable(f"it is not known what was claimed: {error}") from error
+        if not grants:
+            return _Granted([], [])
+        self._engine.effects.jobs.foresee(
+            (min(each.until for each in grants) - now).total_seconds()
+        )
+        return _Granted(await self._tasks(claim, grants), [each.lease for each in grants])
+
+    async def _tasks(self, claim: Claim, grants: Sequence[Grant]) -> list[ClaimedTask]:
+        tokens = await self._proof.tokens()
+        try:
+            states = await self._states(grants)
+        except StoreUnavailable:
+            await self._put_back([each.lease for each in grants])
+            raise
+        tasks: list[ClaimedTask] = []
+        unreadable: list[Lease] = []
+        for instance_id, of_instance in _by_instance(grants).items():
+            found = states.get(instance_id)
+            if isinstance(found, Held):
+                sign = partial(tokens.of, claim.claim.tenant)
+                policies = self._engine.declared_tasks.of(found.tenant)
+                tasks += tasks_of(
+                    found, policies, of_instance, sign, with_outputs=claim.with_outputs
+                )
+            elif found is not None:
+                leases = [each.lease for each in of_instance]
+                self._engine.effects.unreadable_jobs(leases, found)
+                unreadable += leases
+        if unreadable:
+            await self._put_back(unreadable)
+        return tasks
+
+    async def _states(self, grants: Sequence[Grant]) -> dict[str, Held | TenutoError]:
+        found: dict[str, Held | TenutoError] = {}
+        missing: list[str] = []
+        for instance_id in _by_instance(grants):
+            held = self._engine.turns.at_hand(instance_id)
+            if held is None:
+                missing.append(instance_id)
+            else:
+                found[instance_id] = held
+        return found | await self._engine.loader.load(missing) if missing else found
+
+    async def _put_back_tasks(self, tenant: str, tasks: Sequence[ClaimedTask]) -> None:
+        await self._put_back(await self._proof.leases(tenant, tasks))
+
+    async def _put_back(self, leases: Sequence[Lease]) -> None:
+        try:
+            await self._store.jobs.put_back(leases)
+        except StoreUnavailable as error:
+            log.warning("claims: %d tasks not put back, leases lapse: %s", len(leases), error)
+
+
+def _by_instance(grants: Sequence[Grant]) -> dict[str, list[Grant]]:
+    grouped: dict[str, list[Grant]] = {}
+    for grant in grants:
+        grouped.setdefault(grant.lease.key.instance_id, []).append(grant)
+    return grouped

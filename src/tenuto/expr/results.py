@@ -1,0 +1,106 @@
+"""What a value must be to leave an expression: finite, well-formed JSON of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite
+
+from tenuto.expr.bounds import DATA_DEPTH, INTEGER_BITS, RESULT_BYTES
+from tenuto.expr.coerce import host_value
+from tenuto.expr.errors import ExpressionError
+from tenuto.expr.numerals import number_text
+from tenuto.expr.values import UNDEFINED, Lazy, Operand, Undefined, Value
+
+# The bytes that a number, a literal, a comma or a pair of brackets counts for.
+_SMALL = 4
+
+
+def leave(value: Operand) -> Value | Undefined:
+    """The value as JSON, or UNDEFINED.
+
+    As in `JSON.stringify`, undefined is left out of objects and null in arrays. What needs no
+    change is not copied: the result may share lists and objects with the scope.
+    """
+    if value is None or type(value) in (bool, Undefined):
+        return value  # type: ignore[return-value]
+    left: Value | Undefined = _Leaving(keeps_special=False).left(value, 0)  # type: ignore[assignment]
+    return left
+
+
+def set_aside(value: Operand) -> Operand:
+    """The value without anything lazy, but with undefined, NaN and infinities still in it."""
+    return _Leaving(keeps_special=True).left(value, 0)
+
+
+class _Leaving:
+    """One walk over one value, which counts down what may still leave."""
+
+    __slots__ = ("_keeps_special", "_room")
+
+    def __init__(self, *, keeps_special: bool) -> None:
+        self._room = RESULT_BYTES
+        self._keeps_special = keeps_special
+
+    def left(self, value: Operand, depth: int) -> Operand:
+        self._take(_SMALL)
+        if type(value) is str:
+            self._check_text(value)
+            return value
+        if value is None or type(value) in (bool, Undefined):
+            return value
+        if type(value) is int or type(value) is float:
+            return self._number(value)
+        if depth >= DATA_DEPTH:
+            raise ExpressionError(f"the result is nested more than {DATA_DEPTH} deep")
+        if type(value) is list:
+            return self._list(value, depth)
+        if type(value) is dict:
+            return self._object(value, depth)
+        if isinstance(value, Lazy):
+            return self._object({key: value.get(key) for key in value.keys()}, depth)  # noqa: SIM118
+        raise host_value(value)
+
+    def _number(self, value: float) -> Operand:
+        if isinstance(value, int):
+            if value.bit_length() > INTEGER_BITS:
+                raise ExpressionError("the result is an integer that is too large to write out")
+            return value
+        if self._keeps_special:
+            return value
+        if not isfinite(value):
+            raise ExpressionError(f"the result is {number_text(value)}, which is not a JSON value")
+        return value or 0
+
+    def _list(self, values: list[Operand], depth: int) -> Operand:
+        result = [self.left(value, depth + 1) for value in values]
+        if not self._keeps_special:
+            result = [None if value is UNDEFINED else value for value in result]
+        return result if _changed(result, values) else values
+
+    def _object(self, value: dict[str, Operand], depth: int) -> Operand:
+        result: dict[str, Operand] = {}
+        for key, each in value.items():
+            if each is UNDEFINED and not self._keeps_special:
+                continue
+            self._check_text(key)
+            result[key] = self.left(each, depth + 1)
+        same = len(result) == len(value) and not _changed(result.values(), value.values())
+        return value if same else result
+
+    def _check_text(self, text: str) -> None:
+        if "\0" in text:
+            raise ExpressionError("the result holds a NUL character")
+        try:
+            size = len(text) if text.isascii() else len(text.encode())
+        except UnicodeEncodeError:
+            raise ExpressionError("the result holds half a surrogate pair") from None
+        self._take(size)
+
+    def _take(self, size: int) -> None:
+        self._room -= size
+        if self._room < 0:
+            raise ExpressionError(f"the result is larger than {RESULT_BYTES:,} bytes")
+
+
+def _changed(new: Iterable[Operand], old: Iterable[Operand]) -> bool:
+    return any(a is not b for a, b in zip(new, old, strict=True))

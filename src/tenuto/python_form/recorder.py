@@ -1,0 +1,293 @@
+"""The recorder of calls of tasks while a workflow is described."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tenuto.model.errors import TenutoError
+from tenuto.model.graph import ERROR
+from tenuto.python_form import formula
+from tenuto.python_form.compensations import undoing
+from tenuto.python_form.formula import Formula
+from tenuto.python_form.future import FutureValue, about, formula_of
+from tenuto.python_form.json_values import Expression, futures_in
+from tenuto.python_form.parameters import unbindable
+from tenuto.python_form.step import Block, Step
+from tenuto.python_form.trace import Given, Told, Trace
+from tenuto.tasks.function import TaskFunction
+from tenuto.tasks.recorder import RECORDER
+from tenuto.tasks.step_call import OUT_OF_PLACE, Mapped, Order, StepCall
+
+
+class Recording(Trace):
+    """A trace that records calls of tasks."""
+
+    def call(
+        self, order: Order, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> FutureValue:
+        """A task is called: a step."""
+        task = self.known(order.task)
+        given = self._given(task, args, kwargs)
+        if self.takes_calls is not None:
+            self.takes_calls((order, given))
+            return self.nowhere(f"the result of task `{task.name}`")
+        return self._task(order, given)
+
+    def map(self, order: Order, items: object, mapped: Mapped) -> FutureValue:
+        """A task is called for each item: a loop with a step in it."""
+        task = self.known(order.task)
+        settings: dict[str, object] = {
+            "source": self.traceable(items, f"the items of `{task.name}.map`"),
+            "mode": "parallel",
+        }
+        if mapped.at_most is not None:
+            settings["concurrency"] = mapped.at_most
+        if mapped.on_error != "fail":
+            settings["onItemError"] = mapped.on_error
+        if not isinstance(items, FutureValue | list | tuple | str):
+            self._refuse_items(task, items)
+        loop = self.record("loop", task.name, settings, handle="done", has_output=True)
+        self._prepare(loop, order)
+        body = Block(self.block, loop, "loop", is_loop=True)
+        item = FutureValue(self, formula.plain("ctx.item"), "the item of a loop")
+        with self.inside(body):
+            self._task(Order(task, undo=order.undo), self._for_each(task, item, mapped.fixed))
+        return self.value_of(loop, f"the results of `{task.name}` for each item")
+
+    def said(self, step: StepCall[..., Any]) -> None:
+        """A step is prepared: it has still to be called."""
+        name = step._order().task.name  # noqa: SLF001 - the recorder is who an order is for
+        told = Told(
+            f"`{name}` is not called here: options alone make no step",
+            f"Call it: `{name}.after(…)(…)`.",
+        )
+        self.unused[step] = told, self.here()
+
+    def used(self, step: StepCall[..., Any]) -> None:
+        """A prepared step is called, or gets another option."""
+        self.unused.pop(step, None)
+
+    def handle_error(self, step: Step, handler: Callable[..., object]) -> None:
+        """Record the handler of a final failure of `step`."""
+        error = FutureValue(
+            self,
+            formula.member(formula.output_of(step), "error"),
+            f"the error of step `{step.base}`",
+        )
+        with self.inside(Block(self.block, step, ERROR)):
+            self.describe(handler, error)
+
+    def describe(self, handler: Callable[..., object], error: FutureValue | None = None) -> object:
+        """Call a handler so that it describes its steps; a task is one step by itself.
+
+        A task gets the error if there is one, else the input of a step without one.
+        """
+        if not isinstance(handler, TaskFunction | StepCall):
+            return handler() if error is None else handler(error)
+        order = handler._order()  # noqa: SLF001 - the recorder is who an order is for
+        task = self.known(order.task)
+        parameters = task.binding.data.parameters
+        if len(parameters) > 1:
+            given, start = (
+                ("the input", "lambda") if error is None else ("the error", "lambda error")
+            )
+            self.refuse(
+                "TEN-1110",
+                f"task `{task.name}` has several parameters, and there is only {given} to give",
+                f"Write a function that calls it: `{start}: {task.name}(…)`.",
+            )
+        return self._task(order, None if error is None or not parameters else Given(error))
+
+    # How a task is called
+
+    def _task(self, order: Order, given: Given | None) -> FutureValue:
+        task = order.task
+        config: dict[str, object] = {"taskId": task.name}
+        if given is not None:
+            config["input"] = self.traceable(given.value, f"an argument of `{task.name}`")
+        step = self.record("task", task.name, config, has_output=True)
+        self._prepare(step, order)
+        undone = undoing(self, step, order)
+        if undone is not None:
+            self.undone.append(undone)
+        return self.value_of(step, f"the result of task `{task.name}`")
+
+    def known(self, task: TaskFunction[..., Any]) -> TaskFunction[..., Any]:
+        """Register a used task; refuse one that cannot run, or whose name another task has."""
+        other = self.tasks.setdefault(task.name, task)
+        if other is not task and other.fn is not task.fn:
+            self.refuse(
+                "TEN-1111",
+                f"two tasks are called `{task.name}`: {other.location} and {task.location}",
+                'Give one of them another name: @task(name="…").',
+            )
+        for parameter, kind in unbindable(task) if other is task else ():
+            self.refuse(
+                "TEN-1112",
+                f"`{parameter}` of task `{task.name}` ({task.location}) is {kind}, which no JSON "
+                "value can become",
+                "Annotate it with a JSON type, a dataclass or a model, and make the object in "
+                "the task.",
+            )
+        return task
+
+    def _given(
+        self, task: TaskFunction[..., Any], args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Given | None:
+        return self.arguments(
+            Signed(f"task `{task.name}`", task.name, task.location, task.binding.data), args, kwargs
+        )
+
+    def arguments(
+        self, called: Signed, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Given | None:
+        """The input of a call: one parameter takes all of it, several are members of it.
+
+        None: the task has no parameters, or the arguments do not fit.
+        """
+        data = called.data
+        try:
+            bound = data.bind(*args, **kwargs)
+        except TypeError as error:
+            self.refuse(
+                "TEN-1110",
+                f"{called.what} cannot be called so: {error}",
+                f"It is `{called.name}{_shown(data)}`, in {called.location}.",
+            )
+            return None
+        arguments = dict(bound.arguments)
+        for each in data.parameters.values():
+            if each.kind is each.VAR_KEYWORD:
+                arguments.update(arguments.pop(each.name, {}))
+                return Given(arguments)
+        if len(data.parameters) > 1:
+            return Given(arguments)
+        bound.apply_defaults()
+        return next((Given(value) for value in bound.arguments.values()), None)
+
+    def _prepare(self, step: Step, order: Order) -> None:
+        step.given_name = order.name
+        for value in order.after:
+            self._refuse_no_result(value)
+        step.waits_for += self.waits_for(order.after)
+        for group in order.after_any:
+            joins = self.joined_any(group, "after_any")
+            if joins is not None:
+                step.waits_for.append(joins)
+        if order.on_error is not None:
+            self.handle_error(step, order.on_error)
+
+    def _refuse_no_result(self, value: object) -> None:
+        """Refuse `.after` with a value that is not a step."""
+        found = list(futures_in(value))
+        if found and all(formula_of(each).waits_for for each in found):
+            return
+        advice = "Give it the variables that hold the results of steps."
+        if isinstance(value, TaskFunction | StepCall):
+            name = value._order().task.name  # noqa: SLF001 - the recorder is who an order is for
+            what = f"`{name}` is the task itself"
+            advice = f"Keep what it gives, `result = {name}(…)`, and name that: `.after(result)`."
+        elif found:
+            what = f"this is {about(found[0])}, which is there from the start"
+        else:
+            is_plain = value is None or isinstance(value, str | int | float)
+            what = f"{value!r} is none" if is_plain else f"a {type(value).__name__} is none"
+        self.refuse("TEN-1109", f"`.after` takes the results of steps, and {what}", advice)
+
+    def joined_any(self, values: Sequence[object], what: str) -> Step | None:
+        """A join step that continues with the first of several steps."""
+        sources: list[Step] = []
+        for value in values:
+            waits_for = self.waits_for(value)
+            if len(waits_for) != 1 or waits_for[0] in sources:
+                self.refuse(
+                    "TEN-1109",
+                    f"`{what}` takes values that each come from one step, and no step twice",
+                    "Give it the results of steps of different branches.",
+                )
+                return None
+            sources += waits_for
+        if not sources:
+            self.refuse("TEN-1109", f"`{what}` is given nothing", "Name some steps.")
+            return None
+        branches: list[object] = [{"id": "go", "when": "true"}]
+        branches += [
+            {
+                "id": f"of_{number}",
+                "when": Expression(
+                    Formula(("steps", source, ".status === 'COMPLETED'"), is_atom=False)
+                ),
+            }
+            for number, source in enumerate(sources, start=1)
+        ]
+        step = self.record(
+            "condition",
+            what,
+            {"branches": branches, "select": "all"},
+            handle="go",
+            join="any",
+            block=self._home_of(sources),
+        )
+        step.sources = sources
+        step.waits_for = []
+        return step
+
+    def _home_of(self, sources: list[Step]) -> Block:
+        """The innermost block around several steps, in which they can be joined."""
+        for block in self.block.around:
+            if all(block in source.block.around for source in sources):
+                return block
+        return self.top
+
+    def _for_each(
+        self, task: TaskFunction[..., Any], item: FutureValue, fixed: Mapping[str, object]
+    ) -> Given | None:
+        """The input of one call among many."""
+        parameters = task.binding.data.parameters
+        left = [name for name in parameters if name not in fixed]
+        if not fixed and parameters:
+            return Given(item)
+        if len(left) == 1:
+            return self._given(task, (), {left[0]: item, **fixed})
+        self.refuse(
+            "TEN-1110",
+            f"in `{task.name}.map` one parameter is left for the item, and only one",
+            f"It is `{task.name}{_shown(task.binding.data)}`, in {task.location}.",
+        )
+        return None
+
+    def _refuse_items(self, task: TaskFunction[..., Any], items: object) -> None:
+        self.refuse(
+            "TEN-1109",
+            f"the items of `{task.name}.map` are {type(items).__name__}, not a list",
+            "Give it a list, or a future value that will be one.",
+        )
+
+
+class Signed(Struct, frozen=True, eq=False):
+    """A callable of a workflow: its kind, name, place and parameters."""
+
+    what: str
+    name: str
+    location: str
+    data: inspect.Signature
+
+
+def current(what: str) -> Recording:
+    """The workflow that is being described; TenutoError when there is none."""
+    trace = RECORDER.get()
+    if isinstance(trace, Recording):
+        return trace
+    raise TenutoError(
+        f"`{what}` means nothing outside a workflow function",
+        code=OUT_OF_PLACE,
+        advice="Put @workflow above the function around it.",
+    )
+
+
+def _shown(data: inspect.Signature) -> str:
+    return f"({', '.join(data.parameters)})"

@@ -1,8 +1,0 @@
-"""An instance's values in the shape that a widget of a dashboard shows."""
-
-from __future__ import annotations
-
-from tenuto.widgets.config import WidgetConfig, WidgetType, read_config
-from tenuto.widgets.shaping import shape
-
-__all__ = ["WidgetConfig", "WidgetType", "read_config", "shape"]

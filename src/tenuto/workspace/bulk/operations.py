@@ -1,0 +1,142 @@
+"""The bulk operations of one tenant: started, followed, cancelled."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
+from tenuto.model.errors import InvalidInput, Problem
+from tenuto.store.parts.bulk import BulkPlace, BulkRow
+from tenuto.workspace.bulk.request import BulkAsked, Which
+from tenuto.workspace.bulk.runner import BulkRunner, read_row
+from tenuto.workspace.values import (
+    BulkFailure,
+    BulkOperation,
+    DeadLetterFilter,
+    InstanceFilter,
+)
+
+
+class BulkOperations:
+    """Actions over many instances or dead letters of one tenant: durable, with progress."""
+
+    __slots__ = ("_actor", "_runner", "_tenant")
+
+    def __init__(self, runner: BulkRunner, tenant: str, actor: str) -> None:
+        self._runner = runner
+        self._tenant = tenant
+        self._actor = actor
+
+    async def start(
+        self,
+        action: Literal["cancel", "pause", "resume", "retry"],
+        which: InstanceFilter,
+        *,
+        reason: str | None = None,
+        should_compensate: bool = True,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BulkOperation:
+        """Act on all instances that the filter finds; with `dry_run` only count them.
+
+        Without statuses in the filter, those are meant in which the action is possible. At most
+        one operation is started under a `key`. InvalidInput for a filter that says nothing.
+        """
+        refuse_bad_text(reason=reason)
+        asked = BulkAsked(
+            target="instances",
+            action=action,
+            which=Which(
+                ids=tuple(which.ids),
+                statuses=tuple(which.status),
+                workflow_id=which.workflow,
+                correlation_id=which.correlation_id,
+                current_step=which.current_step,
+                created_from=aware(which.created_from, "createdFrom"),
+                created_before=aware(which.created_before, "createdBefore"),
+            ),
+            by=self._actor,
+            reason=reason,
+            should_compensate=should_compensate,
+        )
+        return await self._start(asked, key, is_dry=dry_run)
+
+    async def start_on_dead_letters(
+        self,
+        action: Literal["retry", "discard"],
+        which: DeadLetterFilter,
+        *,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BulkOperation:
+        """Act on all dead letters that the filter finds; with `dry_run` only count them."""
+        asked = BulkAsked(
+            target="dead-letters",
+            action=action,
+            which=Which(
+                ids=tuple(which.ids),
+                kind=which.kind,
+                task_id=which.task_id,
+                created_from=aware(which.created_from, "createdFrom"),
+                created_before=aware(which.created_before, "createdBefore"),
+            ),
+            by=self._actor,
+        )
+        return await self._start(asked, key, is_dry=dry_run)
+
+    async def get(self, id: str) -> BulkOperation:
+        """A bulk operation and its progress; NotFound."""
+        return _operation(await self._runner.get(self._tenant, id))
+
+    async def cancel(self, id: str) -> BulkOperation:
+        """Stop a bulk operation; what is done stays. NotFound."""
+        return _operation(await self._runner.cancel(self._tenant, id))
+
+    async def list(
+        self, limit: int = 100, *, below: BulkPlace | None = None
+    ) -> list[BulkOperation]:
+        """Bulk operations, newest first."""
+        return [_operation(row) for row in await self._runner.page(self._tenant, limit, below)]
+
+    async def _start(self, asked: BulkAsked, key: str | None, *, is_dry: bool) -> BulkOperation:
+        if asked.which == Which():
+            problem = Problem(
+                code="TEN-2614",
+                path="$.filter",
+                message="the filter says nothing, so that it would find everything",
+                advice="Say at least one thing: a status, a workflow, ids.",
+            )
+            raise InvalidInput("an action over everything is not taken", [problem])
+        if is_dry:
+            return BulkOperation(
+                target=asked.target,
+                action=asked.action,
+                status="dry-run",
+                matched=await self._runner.count(self._tenant, asked),
+                done=0,
+                failed=0,
+                failures=(),
+                requested_by=asked.by,
+            )
+        refuse_bad_ids(key=key)
+        return _operation(await self._runner.ask(self._tenant, asked, key))
+
+
+def _operation(row: BulkRow) -> BulkOperation:
+    asked, progress = read_row(row)
+    return BulkOperation(
+        id=row.id,
+        target=asked.target,
+        action=asked.action,
+        status=progress.status,
+        matched=progress.matched,
+        done=progress.done,
+        failed=progress.failed,
+        failures=tuple(
+            BulkFailure(id=each.id, code=each.code, message=each.message)
+            for each in progress.failures
+        ),
+        created_at=row.created_at,
+        ended_at=progress.ended_at,
+        requested_by=asked.by,
+    )

@@ -1,0 +1,89 @@
+"""The request and the progress of a bulk operation, as the store keeps them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from tenuto.model.status import FINAL, Status
+
+Target: TypeAlias = Literal["instances", "dead-letters"]
+Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard"]
+
+MOST_FAILURES = 100
+"""So many failures are kept; the rest are counted."""
+
+_OPEN = tuple(status for status in Status if status not in FINAL)
+SENSIBLE: dict[Action, tuple[Status, ...]] = {
+    "cancel": _OPEN,
+    "pause": tuple(status for status in _OPEN if status is not Status.PAUSED),
+    "resume": (Status.PAUSED,),
+    "retry": (Status.FAILED,),
+}
+"""The statuses in which an action is possible."""
+
+
+class Which(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Which instances or dead letters; a field that is not given does not count."""
+
+    ids: tuple[str, ...] = ()
+    statuses: tuple[Status, ...] = ()
+    workflow_id: str | None = None
+    correlation_id: str | None = None
+    current_step: str | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+    kind: str | None = None
+    """Of dead letters."""
+    task_id: str | None = None
+    """Of dead letters."""
+
+
+class BulkAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A request for an action on all items that a filter finds."""
+
+    target: Target
+    action: Action
+    which: Which
+    by: str
+    reason: str | None = None
+    should_compensate: bool = True
+
+
+class ItemFailure(Struct, frozen=True, kw_only=True):
+    """Why the action failed for one item."""
+
+    id: str
+    code: str
+    message: str
+
+
+class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The progress of an operation."""
+
+    status: Literal["running", "done", "cancelled"] = "running"
+    done: int = 0
+    failed: int = 0
+    failures: tuple[ItemFailure, ...] = ()
+    pending: tuple[str, ...] = ()
+    """Items that are acted on now: after a crash these alone are acted on again."""
+    cursor: str | None = None
+    """Where the next page begins."""
+    is_found: bool = False
+    """Whether the last page was found."""
+    ended_at: datetime | None = None
+
+    @property
+    def matched(self) -> int:
+        """How many the filter has found so far."""
+        return self.done + self.failed + len(self.pending)
+
+
+class Found(Struct, frozen=True):
+    """A page of the items that a filter finds."""
+
+    ids: tuple[str, ...]
+    cursor: str | None
+    """Where the next page begins; None: this is the last."""

@@ -1,0 +1,224 @@
+"""Runs bulk operations, also those that another process accepted."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from contextlib import suppress
+from datetime import timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from tenuto.engine.engine import Engine
+from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
+from tenuto.store.parts.bulk import BulkPlace, BulkRow
+from tenuto.workspace.bulk.actions import act
+from tenuto.workspace.bulk.request import MOST_FAILURES, BulkAsked, ItemFailure, Progress
+from tenuto.workspace.bulk.selection import Selection
+
+log = logging.getLogger("tenuto.bulk")
+
+PAGE = 100
+"""Items of one turn; then the next operation has its turn."""
+AT_ONCE = 20
+"""Items that are acted on together, between two writes of the progress."""
+HELD_FOR = timedelta(seconds=60)
+"""After so long without a write of the progress another process takes over."""
+LOOK_EVERY = 5.0
+"""Seconds between looks for operations that no process runs."""
+MOST_COUNTED = 100_000
+"""A dry run counts no further."""
+
+_A_MOMENT = timedelta(milliseconds=1)
+_asked = msgspec.json.Decoder(BulkAsked).decode
+_progress = msgspec.json.Decoder(Progress).decode
+
+
+class _TakenOver(Exception):
+    """Another process has taken the operation over."""
+
+
+class BulkRunner:
+    """Accepts bulk operations and runs those of all tenants in turns, a page of each."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._hint = asyncio.Event()
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Run operations in the background, from now on."""
+        if self._running is None:
+            self._running = asyncio.ensure_future(self._run())
+
+    async def stop(self) -> None:
+        """Stop; other processes, or the next start, continue the operations."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    async def ask(self, tenant: str, asked: BulkAsked, key: str | None) -> BulkRow:
+        """Accept an operation; when this returns it is durable. The same key finds the first.
+
+        Conflict where the key was used for something else.
+        """
+        engine = self._engine
+        row = BulkRow(
+            tenant=tenant,
+            id=_id_of(key) if key is not None else engine.ids.instance_id(engine.clock.now()),
+            content=msgspec.json.encode(asked),
+            progress=msgspec.json.encode(Progress()),
+            created_at=engine.clock.now(),
+        )
+        there = await engine.store.bulk.put(row)
+        # Another principal may repeat it under the same key.
+        if replace(_asked(there.content), by=asked.by) != asked:
+            raise Conflict(f"{there.id} was asked for with other content", code="TEN-3073")
+        self._hint.set()
+        return there
+
+    async def count(self, tenant: str, asked: BulkAsked) -> int:
+        """How many the filter finds now, up to `MOST_COUNTED`."""
+        engine = self._engine
+        selection = Selection(engine, tenant, asked, engine.clock.now() + _A_MOMENT)
+        count, cursor = 0, None
+        while True:
+            found = await selection.page(cursor, 1_000)
+            count, cursor = count + len(found.ids), found.cursor
+            if cursor is None or count >= MOST_COUNTED:
+                return min(count, MOST_COUNTED)
+
+    async def get(self, tenant: str, id: str) -> BulkRow:
+        """An operation of a tenant; NotFound."""
+        found = await self._engine.store.seen_by(tenant).bulk.get(tenant, id)
+        if found is None:
+            raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
+        return found
+
+    async def page(self, tenant: str, limit: int, below: BulkPlace | None) -> list[BulkRow]:
+        """The operations of a tenant, newest first."""
+        return await self._engine.store.seen_by(tenant).bulk.page(tenant, limit, below=below)
+
+    async def cancel(self, tenant: str, id: str) -> BulkRow:
+        """Stop an operation; what is done stays. NotFound."""
+        found = await self._engine.store.bulk.stop(tenant, id)
+        if found is None:
+            raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
+        self._hint.set()
+        return found
+
+    # -- inner
+
+    async def _run(self) -> None:
+        clock = self._engine.clock
+        while True:
+            try:
+                worked = await self.run_once()
+            except (StoreUnavailable, Overloaded) as error:
+                log.warning("bulk operations continue later: %s", error)
+                worked = False
+            except Exception:
+                log.exception("a bulk operation failed, and is tried again")
+                worked = False
+            if not worked:
+                await clock.wait(self._hint, LOOK_EVERY)
+                self._hint.clear()
+
+    async def run_once(self) -> bool:
+        """Act on one page of the operation that has waited longest; whether there was one."""
+        engine = self._engine
+        now = engine.clock.now()
+        claimed = await engine.store.bulk.claim(now, now + HELD_FOR, 1)
+        for row in claimed:
+            try:
+                await self._go_on(row)
+            except (asyncio.CancelledError, StoreUnavailable, Overloaded):
+                # The next process, this one too, need not wait until the hold is over.
+                await self._let_go(row)
+                raise
+            except _TakenOver:
+                log.info("another process runs the bulk operation %s", row.id)
+        return bool(claimed)
+
+    async def _go_on(self, row: BulkRow) -> None:
+        asked, progress = _asked(row.content), _progress(row.progress)
+        is_repeat = bool(progress.pending)
+        if not progress.pending and not progress.is_found and not row.is_stopped:
+            before = row.created_at + _A_MOMENT
+            selection = Selection(self._engine, row.tenant, asked, before)
+            found = await selection.page(progress.cursor, PAGE)
+            progress = replace(
+                progress, pending=found.ids, cursor=found.cursor, is_found=found.cursor is None
+            )
+            row, progress = await self._saved(row, progress)
+        while progress.pending and not row.is_stopped:
+            progress = await self._done(row.tenant, asked, progress, is_repeat=is_repeat)
+            row, progress = await self._saved(row, progress)
+        if row.is_stopped:
+            progress = self._ended(progress, "cancelled")
+        elif progress.is_found:
+            progress = self._ended(progress, "done")
+        await self._saved(row, progress, is_held=False)
+
+    async def _saved(
+        self, row: BulkRow, progress: Progress, *, is_held: bool = True
+    ) -> tuple[BulkRow, Progress]:
+        changed = replace(
+            row,
+            progress=msgspec.json.encode(progress),
+            is_open=progress.status == "running",
+        )
+        until = self._engine.clock.now() + (HELD_FOR if is_held else timedelta())
+        saved = await self._engine.store.bulk.save(changed, until)
+        if saved is None:
+            raise _TakenOver
+        return saved, progress
+
+    async def _let_go(self, row: BulkRow) -> None:
+        with suppress(TenutoError):
+            there = await self._engine.store.bulk.get(row.tenant, row.id)
+            if there is not None and there.token == row.token:
+                await self._engine.store.bulk.save(there, self._engine.clock.now())
+
+    async def _done(
+        self, tenant: str, asked: BulkAsked, progress: Progress, *, is_repeat: bool
+    ) -> Progress:
+        now, later = progress.pending[:AT_ONCE], progress.pending[AT_ONCE:]
+        acts = [act(self._engine, tenant, asked, id, is_repeat=is_repeat) for id in now]
+        outcomes = await asyncio.gather(*acts, return_exceptions=True)
+        # Only when none of them is under way may another process continue.
+        failures: list[ItemFailure] = []
+        for each in outcomes:
+            if isinstance(each, BaseException):
+                raise each
+            if each is not None:
+                failures.append(each)
+        return replace(
+            progress,
+            pending=later,
+            done=progress.done + len(outcomes) - len(failures),
+            failed=progress.failed + len(failures),
+            failures=(*progress.failures, *failures)[:MOST_FAILURES],
+        )
+
+    def _ended(self, progress: Progress, status: str) -> Progress:
+        is_done = status == "done"
+        return replace(
+            progress,
+            status="done" if is_done else "cancelled",
+            pending=(),
+            ended_at=self._engine.clock.now(),
+        )
+
+
+def _id_of(key: str) -> str:
+    """The id of the operation of a key; unlike the key it always fits into a path."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+def read_row(row: BulkRow) -> tuple[BulkAsked, Progress]:
+    """The request and the progress of an operation."""
+    return _asked(row.content), _progress(row.progress)

@@ -1,0 +1,104 @@
+"""The items of a bulk operation, page by page; those made after it began are not among them."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+import msgspec
+
+from tenuto.engine.engine import Engine
+from tenuto.model.errors import NotFound
+from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.protocol import Parts
+from tenuto.workspace.bulk.request import SENSIBLE, BulkAsked, Found
+from tenuto.workspace.dead_letters import letter_row
+from tenuto.workspace.instance_lists import instance_rows
+
+_LOOKS = 10
+"""So many pages of dead letters are passed over together where none of them matches."""
+
+
+class Selection:
+    """The items that a filter finds, of those that were made before a moment."""
+
+    def __init__(self, engine: Engine, tenant: str, asked: BulkAsked, before: datetime) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._asked = asked
+        self._which = asked.which
+        self._before = before
+
+    async def page(self, cursor: str | None, limit: int) -> Found:
+        """The page that begins at a cursor."""
+        if self._asked.target == "instances":
+            return await self._instances(cursor, limit)
+        if self._which.ids:
+            return await self._named_letters(cursor, limit)
+        return await self._dead_letters(cursor, limit)
+
+    async def _instances(self, cursor: str | None, limit: int) -> Found:
+        which = self._which
+        query = InstanceQuery(
+            ids=which.ids,
+            statuses=which.statuses or SENSIBLE[self._asked.action],
+            definition_id=which.workflow_id,
+            correlation_id=which.correlation_id,
+            current_step=which.current_step,
+            created_from=which.created_from,
+            created_before=min(self._before, which.created_before or self._before),
+            limit=limit,
+            after=cursor,
+        )
+        page = await instance_rows(self._engine, self._tenant, query)
+        return Found(tuple(row.id for row in page.items), page.next_after)
+
+    async def _dead_letters(self, cursor: str | None, limit: int) -> Found:
+        which = self._which
+        if cursor is not None:
+            below = msgspec.json.decode(cursor, type=DeadLetterPlace)
+        else:
+            # The newest come first: those that came too late are not read.
+            below = DeadLetterPlace(min(self._before, which.created_before or self._before), "", "")
+        ids: tuple[str, ...] = ()
+        for _ in range(_LOOKS):
+            rows = await self._seen.dead_letters.page(self._tenant, limit, below=below)
+            ids = tuple(row.id for row in rows if self._fits(row))
+            is_past = which.created_from is not None and rows and rows[-1].at < which.created_from
+            if len(rows) < limit or is_past:
+                return Found(ids, None)
+            below = DeadLetterPlace(rows[-1].at, rows[-1].id, rows[-1].instance_id)
+            if ids:
+                break
+        return Found(ids, msgspec.json.encode(below).decode())
+
+    async def _named_letters(self, cursor: str | None, limit: int) -> Found:
+        """Letters that are named by their ids are looked up, however many others there are."""
+        # An older program goes through them all, and leaves another cursor.
+        start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
+        ids = tuple(dict.fromkeys(self._which.ids))
+        found = await asyncio.gather(*map(self._letter, ids[start : start + limit]))
+        fitting = tuple(row.id for row in found if row is not None and self._fits(row))
+        end = start + limit
+        return Found(fitting, str(end) if end < len(ids) else None)
+
+    async def _letter(self, id: str) -> DeadLetterRow | None:
+        try:
+            return await letter_row(self._seen, self._tenant, id)
+        except NotFound:
+            return None
+
+    def _fits(self, row: DeadLetterRow) -> bool:
+        which = self._which
+        return (
+            row.at < self._before
+            and which.kind in (None, row.kind)
+            and which.task_id in (None, row.task_id)
+            and (which.created_from is None or row.at >= which.created_from)
+            and (which.created_before is None or row.at < which.created_before)
+        )
+
+    @property
+    def _seen(self) -> Parts:
+        return self._engine.store.seen_by(self._tenant)

@@ -1,0 +1,134 @@
+"""The dead letters of one tenant: listed, run again, discarded."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from tenuto.engine.engine import Engine
+from tenuto.engine.upkeep.dead_letter_history import entries_behind
+from tenuto.model.durations import iso
+from tenuto.model.edited import EditedInput
+from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, may_be_written
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import Status
+from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.protocol import Parts
+from tenuto.workspace.instance import InstanceRef, history_view
+from tenuto.workspace.task_definitions import TaskDefinitions
+
+
+class DeadLetters:
+    """Tasks whose failure nothing handled, poison tasks, and late results."""
+
+    __slots__ = ("_actor", "_engine", "_tenant")
+
+    def __init__(self, engine: Engine, tenant: str, actor: str) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._actor = actor
+
+    async def rows(
+        self, limit: int, *, below: DeadLetterPlace | None = None
+    ) -> list[DeadLetterRow]:
+        """Dead letters as the store has them, newest first."""
+        return await self._seen.dead_letters.page(self._tenant, limit, below=below)
+
+    async def row(self, id: str) -> DeadLetterRow:
+        """A dead letter as the store has it; NotFound."""
+        return await letter_row(self._seen, self._tenant, id)
+
+    async def get(self, id: str) -> Object:
+        """A dead letter with the `history` of its step; NotFound."""
+        return await letter_details(self._seen, self._tenant, id)
+
+    async def retry(self, id: str, *, input: JSON | UnsetType = UNSET) -> Status:
+        """Run it again; the letter is gone then. Conflict where that is impossible.
+
+        `input` is what the task is given instead of what it failed with; InvalidInput where that
+        is not what the task is declared to take.
+        """
+        letter = await self.row(id)
+        if letter.kind == "late-result":
+            raise Conflict(
+                "a result that came too late cannot be tried again",
+                code="TEN-3041",
+                advice="Look at what it did, undo that by hand if need be, and discard the letter.",
+            )
+        if input is not UNSET and letter.task_id is not None:
+            tasks = TaskDefinitions(self._engine, self._tenant, self._actor)
+            await tasks.refuse_bad_input(letter.task_id, input)
+        status = await self._run_again(letter, input)
+        # Most letters went with the retry. One of a handled failure, such as of a poison step, is
+        # left and goes now.
+        try:
+            await self._engine.store.dead_letters.discard(self._tenant, letter.instance_id, id)
+        except StoreUnavailable as error:
+            raise may_be_written(
+                f"it is tried again, and whether its letter is gone is not known: {error.message}"
+            ) from error
+        return status
+
+    async def discard(self, id: str) -> None:
+        """Remove a dead letter; the instance stays as it is. NotFound."""
+        letter = await self.row(id)
+        await self._engine.store.dead_letters.discard(self._tenant, letter.instance_id, id)
+
+    async def list(self, limit: int = 100) -> list[Object]:
+        """Dead letters, newest first."""
+        return [letter_view(row) for row in await self.rows(limit)]
+
+    async def _run_again(self, letter: DeadLetterRow, input: JSON | UnsetType) -> Status:
+        instance = InstanceRef(
+            self._engine, letter.instance_id, tenant=self._tenant, by=self._actor, is_known=True
+        )
+        if letter.kind == "compensation-failed":
+            return await instance.retry_compensation(letter.node, letter.iteration, input=input)
+        if isinstance(input, UnsetType):
+            return await instance.retry()
+        edited = EditedInput(step_id=letter.node, iteration=letter.iteration, input=input)
+        return await instance.retry(edited=edited)
+
+    @property
+    def _seen(self) -> Parts:
+        return self._engine.store.seen_by(self._tenant)
+
+
+async def letter_row(store: Parts, tenant: str, id: str) -> DeadLetterRow:
+    """A dead letter as the store has it; NotFound."""
+    found = await store.dead_letters.get(tenant, id.partition(":")[0], id)
+    if found is None:
+        raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
+    return found
+
+
+async def letter_details(store: Parts, tenant: str, id: str) -> Object:
+    """A dead letter in JSON with the `history` of its step; NotFound."""
+    letter = await letter_row(store, tenant, id)
+    entries = await entries_behind(store, letter)
+    return {**letter_view(letter), "history": [history_view(each) for each in entries]}
+
+
+def letter_view(row: DeadLetterRow) -> Object:
+    """A dead letter in JSON, with the names of the specification."""
+    view: Object = {
+        "id": row.id,
+        "kind": row.kind,
+        "instanceId": row.instance_id,
+        "stepId": row.node,
+        "iteration": row.iteration,
+        "taskId": row.task_id,
+        "input": _decoded(row.input),
+        "error": _decoded(row.error),
+        "attempts": row.attempt,
+        "at": iso(row.at),
+    }
+    output = _decoded(row.output)
+    if output is not None:
+        view["output"] = output
+    return view
+
+
+def _decoded(stored: bytes | None) -> JSON:
+    value: JSON = msgspec.json.decode(stored) if stored else None
+    return value

@@ -1,0 +1,57 @@
+"""Definitions as programs give them: a dict, the path of a JSON file, or a workflow function."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from tenuto.definition import parse_document
+from tenuto.model.errors import NotFound
+from tenuto.model.json import JSON, Object
+from tenuto.python_form.workflow import WorkflowFunction
+
+
+class Deployer:
+    """Saves definitions, and knows the versions of the workflow functions that it has saved."""
+
+    __slots__ = ("_save", "_versions")
+
+    def __init__(self, save: Callable[[JSON], Awaitable[int]]) -> None:
+        """`save` saves a document and gives its version."""
+        self._save = save
+        self._versions: dict[WorkflowFunction[..., Any], int] = {}
+
+    async def deploy(
+        self, definition: Mapping[str, JSON] | str | Path | WorkflowFunction[..., Any]
+    ) -> int:
+        """Save a definition and return its version; a function's children are saved with it."""
+        if isinstance(definition, WorkflowFunction):
+            return await self._deploy_flow(definition, set())
+        return await self._save(read_definition(definition))
+
+    async def version_of(self, flow: WorkflowFunction[..., Any]) -> int:
+        """The version under which a workflow function was saved; otherwise it is saved now."""
+        return self._versions.get(flow) or await self.deploy(flow)
+
+    async def _deploy_flow(
+        self, flow: WorkflowFunction[..., Any], seen: set[WorkflowFunction[..., Any]]
+    ) -> int:
+        seen.add(flow)
+        for child in flow.children:
+            if child not in seen:
+                await self._deploy_flow(child, seen)
+        self._versions[flow] = await self._save(flow.checked())
+        return self._versions[flow]
+
+
+def read_definition(definition: Mapping[str, JSON] | str | Path) -> JSON:
+    """The document that was given, or that a file has."""
+    if isinstance(definition, Mapping):
+        return cast("Object", dict(definition))
+    path = Path(definition)
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise NotFound(f"cannot read {path}: {error.strerror}", code="TEN-3001") from error
+    return parse_document(text, str(path))

@@ -1,0 +1,133 @@
+"""The events of one tenant: published, and looked up in the inbox."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tenuto.engine.engine import Engine
+from tenuto.engine.events.event_intake import EventIntake
+from tenuto.engine.events.event_views import event_view, near_view, targets_view
+from tenuto.engine.events.inspector import DryRun
+from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
+from tenuto.model.checks import aware, refuse_bad_ids
+from tenuto.model.durations import iso
+from tenuto.model.errors import TenutoError
+from tenuto.model.events import Event
+from tenuto.model.json import Given, Object, as_json
+from tenuto.store.parts.turns import EventResult
+from tenuto.workspace.values import Published
+
+_DAY = timedelta(hours=24)
+
+
+class Events:
+    """The inbox of one tenant, or of one test run."""
+
+    __slots__ = ("_engine", "_intake", "_tenant")
+
+    def __init__(self, engine: Engine, tenant: str) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._intake = EventIntake(engine.clock, engine.ids, engine.settings.limits, tenant)
+
+    async def publish(
+        self,
+        pattern: str,
+        payload: Given = None,
+        *,
+        id: str | None = None,
+        correlation_id: str | None = None,
+        timestamp: datetime | None = None,
+        dry_run: bool = False,
+    ) -> Published:
+        """Publish an event; when this returns it is durable and its targets are recorded."""
+        refuse_bad_ids(id=id, correlationId=correlation_id)
+        given = GivenEvent(
+            pattern=pattern,
+            payload=as_json(payload),
+            id=id,
+            correlation_id=correlation_id,
+            timestamp=aware(timestamp, "timestamp"),
+        )
+        wrong = [
+            *name_problems(pattern, "$.pattern"),
+            *given_id_problems(id, "$.id"),
+            *id_problems(correlation_id, "$.correlationId"),
+        ]
+        return await self._publish(self._intake.event(given, problems=wrong), dry_run=dry_run)
+
+    async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
+        """Publish an event that was read from a request."""
+        return await self._publish(self._intake.event(given), dry_run=dry_run)
+
+    async def publish_all(
+        self, document: Given, *, dry_run: bool = False
+    ) -> list[Published | TenutoError]:
+        """Publish the events of a document: one, or an array of up to 1,000; a result each."""
+        taken = self._intake.events(as_json(document))
+        return await asyncio.gather(
+            *(self._publish_if_taken(each, dry_run=dry_run) for each in taken)
+        )
+
+    async def get(self, id: str) -> Object:
+        """An event with its deliveries and near misses; NotFound."""
+        return event_view(await self._engine.inspector.event(self._tenant, id))
+
+    async def list(
+        self, *, pattern: str | None = None, since: datetime | None = None, limit: int = 100
+    ) -> list[Object]:
+        """Events, newest first; without `since` those of the last 24 hours."""
+        since = aware(since, "since") or self._engine.clock.now() - _DAY
+        seen = self._engine.store.seen_by(self._tenant)
+        found = await seen.inbox.latest(self._tenant, pattern, since, limit=limit)
+        return [inbox_view(event) for _, event in found]
+
+    async def _publish_if_taken(
+        self, taken: Event | TenutoError, *, dry_run: bool
+    ) -> Published | TenutoError:
+        if isinstance(taken, TenutoError):
+            return taken
+        try:
+            return await self._publish(taken, dry_run=dry_run)
+        except TenutoError as error:
+            return error
+
+    async def _publish(self, event: Event, *, dry_run: bool) -> Published:
+        if dry_run:
+            return dry_published(event, await self._engine.inspector.dry_run(event))
+        return _published(event, await self._engine.publish(event))
+
+
+def dry_published(event: Event, found: DryRun) -> Published:
+    """What would become of an event."""
+    return msgspec.structs.replace(
+        _published(event, found.result),
+        is_dry=True,
+        targets=tuple(targets_view(found.targets)),
+        near_misses=tuple(near_view(found.near)),
+    )
+
+
+def inbox_view(event: Event) -> Object:
+    """An event of the inbox in JSON, as lists show it."""
+    return {
+        "eventId": event.id,
+        "pattern": event.pattern,
+        "payload": event.payload,
+        "correlationId": event.correlation_id,
+        "timestamp": iso(event.timestamp) if event.timestamp else None,
+        "receivedAt": iso(event.received_at),
+    }
+
+
+def _published(event: Event, result: EventResult) -> Published:
+    return Published(
+        event_id=event.id,
+        duplicate=result.outcome == "duplicate",
+        resumed=result.resumed,
+        cancelled=result.cancelled,
+        started=result.started,
+    )

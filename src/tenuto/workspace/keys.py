@@ -1,0 +1,105 @@
+"""The API keys of one tenant, managed in the store itself by a program that has it open."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TypeAlias
+
+from tenuto.access.audit import AuditLog
+from tenuto.access.keys import Keys, KeyWish
+from tenuto.access.principal import Principal
+from tenuto.access.roles import Role
+from tenuto.model.durations import iso
+from tenuto.model.errors import TenutoError
+from tenuto.model.json import Object
+from tenuto.ports import Clock, Ids
+from tenuto.store.parts.access import KeyRow
+from tenuto.store.parts.audit import AuditOutcome
+from tenuto.store.protocol import Store
+
+_Done: TypeAlias = list[KeyRow]
+
+
+class TenantKeys:
+    """The keys of one tenant. Each change is recorded in the audit log, before and after."""
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids, *, tenant: str, actor: str) -> None:
+        self._keys = Keys(store, clock, ids)
+        self._log = AuditLog(store.audit, clock, ids)
+        self._clock = clock
+        self._ids = ids
+        # A program that has the store open has everything in it.
+        self._principal = Principal(tenant=tenant, name=actor, role=Role.ADMIN, kind="local")
+
+    async def create(
+        self,
+        name: str,
+        *,
+        role: str,
+        scopes: Sequence[str] | None = None,
+        expires_at: datetime | None = None,
+    ) -> Object:
+        """Make a key; `key` in the result is the whole of it, and is shown this once."""
+        wish = KeyWish(name=name, role=role, scopes=scopes, expires_at=expires_at)
+        async with self._recorded("keys.create", name) as done:
+            new = await self._keys.create(self._principal, wish)
+            done.append(new.row)
+        return {**key_view(new.row, new.row.created_at), "key": new.text}
+
+    async def revoke(self, id: str) -> None:
+        """Revoke a key; NotFound."""
+        async with self._recorded("keys.revoke", id) as done:
+            done.append(await self._keys.revoke(self._principal.tenant, id))
+
+    async def list(self) -> list[Object]:
+        """Every key, also expired and revoked ones, oldest first."""
+        now = self._clock.now()
+        return [key_view(row, now) for row in await self._keys.list(self._principal.tenant)]
+
+    @asynccontextmanager
+    async def _recorded(self, action: str, target: str) -> AsyncIterator[_Done]:
+        """Record that a change is asked for, durably before it is made, and its outcome."""
+        request_id, done = self._ids.short(), _Done()
+
+        async def record(outcome: AuditOutcome, target: str, after: object = None) -> None:
+            await self._log.record(
+                principal=self._principal,
+                action=action,
+                target=target,
+                outcome=outcome,
+                request_id=request_id,
+                after=after,
+            )
+
+        await record("asked", target)
+        try:
+            yield done
+        except TenutoError as error:
+            await record("failed", target, {"code": error.code})
+            raise
+        for key in done:
+            said = {"name": key.name, "role": key.role, "scopes": key.scopes}
+            await record("done", key.id, said)
+
+
+def key_view(key: KeyRow, now: datetime) -> Object:
+    """A key in JSON, without its secret."""
+    return {
+        "id": key.id,
+        "tenant": key.tenant,
+        "name": key.name,
+        "role": key.role,
+        "scopes": None if key.scopes is None else list(key.scopes),
+        "state": key.state(now),
+        "createdAt": iso(key.created_at),
+        "createdBy": key.created_by,
+        "expiresAt": _iso(key.expires_at),
+        "revokedAt": _iso(key.revoked_at),
+        "lastUsedAt": _iso(key.last_used_at),
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else iso(moment)

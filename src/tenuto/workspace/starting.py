@@ -1,0 +1,174 @@
+"""Starts of instances, and what became of each."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from tenuto.engine.definitions.plans import Deployed
+from tenuto.engine.definitions.start_checks import (
+    has_found_another,
+    key_conflict,
+    raise_rejection,
+    refuse_unfit,
+)
+from tenuto.engine.engine import Engine
+from tenuto.engine.turns.requests import Answer
+from tenuto.model.checks import aware, refuse_bad_ids
+from tenuto.model.errors import (
+    Conflict,
+    InvalidInput,
+    NotAvailable,
+    NotFound,
+    Problem,
+    TenutoError,
+)
+from tenuto.model.inputs import Started
+from tenuto.model.json import JSON, json_problem
+from tenuto.model.test_run import is_test_run
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.workspace.instance import InstanceRef, crossed_by_removal
+from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.values import Start
+
+
+class Starting:
+    """Starts instances for one principal of one tenant."""
+
+    __slots__ = ("_actor", "_engine", "_tenant")
+
+    def __init__(self, engine: Engine, tenant: str, actor: str) -> None:
+        self._engine = engine
+        self._tenant = tenant
+        self._actor = actor
+
+    async def begin(self, asked: Start, *, version: int | None = None) -> Answer:
+        """Start an instance; the answer says whether it had been started before.
+
+        `version` is the one that is started where `asked` names none.
+        """
+        refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
+        instance_id = _uuid(asked.instance_id)
+        aware(asked.deadline, "deadline")
+        if is_test_run(asked.workflow):
+            raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
+        plans, looked_at = self._engine.plans, self._engine.clock.ticks()
+        try:
+            deployed = await plans.for_new(self._tenant, asked.workflow, version or asked.version)
+            deployed.refuse_unavailable()
+            refuse_unfit(deployed.plan, asked.input, self._engine.settings, self._engine.registry)
+        except (InvalidInput, NotAvailable, NotFound):
+            # Of what was started before, the definition may have changed or gone since.
+            answer = await self.begun(asked)
+            if answer is None:
+                raise
+        else:
+            answer = await self._start(deployed, asked, instance_id)
+            is_ours = not answer.is_repeat
+            if is_ours and await plans.went_meanwhile(self._tenant, asked.workflow, looked_at):
+                own = InstanceRef(
+                    self._engine,
+                    answer.instance_id,
+                    tenant=self._tenant,
+                    by=self._actor,
+                    is_known=True,
+                )
+                raise await crossed_by_removal(own, asked.workflow)
+        if answer.is_repeat and instance_id not in (None, answer.instance_id):
+            raise key_conflict(answer.instance_id)
+        return answer
+
+    async def begin_of(self, document: JSON, asked: Start) -> Answer:
+        """Start an instance of a definition that is saved with it, unless the start is refused."""
+        refuse_bad_ids(key=asked.key, correlationId=asked.correlation_id)
+        _uuid(asked.instance_id)
+        aware(asked.deadline, "deadline")
+        if asked.version is not None or await self.begun(asked) is not None:
+            return await self.begin(asked)
+        plan = self._engine.plans.compile(document)
+        refuse_unfit(plan, asked.input, self._engine.settings, self._engine.registry)
+        saved = await self._engine.plans.save(self._tenant, document)
+        return await self.begin(asked, version=saved.version)
+
+    async def begun(self, asked: Start) -> Answer | None:
+        """What the same start made before, if that was under the same key; Conflict."""
+        if asked.key is None or json_problem(asked.input) is not None:
+            return None
+        return await self._engine.turns.begun(self._tenant, asked.key, _content_hash(asked))
+
+    async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
+        """Start several at once; a start that is refused is an error in its place."""
+        return await asyncio.gather(*map(self._begin_if_possible, asked))
+
+    async def _begin_if_possible(self, asked: Start) -> Answer | TenutoError:
+        try:
+            return await self.begin(asked)
+        except TenutoError as error:
+            return error
+
+    async def _start(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
+        answer = await self._engine.start(
+            deployed.plan,
+            _started(asked, deployed.version),
+            instance_id=instance_id,
+            key=asked.key,
+            content_hash=_content_hash(asked) if asked.key is not None else b"",
+            tenant=self._tenant,
+        )
+        await self._hide_other_tenants(answer)
+        raise_rejection(answer)
+        return answer
+
+    async def _hide_other_tenants(self, answer: Answer) -> None:
+        """Where the id of a start is another tenant's: that it is in use, and not its status.
+
+        Ids are unique over all tenants, so that one that is in use cannot be had.
+        """
+        rejection = answer.rejection
+        if rejection is None or not has_found_another(answer):
+            return
+        query = InstanceQuery(ids=(answer.instance_id,), limit=1)
+        if not (await instance_rows(self._engine, self._tenant, query)).items:
+            raise Conflict(rejection.message, code=rejection.code)
+
+
+def _uuid(instance_id: str | None) -> str | None:
+    if instance_id is None:
+        return None
+    try:
+        return str(UUID(instance_id))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise InvalidInput(
+            "the instance id cannot be used",
+            [
+                Problem(
+                    code="TEN-2008",
+                    path="$.instanceId",
+                    message=f"{instance_id!r} is not a UUID",
+                    advice="Leave it out and one is made, or pass str(uuid.uuid4()).",
+                )
+            ],
+        ) from error
+
+
+def _started(asked: Start, version: int) -> Started:
+    return Started(
+        definition_id=asked.workflow,
+        definition_version=version,
+        input=asked.input,
+        correlation_id=asked.correlation_id,
+        priority=asked.priority,
+        deadline=asked.deadline,
+        traceparent=asked.traceparent or UNSET,
+    )
+
+
+def _content_hash(asked: Start) -> bytes:
+    """What makes two starts the same: not the version that happened to be the newest."""
+    content = msgspec.structs.replace(_started(asked, asked.version or 0), traceparent=UNSET)
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).digest()

@@ -1,0 +1,140 @@
+"""Statistics of one tenant: instances by status, workflow and minute, and queues."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+
+from tenuto.engine.engine import Engine
+from tenuto.model.durations import iso
+from tenuto.model.status import Status
+from tenuto.model.test_run import is_test_run
+from tenuto.store.parts.stats import Tally
+
+MOST = 10_000
+"""Of each status so many instances are looked at, the newest."""
+_MINUTES = 60
+
+
+class WorkflowCounts(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Instances of one workflow."""
+
+    workflow_id: str
+    total: int
+    by_status: dict[str, int]
+
+
+class Minute(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What happened in one minute, to instances of the time that is counted."""
+
+    at: str
+    started: int
+    completed: int
+    failed: int
+    cancelled: int
+
+
+class Waiting(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A queue: its length and the age of its oldest item."""
+
+    count: int
+    oldest: str | None
+
+
+class StatsView(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Statistics of a tenant."""
+
+    since: str
+    is_complete: bool
+    """False where there are more than 10,000 instances of a status: the newest are counted."""
+    total: int
+    by_status: dict[str, int]
+    by_workflow: list[WorkflowCounts]
+    """The largest first, at most a hundred."""
+    per_minute: list[Minute]
+    """Of the last hour, the oldest first."""
+    jobs: Waiting
+    """Attempts that no worker has claimed."""
+    webhooks: Waiting
+    """Requests that have not arrived at addresses outside."""
+    is_catching_up: bool
+    """Whether the process that answers still matches events that another left unmatched."""
+
+
+async def read_stats(engine: Engine, tenant: str, hours: int = 24) -> StatsView:
+    """Counts of the instances that came within so many hours, and of waiting jobs and webhooks."""
+    seen = engine.store.seen_by(tenant)
+    now = engine.clock.now()
+    since = now - timedelta(hours=hours)
+    last = int(now.timestamp()) // 60
+    first = last - _MINUTES + 1
+    found = await seen.stats.tallies(tenant, since, _at(first), MOST)
+    tallies = [each for each in found if not is_test_run(each.definition_id)]
+    looked_at = _summed((each.status, each.instances) for each in found)
+    by_status = _summed((each.status, each.instances) for each in tallies)
+    jobs = await seen.stats.waiting_jobs(tenant, MOST)
+    backlogs = (await seen.listeners.backlogs(tenant)).values()
+    return StatsView(
+        since=iso(since),
+        is_complete=all(count < MOST for count in looked_at.values()),
+        total=sum(by_status.values()),
+        by_status=by_status,
+        by_workflow=_by_workflow(tallies),
+        per_minute=_per_minute(tallies, first, last),
+        jobs=Waiting(count=jobs.jobs, oldest=_moment(jobs.oldest)),
+        webhooks=Waiting(
+            count=sum(each.size for each in backlogs),
+            oldest=_moment(min((each.oldest for each in backlogs), default=None)),
+        ),
+        is_catching_up=engine.is_catching_up,
+    )
+
+
+def _by_workflow(tallies: Iterable[Tally]) -> list[WorkflowCounts]:
+    by_workflow: defaultdict[str, list[Tally]] = defaultdict(list)
+    for each in tallies:
+        by_workflow[each.definition_id].append(each)
+    counts = [
+        WorkflowCounts(
+            workflow_id=id,
+            total=sum(each.instances for each in found),
+            by_status=_summed((each.status, each.instances) for each in found),
+        )
+        for id, found in by_workflow.items()
+    ]
+    return sorted(counts, key=lambda each: (-each.total, each.workflow_id))[:100]
+
+
+def _per_minute(tallies: Iterable[Tally], first: int, last: int) -> list[Minute]:
+    happened: Counter[tuple[str, int]] = Counter()
+    for each in tallies:
+        happened["started", each.started_minute] += each.instances
+        happened[each.status.value, each.ended_minute] += each.instances
+    return [
+        Minute(
+            at=iso(_at(minute)),
+            started=happened["started", minute],
+            completed=happened[Status.COMPLETED.value, minute],
+            failed=happened[Status.FAILED.value, minute],
+            cancelled=happened[Status.CANCELLED.value, minute],
+        )
+        for minute in range(first, last + 1)
+    ]
+
+
+def _summed(counts: Iterable[tuple[Status, int]]) -> dict[str, int]:
+    summed: Counter[str] = Counter()
+    for status, count in counts:
+        summed[status.value] += count
+    return dict(summed)
+
+
+def _at(minute: int) -> datetime:
+    return datetime.fromtimestamp(minute * 60, UTC)
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else iso(moment)

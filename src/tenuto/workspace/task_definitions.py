@@ -1,0 +1,217 @@
+"""The declared tasks of one tenant, and runs of a single task as a workflow of one step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+
+import msgspec
+
+from tenuto.definition import check
+from tenuto.definition.lone_task import RUNS, workflow_of
+from tenuto.definition.schemas import given_problems, is_schema
+from tenuto.engine.definitions.declared_tasks import tag_of
+from tenuto.engine.engine import Engine
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
+from tenuto.model.json import JSON, Given, Object, as_json
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.store.parts.tasks import TaskRow
+from tenuto.store.protocol import Store
+from tenuto.workspace.endpoint_rules import url_problems
+from tenuto.workspace.instance import EMBEDDED, InstanceRef
+from tenuto.workspace.starting import Starting
+from tenuto.workspace.values import DeclaredTask, Start
+
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
+_LONGEST_TEXT = 1_000
+_STEP = "$.steps[0]"
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(TaskDefinition).decode
+
+
+class Declared(DeclaredTask, frozen=True, kw_only=True, rename="camel"):
+    """A declared task, and the tag of its version."""
+
+    tag: str
+    """Differs for each version, also where the task was removed and declared anew."""
+
+
+class TaskDefinitions:
+    """The declared tasks of one tenant."""
+
+    def __init__(self, engine: Engine, tenant: str, actor: str = EMBEDDED) -> None:
+        self._engine = engine
+        self._actor = actor
+        self._store: Store = engine.store
+        self._seen = engine.store.seen_by(tenant)
+        self._known = engine.declared_tasks
+        self._clock = engine.clock
+        self._may_be_private = engine.settings.private_targets
+        self._tenant = tenant
+
+    async def add(self, task: TaskDefinition) -> Declared:
+        """Declare a task; Conflict where there is one of this id."""
+        self._refuse(task)
+        row = self._row(task, None)
+        if not await self._store.tasks.put(row):
+            raise Conflict(
+                f"the task {task.id} is declared already",
+                code="TEN-3061",
+                advice="Change it with PUT, or choose another id.",
+            )
+        await self._changed(row)
+        return declared(row)
+
+    async def put(self, task: TaskDefinition, *, only_after: int | str | None = None) -> Declared:
+        """Declare a task, or change it; with `only_after` only while that is its version.
+
+        It is a version, the `tag` of one, or `*` for any.
+        """
+        self._refuse(task)
+        while True:
+            before = await self._seen.tasks.get(self._tenant, task.id)
+            version = 0 if before is None else before.version
+            is_named = () if before is None else (tag_of(before), "*")
+            if only_after not in (None, version, *is_named):
+                raise Conflict(f"the task {task.id} has version {version}", code="TEN-3062")
+            if before is not None and before.document == _encode(task):
+                return declared(before)
+            row = self._row(task, before)
+            if await self._store.tasks.put(row):
+                await self._changed(row)
+                return declared(row)
+
+    async def get(self, id: str) -> Declared:
+        """A task; NotFound."""
+        row = await self._seen.tasks.get(self._tenant, id)
+        if row is None:
+            raise NotFound(f"there is no declared task {id}", code="TEN-3063")
+        return declared(row)
+
+    async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
+        """Declared tasks with ids after `after`, by their ids."""
+        return list(
+            map(declared, await self._seen.tasks.page(self._tenant, after=after, limit=limit))
+        )
+
+    async def execute(
+        self,
+        id: str,
+        input: Given = None,
+        *,
+        key: str | None = None,
+        correlation_id: str | None = None,
+    ) -> InstanceRef:
+        """Run a task on its own, as an instance of a workflow of one step; NotFound."""
+        starting = Starting(self._engine, self._tenant, self._actor)
+        asked = Start(
+            workflow=f"{RUNS}{id}", input=as_json(input), key=key, correlation_id=correlation_id
+        )
+        try:
+            document = await self.lone_workflow(id)
+        except NotFound:
+            # An earlier run under the same key is found all the same.
+            if await starting.begun(asked) is None:
+                raise
+            begun = await starting.begin(asked)
+        else:
+            begun = await starting.begin_of(document, asked)
+        return InstanceRef(
+            self._engine, begun.instance_id, tenant=self._tenant, by=self._actor, is_known=True
+        )
+
+    async def lone_workflow(self, id: str) -> Object:
+        """The workflow of one step that runs a task on its own; NotFound."""
+        try:
+            return workflow_of(await self.get(id))
+        except NotFound:
+            # A function of this process needs no declaration.
+            if id not in self._engine.registry:
+                raise
+        return workflow_of(TaskDefinition(id=id, kind="pull"))
+
+    async def remove(self, id: str) -> None:
+        """Forget a task; NotFound."""
+        if not await self._store.tasks.remove(self._tenant, id):
+            raise NotFound(f"there is no declared task {id}", code="TEN-3063")
+        self._known.remove(self._tenant, id)
+        await self._hint()
+
+    async def undeclared(self, ids: Sequence[str]) -> Sequence[str]:
+        """Which of these tasks are not declared."""
+        return [id for id in ids if await self._seen.tasks.get(self._tenant, id) is None]
+
+    async def refuse_bad_input(self, id: str, input: JSON) -> None:
+        """InvalidInput where the task is declared and takes other inputs."""
+        row = await self._seen.tasks.get(self._tenant, id)
+        if row is None:
+            return
+        problems = given_problems(declared(row).input_schema, input)
+        if problems:
+            raise InvalidInput(f"the input does not fit the task {id}", problems)
+
+    async def _changed(self, row: TaskRow) -> None:
+        self._known.put(row)
+        await self._hint()
+
+    async def _hint(self) -> None:
+        # Other processes find out by themselves too, only later.
+        with suppress(StoreUnavailable):
+            await self._store.members.hint(())
+
+    def _row(self, task: TaskDefinition, before: TaskRow | None) -> TaskRow:
+        now = self._clock.now()
+        return TaskRow(
+            tenant=self._tenant,
+            id=task.id,
+            version=1 if before is None else before.version + 1,
+            document=_encode(task),
+            is_pushed=task.kind == "push",
+            created_at=now if before is None else before.created_at,
+            updated_at=now,
+        )
+
+    def _refuse(self, task: TaskDefinition) -> None:
+        problems = _problems(task, may_be_private=self._may_be_private)
+        if problems:
+            raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)
+
+
+def declared(row: TaskRow) -> Declared:
+    """A declared task as the store keeps it."""
+    task = _decode(row.document)
+    return Declared(
+        **{name: getattr(task, name) for name in task.__struct_fields__},
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        tag=tag_of(row),
+    )
+
+
+def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:
+    if _ID.match(task.id) is None:
+        return [_problem("$.id", "an id has up to 120 letters, digits and any of _ . : -")]
+    # What a step may say of these, a task may.
+    found = [
+        msgspec.structs.replace(each, path=each.path.replace(_STEP, "$", 1))
+        for each in check(workflow_of(task)).problems
+        if each.severity == "error"
+    ]
+    if task.output_schema is not None and not is_schema(task.output_schema):
+        found.append(_problem("$.outputSchema", "it is no JSON Schema"))
+    if len(task.description or "") > _LONGEST_TEXT:
+        found.append(_problem("$.description", f"more than {_LONGEST_TEXT:,} characters"))
+    if task.kind == "pull" and task.url is not None:
+        found.append(_problem("$.url", "a task that workers pull is sent to no address"))
+    if task.kind == "push":
+        if task.url is None:
+            found.append(_problem("$.url", "a task that is pushed needs the address"))
+        else:
+            found += url_problems(task.url, "$.url", may_be_private=may_be_private)
+    return found
+
+
+def _problem(path: str, message: str) -> Problem:
+    return Problem(code="TEN-2603", path=path, message=message, advice="Correct the field.")

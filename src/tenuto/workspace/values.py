@@ -1,0 +1,237 @@
+"""The values that cross the workspace protocol; every back end takes and gives the same ones."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from tenuto.engine.outbox.endpoints import Gap
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import Status
+from tenuto.model.task_definition import TaskDefinition
+
+T = TypeVar("T")
+
+State: TypeAlias = Literal["active", "failing", "disabled", "unreadable"]
+BulkTarget: TypeAlias = Literal["instances", "dead-letters"]
+BulkAction: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard"]
+
+
+class Page(Struct, Generic[T], frozen=True, kw_only=True, rename="camel"):
+    """A part of a list."""
+
+    items: list[T]
+    next_cursor: str | None = None
+    """Give it as `cursor` for the next page; None: this is the last one."""
+
+
+# -- definitions
+
+
+class SavedWorkflow(Struct, frozen=True, kw_only=True):
+    """A definition that is saved."""
+
+    id: str
+    version: int
+
+
+class DefinitionVersion(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A version of a definition, as its author wrote it."""
+
+    id: str
+    version: int
+    created_at: datetime
+    definition: JSON
+
+
+# -- instances
+
+
+class Start(Struct, frozen=True, kw_only=True):
+    """An instance that is asked for."""
+
+    workflow: str
+    input: JSON = None
+    key: str | None = None
+    correlation_id: str | None = None
+    priority: int = 0
+    deadline: datetime | None = None
+    instance_id: str | None = None
+    version: int | None = None
+    traceparent: str | None = None
+    """The trace that it belongs to (W3C)."""
+
+
+class InstanceFilter(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Which instances; a field that is not given does not count."""
+
+    ids: tuple[str, ...] = ()
+    status: tuple[Status, ...] = ()
+    workflow: str | None = msgspec.field(default=None, name="workflowId")
+    correlation_id: str | None = None
+    current_step: str | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+
+
+ANY_INSTANCE = InstanceFilter()
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """An instance as lists show it."""
+
+    id: str
+    workflow: str
+    version: int
+    status: Status
+    created_at: datetime
+    updated_at: datetime
+    current_steps: tuple[str, ...]
+    correlation_id: str | None
+    last_error: Object | None
+    output: JSON = None
+    """Of a completed one."""
+    cancellation: Object | None = None
+    """Of a cancelled one: by whom, and why."""
+    priority: int = 0
+    deadline: datetime | None = None
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    parent_id: str | None = None
+    """The instance that started it as a step."""
+    root_id: str = ""
+    """The first of its ancestors; its own id where it has none."""
+    rerun_of: str | None = None
+    """The instance that it repeats."""
+    tenant: str = ""
+
+
+# -- events
+
+
+class Published(Struct, frozen=True, kw_only=True):
+    """What became of an event."""
+
+    event_id: str
+    duplicate: bool
+    """Whether it was published before; the counts are those of the first time."""
+    resumed: int
+    """How many waits took it."""
+    cancelled: int = 0
+    """How many instances it cancels."""
+    started: int = 0
+    """How many instances it starts."""
+    is_dry: bool = False
+    """Whether nothing was stored."""
+    targets: tuple[Object, ...] = ()
+    """Of a dry run: what the event would reach. Each says `what` would be done, `resumed`,
+    `cancelled`, `started` or `refused` with its `reason`, and where."""
+    near_misses: tuple[Object, ...] = ()
+    """Of a dry run: waits that it would nearly reach, with the false parts of their conditions."""
+
+
+class Webhook(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An address that is notified of events, and the state of its deliveries."""
+
+    id: str
+    url: str
+    patterns: tuple[str, ...]
+    description: str | None
+    state: State
+    """`failing`: nothing has arrived since `failing_since`, and it is tried again; `disabled`:
+    nothing is sent until it is enabled; `unreadable`: a newer program wrote it, or it is damaged,
+    and this process sends it nothing."""
+    pending: int
+    """Events that are on their way."""
+    oldest_pending: datetime | None
+    delivered_at: datetime | None
+    failing_since: datetime | None
+    last_error: str | None
+    disabled_at: datetime | None
+    gaps: tuple[Gap, ...]
+    """Times of which it was sent nothing."""
+    created_at: datetime
+    secret: str | None = None
+    """Signs the requests; shown once, in what adding it returns."""
+
+
+class Subscription(Webhook, frozen=True, kw_only=True, rename="camel"):
+    """An address that is notified of events until it expires."""
+
+    url: str = msgspec.field(name="callbackUrl")
+    subscriber_id: str
+    filter: str | None
+    correlation_id: str | None
+    expiration_time: datetime | None
+    expired: bool = False
+    """Whether new events are no longer matched; only those from before are still sent."""
+
+
+# -- tasks
+
+
+class DeclaredTask(
+    TaskDefinition, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=False
+):
+    """A task as the tenant declared it, and its version."""
+
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+# -- bulk operations
+
+
+class DeadLetterFilter(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Which dead letters; a field that is not given does not count."""
+
+    ids: tuple[str, ...] = ()
+    kind: str | None = None
+    task_id: str | None = None
+    created_from: datetime | None = None
+    created_before: datetime | None = None
+
+
+class BulkFailure(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Why an action failed for one item."""
+
+    id: str
+    code: str
+    message: str
+
+
+class BulkOperation(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An action over many instances or dead letters, and its progress."""
+
+    id: str | None = None
+    """None for a dry run."""
+    target: BulkTarget
+    action: BulkAction
+    status: Literal["running", "done", "cancelled", "dry-run"]
+    matched: int
+    """How many were found so far; of a dry run up to 100,000."""
+    done: int
+    failed: int
+    failures: tuple[BulkFailure, ...]
+    """Of the first hundred."""
+    created_at: datetime | None = None
+    ended_at: datetime | None = None
+    requested_by: str
+
+
+# -- test runs
+
+
+class TestRun(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A test run that has started."""
+
+    __test__ = False  # pytest takes every `Test…` for its own
+
+    instance_id: str
+    status: Status
+    not_run: list[str]
+    """Steps that are neither mocked nor run: each gives an empty object."""

@@ -1,0 +1,125 @@
+"""A store beside an engine is a whole workspace: also what no command does with it works."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+import tenuto.cli
+from tenuto import Conflict, NotFound, Status, TenutoError
+from tenuto.cli.backends import opened
+from tenuto.cli.backends.backend import Backend
+from tenuto.cli.backends.place import ServerUrl, StoreUrl
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.test_run import Mock
+from tenuto.workspace.values import InstanceFilter, Start
+from tests.cli.conftest import DOUBLE, WAIT
+
+SOURCES = Path(tenuto.cli.__file__).parent
+
+
+@pytest_asyncio.fixture
+async def backend(tmp_path: Path) -> AsyncIterator[Backend]:
+    async with opened(f"sqlite:///{tmp_path / 'store.db'}") as backend:
+        for name, document in (("double", DOUBLE), ("wait", WAIT)):
+            await backend.space.save({"id": name, **document})
+        yield backend
+
+
+@pytest.mark.asyncio
+async def test_definitions_are_read_and_removed(backend: Backend) -> None:
+    space = backend.space
+    assert await space.definition_ids() == ["double", "wait"]
+    assert (await space.definition("wait")).version == 1
+    await space.remove_definition("double")
+    with pytest.raises(NotFound):
+        await space.definition("double")
+    started = await space.start("wait", {"id": 7})
+    with pytest.raises(Conflict):
+        await space.remove_definition("wait")
+    assert await started.status() is Status.WAITING_FOR_EVENT
+
+
+@pytest.mark.asyncio
+async def test_an_instance_is_read_beside_the_engine(backend: Backend) -> None:
+    space = backend.space
+    started = await space.start("wait", {"id": 7})
+    assert not backend.is_worked_on, "its steps are left to others"
+    assert (await started.state())["input"] == {"id": 7}
+    assert (await started.details())["id"] == started.id
+    context = (await started.context())["ctx"]
+    assert isinstance(context, dict)
+    assert context["input"] == {"id": 7}
+    [wait] = await started.waits()
+    assert isinstance(wait, dict)
+    assert (wait["eventPattern"], wait["nearMisses"]) == ("paid", [])
+    assert (await started.undo_plan("why"))["plan"] == []
+    text = await started.widget("text", {"path": "input.id"})
+    assert text["data"] == {"text": "7"}
+    async with aclosing(started.changes()) as changes:
+        await anext(changes)
+    [found] = await space.instances(status="WAITING_FOR_EVENT", workflow="wait")
+    assert found.id == started.id == (await space.instance(started.id)).id
+    with pytest.raises(NotFound):
+        await space.instance("019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b")
+    assert await started.cancel() is Status.CANCELLED
+    with pytest.raises(TenutoError, match="cancelled"):
+        await started.result(timeout=10)
+
+
+@pytest.mark.asyncio
+async def test_what_needs_an_engine_has_one_for_that_moment(backend: Backend) -> None:
+    space = backend.space
+    first, wrong = await space.start_many(
+        [Start(workflow="wait", input={"id": 1}), Start(workflow="none")]
+    )
+    assert not isinstance(first, TenutoError)
+    assert isinstance(wrong, NotFound)
+    again = await first.rerun(key="once")
+    assert (await first.rerun(key="once")).id == again.id
+    task = await space.task_definitions.add(TaskDefinition(id="charge", kind="pull"))
+    assert (task.id, task.version) == ("charge", 1)
+    counted = await space.bulk.start("cancel", InstanceFilter(workflow="wait"), dry_run=True)
+    assert counted.matched == 2
+    run = await space.test_runs.start(
+        {"id": "tried", **DOUBLE}, 21, mocks={"twice": Mock(output=42)}
+    )
+    await space.test_runs.stop(run.instance_id)
+    statistics = await space.stats()
+    assert statistics["byStatus"]
+    published = await space.publish("noise", {"a": 1}, id="e-1")
+    assert (published.event_id, published.duplicate) == ("e-1", False)
+    assert [each["eventId"] for each in await space.events()] == ["e-1"]
+    dry = await space.publish("paid", {"id": 1}, dry_run=True)
+    assert (dry.is_dry, dry.resumed) == (True, 2)
+    with pytest.raises(TenutoError):
+        await space.publish("no*", dry_run=True)
+
+
+@pytest.mark.asyncio
+async def test_another_tenants_instance_is_not_there(backend: Backend, tmp_path: Path) -> None:
+    started = await backend.space.start("wait", {"id": 7})
+    url = StoreUrl.of_tenant(f"sqlite:///{tmp_path / 'store.db'}", "acme")
+    async with opened(url) as other:
+        with pytest.raises(NotFound):
+            await other.space.at(started.id).status()
+        with pytest.raises(NotFound):
+            await other.space.at(started.id).cancel()
+
+
+def test_one_place_alone_asks_whether_it_is_a_store_or_a_server() -> None:
+    kinds = {ServerUrl.__name__, StoreUrl.__name__}
+    asking = {
+        f"{path.relative_to(SOURCES)}"
+        for path in SOURCES.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+        if kinds & {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
+    }
+    # The other one reads the tenant that both kinds of values have.
+    assert asking == {"backends/__init__.py", "backends/place.py"}

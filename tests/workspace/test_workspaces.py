@@ -1,0 +1,340 @@
+"""A workspace does the same over an engine in this process and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tenuto import (
+    Client,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Status,
+    TaskError,
+    Tenuto,
+    WorkflowFailed,
+)
+from tenuto.model.edited import EditedInput
+from tenuto.model.json import Object
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.test_run import Mock
+from tenuto.workspace.protocol import Instance, Workspace
+from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter
+from tests.api.conftest import DOUBLE, WAIT
+from tests.engine.situations import until
+from tests.workspace.conftest import Place
+
+pytestmark = pytest.mark.asyncio
+
+PAY: Object = {
+    "id": "pay",
+    "steps": [
+        {
+            "stepId": "charge",
+            "type": "TASK",
+            "taskId": "double",
+            "transitions": {"default": "wait"},
+        },
+        {"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "never"},
+    ],
+    "compensationSteps": [
+        {
+            "stepId": "refund",
+            "compensationFor": "charge",
+            "type": "TASK",
+            "taskId": "refund",
+            "input": {"why": "{{workflow.instance.cancellation.reason}}"},
+        }
+    ],
+}
+
+
+async def failed(workspace: Workspace) -> Instance:
+    instance = await workspace.start("refuse", {})
+    with pytest.raises(WorkflowFailed):
+        await instance.result(timeout=30)
+    return instance
+
+
+async def test_definitions_are_saved_read_and_removed(place: Place) -> None:
+    workspace = place.workspace
+    saved = await workspace.save({**WAIT, "id": "waits"})
+    assert (saved.id, saved.version) == ("waits", 1)
+    found = await workspace.definition("waits")
+    assert (found.id, found.version, found.definition) == ("waits", 1, {**WAIT, "id": "waits"})
+    assert "waits" in await workspace.definition_ids()
+    instance = await workspace.start("waits", {"orderId": 1})
+    with pytest.raises(Conflict):
+        await workspace.remove_definition("waits")
+    await workspace.remove_definition("waits", force=True)
+    assert "waits" not in await workspace.definition_ids()
+
+    async def is_cancelled() -> bool:
+        return await instance.status() is Status.CANCELLED
+
+    await until(place.app, is_cancelled)
+    with pytest.raises(NotFound):
+        await workspace.definition("waits")
+
+
+async def test_instances_are_listed_page_by_page(place: Place) -> None:
+    workspace = place.workspace
+    started = [await workspace.start("double", {"number": number}) for number in range(3)]
+    for each in started:
+        await each.result(timeout=30)
+    first = await workspace.page(InstanceFilter(workflow="double"), limit=2)
+    rest = await workspace.page(
+        InstanceFilter(workflow="double"), limit=2, cursor=first.next_cursor
+    )
+    assert rest.next_cursor is None
+    listed = [*first.items, *rest.items]
+    assert [each.id for each in listed] == [each.id for each in reversed(started)]
+    newest = listed[0]
+    assert (newest.output, newest.tenant, newest.root_id) == (4, "default", newest.id)
+    assert newest.completed_at is not None
+    named = await workspace.page(InstanceFilter(ids=(started[1].id,)))
+    assert [each.id for each in named.items] == [started[1].id]
+    assert not (await workspace.page(InstanceFilter(status=(Status.FAILED,)))).items
+
+
+async def test_a_log_is_read_and_followed_from_an_entry_on(place: Place) -> None:
+    workspace = place.workspace
+    instance = await workspace.start("wait", {"orderId": 1})
+
+    async def is_waiting() -> bool:
+        return bool(await instance.waits())
+
+    await until(place.app, is_waiting)
+    history = await instance.history()
+    last = int(str(history[-1]["seq"]))
+    assert await instance.history(after=last) == []
+    assert await instance.history(after=last - 1) == history[-1:]
+    async with asyncio.timeout(30), aclosing(instance.changes(last)) as changes:
+        await workspace.publish("payment.received", {"orderId": 1})
+        async for _ in changes:
+            if await instance.status() is Status.COMPLETED:
+                break
+    assert len(await instance.history(after=last)) > 0
+
+
+async def test_a_failed_task_is_given_another_input(place: Place) -> None:
+    instance = await failed(place.workspace)
+    edited = EditedInput(step_id="reserve", input="mended")
+    assert await instance.retry(edited=edited) is Status.RUNNING
+    assert await instance.result(timeout=30) == "done"
+
+
+async def test_a_failed_compensation_is_given_another_input(place: Place) -> None:
+    given = []
+
+    @place.app.task
+    async def refund(**input: Any) -> str:  # noqa: ANN401
+        given.append(input)
+        if "amount" not in input:
+            raise TaskError("NO_AMOUNT", "how much?", retryable=False)
+        return "done"
+
+    await place.workspace.deploy(PAY)
+    instance = await place.workspace.start("pay", {"number": 4})
+
+    async def is_waiting() -> bool:
+        return bool(await instance.waits())
+
+    await until(place.app, is_waiting)
+    plan: Any = await instance.undo_plan("too late")
+    assert plan["plan"][0]["stepId"] == "refund"
+    assert plan["plan"][0]["input"] == {"why": "too late"}
+    await instance.cancel("too late")
+
+    async def has_failed() -> bool:
+        return bool(await place.workspace.dead_letters.list())
+
+    await until(place.app, has_failed)
+    status = await instance.retry_compensation("refund", input={"amount": 4})
+    assert status is Status.CANCELLED
+
+    async def is_undone() -> bool:
+        return given[-1] == {"amount": 4}
+
+    await until(place.app, is_undone)
+
+
+async def test_dead_letters_are_listed_run_again_and_discarded(place: Place) -> None:
+    workspace = place.workspace
+    one, other = await failed(workspace), await failed(workspace)
+    letters = {str(each["instanceId"]): each for each in await workspace.dead_letters.list()}
+    assert set(letters) == {one.id, other.id}
+    assert len(await workspace.dead_letters.list(1)) == 1
+    letter = await workspace.dead_letters.get(str(letters[one.id]["id"]))
+    assert letters[one.id].items() <= letter.items()
+    assert letter["history"]
+    status = await workspace.dead_letters.retry(str(letter["id"]), input="mended")
+    assert status is Status.RUNNING
+    assert await one.result(timeout=30) == "done"
+    await workspace.dead_letters.discard(str(letters[other.id]["id"]))
+    assert await workspace.dead_letters.list() == []
+    with pytest.raises(NotFound):
+        await workspace.dead_letters.get(str(letter["id"]))
+
+
+async def test_bulk_operations_are_started_followed_and_listed(place: Place) -> None:
+    workspace = place.workspace
+    waiting = [await workspace.start("wait", {"orderId": number}) for number in range(3)]
+    which = InstanceFilter(workflow="wait")
+    counted = await workspace.bulk.start("cancel", which, dry_run=True)
+    assert (counted.id, counted.status, counted.matched) == (None, "dry-run", 3)
+    with pytest.raises(InvalidInput):
+        await workspace.bulk.start("cancel", InstanceFilter())
+    started = await workspace.bulk.start("cancel", which, reason="enough", key="k")
+    again = await workspace.bulk.start("cancel", which, reason="enough", key="k")
+    assert started.id == again.id
+    ended = await _ended(place, str(started.id))
+    assert (ended.target, ended.action, ended.done, ended.failed) == ("instances", "cancel", 3, 0)
+    assert {await each.status() for each in waiting} == {Status.CANCELLED}
+    await failed(workspace)
+    letters = await workspace.bulk.start_on_dead_letters(
+        "discard", DeadLetterFilter(task_id="refuse")
+    )
+    await _ended(place, str(letters.id))
+    assert await workspace.dead_letters.list() == []
+    assert [each.id for each in await workspace.bulk.list()] == [letters.id, started.id]
+    assert (await workspace.bulk.cancel(str(started.id))).status == "done"
+    with pytest.raises(NotFound):
+        await workspace.bulk.get("nothing")
+
+
+async def _ended(place: Place, id: str) -> BulkOperation:
+    async with asyncio.timeout(30):
+        while (found := await place.workspace.bulk.get(id)).ended_at is None:
+            await place.app.bulk_runner.run_once()
+    return found
+
+
+async def test_tasks_are_declared_and_executed(place: Place) -> None:
+    tasks = place.workspace.task_definitions
+    declared = await tasks.add(TaskDefinition(id="double", kind="pull", description="twice"))
+    assert (declared.id, declared.version, declared.description) == ("double", 1, "twice")
+    with pytest.raises(Conflict):
+        await tasks.add(TaskDefinition(id="double", kind="pull"))
+    changed = await tasks.put(TaskDefinition(id="double", kind="pull"))
+    assert (changed.version, (await tasks.get("double")).version) == (2, 2)
+    assert [each.id for each in await tasks.list()] == ["double"]
+    assert list(await tasks.list(after="double")) == []
+    ran = await tasks.execute("double", {"number": 4}, key="k")
+    assert (await tasks.execute("double", {"number": 4}, key="k")).id == ran.id
+    assert await ran.result(timeout=30) == 8
+    await tasks.remove("double")
+    with pytest.raises(NotFound):
+        await tasks.get("double")
+    with pytest.raises(NotFound):
+        await tasks.execute("nothing")
+
+
+async def test_definitions_run_with_mocks_before_they_are_saved(place: Place) -> None:
+    workspace = place.workspace
+    twice: Any = DOUBLE["steps"]
+    paid: Any = WAIT["steps"]
+    steps = [{**twice[0], "transitions": {"default": "paid"}}, *paid]
+    document: Object = {"id": "tried", "steps": steps}
+    run = await workspace.test_runs.start(
+        document, {"number": 4, "orderId": 1}, mocks={"twice": Mock(output=9)}
+    )
+    assert (run.not_run, await workspace.definition_ids()) == ([], ["double", "refuse", "wait"])
+    instance = workspace.at(run.instance_id)
+
+    async def is_waiting() -> bool:
+        return bool(await instance.waits())
+
+    await until(place.app, is_waiting)
+    event = {"pattern": "payment.received", "payload": {"orderId": 1}}
+    [published] = await workspace.test_runs.publish(run.instance_id, event)
+    assert getattr(published, "resumed", 0) == 1
+    await instance.result(timeout=30)
+    assert await workspace.instances() == []
+    await workspace.test_runs.stop(run.instance_id)
+    with pytest.raises(NotFound):
+        await instance.status()
+    with pytest.raises(NotFound):
+        await workspace.test_runs.stop(run.instance_id)
+
+
+async def test_events_are_listed_newest_first(place: Place) -> None:
+    workspace = place.workspace
+    for number in (1, 2):
+        await workspace.publish("payment.received", {"n": number}, id=f"e{number}")
+    assert [each["eventId"] for each in await workspace.events()] == ["e2", "e1"]
+    assert await workspace.events(pattern="other") == []
+    later = place.app.engine.clock.now() + timedelta(hours=1)
+    assert await workspace.events(since=later) == []
+
+
+async def test_keys_are_made_and_revoked_and_the_audit_log_tells_of_it(place: Place) -> None:
+    workspace = place.workspace
+    made = await workspace.keys.create("deploys", role="operator", scopes=["workflows:read"])
+    assert str(made["key"]).startswith("tnt_")
+    [listed] = await place.app.keys.list()
+    assert listed == {name: value for name, value in made.items() if name != "key"}
+    with pytest.raises(InvalidInput):
+        await place.app.keys.create("none", role="emperor")
+    with pytest.raises(NotFound):
+        await place.app.keys.revoke("nothing")
+    await place.app.keys.revoke(str(made["id"]))
+    assert [each["state"] for each in await place.app.keys.list()] == ["revoked"]
+    page = await place.app.audit.page(action="keys.revoke", limit=2)
+    assert [each["outcome"] for each in page.items] == ["done", "asked"]
+    rest = await place.app.audit.page(action="keys.revoke", cursor=page.next_cursor)
+    assert [each["outcome"] for each in rest.items] == ["failed", "asked"]
+
+
+async def test_the_audit_log_is_read_exported_and_verified(place: Place) -> None:
+    workspace = place.workspace
+    for id in ("a", "b"):
+        with pytest.raises(NotFound):
+            await place.app.keys.revoke(id)
+    first = await workspace.audit.page(limit=3)
+    rest = await workspace.audit.page(limit=3, cursor=first.next_cursor)
+    lines = [each["number"] for each in (*first.items, *rest.items)]
+    assert (lines, rest.next_cursor) == ([4, 3, 2, 1], None)
+    exported = [line async for line in workspace.audit.export()]
+    assert len(exported) == 4
+    verdict = await workspace.audit.verify()
+    assert (verdict["tenant"], verdict["lines"], verdict["problem"]) == ("default", 4, None)
+    assert await workspace.audit.verify(f"4:{verdict['hash']}") == verdict
+
+
+async def test_statistics_count_instances(place: Place) -> None:
+    await (await place.workspace.start("double", {"number": 1})).result(timeout=30)
+    stats = await place.workspace.stats(hours=1)
+    assert (stats["total"], stats["byStatus"]) == (1, {"COMPLETED": 1})
+
+
+async def test_a_decision_is_in_the_name_of_the_principal_unless_another_is_named(
+    place: Place,
+) -> None:
+    step: Object = {
+        "stepId": "review",
+        "type": "APPROVAL",
+        "assignees": {"users": ["ann", "app", "local"]},
+    }
+    await place.workspace.deploy({"id": "approve", "steps": [step]})
+    instance = await place.workspace.start("approve")
+    await instance.decide("review", "approved")
+    output: Any = await instance.result(timeout=30)
+    assert output["by"] == ("local" if isinstance(place.workspace, Client) else "app")
+
+
+async def test_a_program_without_a_service_runs_its_own_bulk_operations() -> None:
+    async with Tenuto() as app:
+        await app.deploy(WAIT)
+        waiting = await app.start("wait", {"orderId": 1})
+        await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
+
+        async def is_cancelled() -> bool:
+            return await waiting.status() is Status.CANCELLED
+
+        await until(app, is_cancelled)
