@@ -17,7 +17,6 @@ from tenuto import (
     Tenuto,
     TenutoError,
     WorkflowFailed,
-    compose,
 )
 from tenuto.core import Decision, InstanceState, Plan, decide
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
@@ -167,7 +166,7 @@ async def test_an_instance_that_cannot_be_decided_on_fails_alone(
             raise ZeroDivisionError("a bug of ours")
         return decide(plan, state, input, now, policies)
 
-    monkeypatch.setattr(compose, "Engine", partial(Engine, decide=broken))
+    monkeypatch.setattr("tenuto.engine.engine.Engine", partial(Engine, decide=broken))
     async with app_on(store) as app:
         await app.deploy(steps("a", "b"))
         good, bad = await app.start("flow", "good"), await app.start("flow", "bad")
