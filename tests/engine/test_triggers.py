@@ -13,6 +13,7 @@ import pytest_asyncio
 from msgspec.structs import replace
 
 from tenuto import Settings, Tenuto, WorkflowCancelled
+from tenuto.engine.turns.requests import Request
 from tenuto.model.errors import InvalidInput
 from tenuto.model.events import Event
 from tenuto.model.family import triggered_id
@@ -233,6 +234,27 @@ async def test_a_start_that_is_refused_when_it_is_decided_is_recorded_too(shop: 
     [delivery] = await app.engine.store.inbox.deliveries_of("default", "e")
     assert (delivery.outcome, await app.instances()) == ("refused", [])
     assert "deadline" in str(delivery.reason)
+    assert await app.engine.store.mailbox.claim(10) == []
+
+
+async def test_a_start_by_an_event_that_comes_after_a_removal_is_a_recorded_refusal(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its message was read before the definition was removed, and is dropped."""
+    app = shop.app
+    await app.deploy(RECEIPT)
+    mailbox, held = app.engine.effects.mailbox, asyncio.Queue[Request]()
+    report = mailbox._report
+    monkeypatch.setattr(mailbox, "_report", held.put_nowait)
+    await app.publish("order.paid", {"id": 7}, id="e")
+    request = await held.get()
+    await app.remove_definition("receipt")
+    monkeypatch.setattr(mailbox, "_report", report)
+    report(request)
+    await at_rest(app)
+    [delivery] = await app.engine.store.inbox.deliveries_of("default", "e")
+    assert (delivery.outcome, await app.instances()) == ("refused", [])
+    assert "there is no workflow receipt" in str(delivery.reason)
     assert await app.engine.store.mailbox.claim(10) == []
 
 

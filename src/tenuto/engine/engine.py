@@ -234,11 +234,21 @@ class Engine:
         key: str | None = None,
         content_hash: bytes = b"",
         tenant: str = "default",
+        needs_definition: bool = False,
     ) -> Answer:
-        """Start an instance; answered once it is durable."""
+        """Start an instance; answered once it is durable.
+
+        NotFound where it `needs_definition`, and that was removed before.
+        """
         self._refuse_unless_working()
         chosen = instance_id or self.ids.instance_id(self.clock.now())
-        facts = StartFacts(plan=plan, tenant=tenant, key=key, content_hash=content_hash)
+        facts = StartFacts(
+            plan=plan,
+            tenant=tenant,
+            key=key,
+            content_hash=content_hash,
+            needs_definition=needs_definition,
+        )
         return await self.turns.ask(chosen, started, facts)
 
     async def ask(self, instance_id: str, input: Input) -> Answer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -313,7 +312,6 @@ class InstanceRef:
             input=input,
             version=version,
             key=key,
-            by=self._by,
         )
         return InstanceRef(
             self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
@@ -406,12 +404,10 @@ async def begin_rerun(
     input: JSON | UnsetType = UNSET,
     version: int | None = None,
     key: str | None = None,
-    by: str = EMBEDDED,
 ) -> Answer:
     """Make a new instance of one; the answer says whether it was made before."""
     refuse_bad_ids(key=key)
     content_hash = _rerun_hash(id, from_step, input, version) if key is not None else b""
-    looked_at = engine.clock.ticks()
     try:
         earlier = await _to_rerun(engine, tenant, id)
         rerun = await plan_rerun(
@@ -426,22 +422,15 @@ async def begin_rerun(
             raise
         return before
     answer = await engine.start(
-        plan, rerun.started, key=key, content_hash=content_hash, tenant=tenant
+        plan,
+        rerun.started,
+        key=key,
+        content_hash=content_hash,
+        tenant=tenant,
+        needs_definition=True,
     )
     raise_rejection(answer)
-    workflow = rerun.started.definition_id
-    if not answer.is_repeat and await engine.plans.went_meanwhile(tenant, workflow, looked_at):
-        made = InstanceRef(engine, answer.instance_id, tenant=tenant, by=by, is_known=True)
-        raise await crossed_by_removal(made, workflow)
     return answer
-
-
-async def crossed_by_removal(instance: InstanceRef, workflow: str) -> NotFound:
-    """Cancel an instance whose workflow was removed as it was started; the error of the start."""
-    # One that has ended meanwhile, or is not even there any more, needs no cancelling.
-    with suppress(Conflict, NotFound):
-        await instance.cancel(WORKFLOW_REMOVED)
-    return NotFound(f"there is no workflow {workflow}", code="TEN-2002")
 
 
 async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:

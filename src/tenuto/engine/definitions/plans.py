@@ -32,7 +32,7 @@ from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPoli
 from tenuto.model.test_run import PREFIX, TestRunSpec, is_test_run
 from tenuto.ports import Clock
 from tenuto.store.errors import DataRefused, Superseded
-from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.store.parts.definitions import REMOVED, DefinitionRow
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
@@ -43,25 +43,13 @@ _HEARD_FOR = STILL_WANTED / 4
 """A version that was listed so short a time ago stays listed until an instance has started."""
 
 
-_NO_CONTENT = b"null"
 _GUESSES = 3
 """The most names that are searched for a suggestion."""
-
-_LATE = 0.8
-"""Seconds from the read of a definition to the end of a start, after which it is read again."""
-_SETTLED = 1.0
-"""Seconds after which every start that saw a definition before it was hidden is there to be found,
-or late. Longer than `_LATE` by more than clocks run apart."""
-
-
-def is_hidden(row: DefinitionRow) -> bool:
-    """Whether a version only marks the removal of the definition."""
-    return row.content == _NO_CONTENT
 
 
 def is_there(row: DefinitionRow | None) -> TypeGuard[DefinitionRow]:
     """Whether a version can be run."""
-    return row is not None and not is_hidden(row)
+    return row is not None and not row.is_removed
 
 
 def _not_the_newest(id: str, newest: int) -> Conflict:
@@ -130,7 +118,7 @@ class Plans:
             row = await self._store.definitions.get(tenant, id, version)
         else:
             row = await self._newest_row(tenant, id)
-        if row is None or is_hidden(row):
+        if row is None or row.is_removed:
             which = id if version is None else f"{id} version {version}"
             advice = await self._advice(tenant, id)
             raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
@@ -168,7 +156,7 @@ class Plans:
             return True
         newest = await self._newest_row(tenant, id)
         # Where there never was one, reading the version says so.
-        return newest is None or not is_hidden(newest)
+        return newest is None or not newest.is_removed
 
     def known(self, tenant: str, id: str, version: int) -> Deployed | None:
         """A version, if it is in memory."""
@@ -275,13 +263,13 @@ class Plans:
         one: saving the definition again makes the version after that.
         """
         newest = await self._store.definitions.get(tenant, id)
-        if newest is None or is_hidden(newest):
+        if newest is None or newest.is_removed:
             advice = await self._advice(tenant, id)
             raise NotFound(f"there is no workflow {id}", code="TEN-2002", advice=advice)
-        digest = hashlib.sha256(_NO_CONTENT).digest()
+        digest = hashlib.sha256(REMOVED).digest()
         try:
             await self._store.definitions.save(
-                tenant, id, _NO_CONTENT, digest, self._clock.now(), only_after=newest.version
+                tenant, id, REMOVED, digest, self._clock.now(), only_after=newest.version
             )
         except Superseded as error:
             raise _not_the_newest(id, error.newest) from None
@@ -292,27 +280,6 @@ class Plans:
     def was_hidden(self, tenant: str, id: str) -> bool:
         """Whether this process has hidden a definition that was not saved again since."""
         return (tenant, id) in self._hidden
-
-    async def starts_settled(self) -> None:
-        """Return when all starts that read a definition before it was hidden are done.
-
-        Slower ones check for themselves: `went_meanwhile`.
-        """
-        if self._store.is_shared:
-            await self._clock.sleep(_SETTLED)
-
-    async def went_meanwhile(self, tenant: str, id: str, looked_at: float) -> bool:
-        """Whether a definition was hidden while an instance of it was started.
-
-        `looked_at` is the clock's tick before the start read the definition. Hiding waits before it
-        looks for instances, so that a quick start need not ask.
-        """
-        if not self._store.is_shared:
-            return self.was_hidden(tenant, id)
-        if self._clock.ticks() - looked_at < _LATE:
-            return False
-        newest = await self._newest_row(tenant, id)
-        return newest is not None and is_hidden(newest)
 
     async def show_again(self, tenant: str, removed: DefinitionRow) -> None:
         """Restore a definition that was hidden too soon, unless it was saved meanwhile."""
@@ -357,7 +324,7 @@ class Plans:
 
     async def _advice(self, tenant: str, id: str) -> str:
         newest = await self._store.definitions.get(tenant, id)
-        if newest is not None and not is_hidden(newest):
+        if newest is not None and not newest.is_removed:
             return f"Its newest version is {newest.version}."
         otherwise = "Deploy it first: app.deploy(definition) or `tenuto deploy FILE`."
         names = [each for each in await self._store.definitions.ids(tenant) if each != id]

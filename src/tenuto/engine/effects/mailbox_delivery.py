@@ -85,7 +85,8 @@ class MailboxDelivery:
         if known is None or self._plans.was_hidden(tenant, started.definition_id):
             self._spawn(self._start_later(request, started, tenant))
         else:
-            request.start = StartFacts(plan=known.plan, tenant=tenant)
+            needs = started.parent is None
+            request.start = StartFacts(plan=known.plan, tenant=tenant, needs_definition=needs)
             self._report(request)
 
     async def run_once(self) -> int:
@@ -257,7 +258,8 @@ class MailboxDelivery:
             if request.mail_id is not None:
                 self._unreadable(MailKey(request.mail_id, request.instance_id))
         else:
-            request.start = StartFacts(plan=deployed.plan, tenant=tenant)
+            needs = started.parent is None
+            request.start = StartFacts(plan=deployed.plan, tenant=tenant, needs_definition=needs)
             self._report(request)
 
     def _refuse(self, request: Request, message: str, code: str) -> None:

@@ -418,6 +418,7 @@ class Draft(Struct, eq=False):
             tenant=request.start.tenant,
             key=request.start.key,
             content_hash=request.start.content_hash,
+            needs_definition=request.start.needs_definition,
         )
 
     @property

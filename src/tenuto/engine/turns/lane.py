@@ -20,7 +20,7 @@ from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.drafter import Drafter
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import Answer, EventRequest, Request
-from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.failure import NOT_STORABLE, Failure
 from tenuto.model.inputs import EventMatched, TaskFailed, TaskSucceeded
 from tenuto.ports import Clock
@@ -222,6 +222,8 @@ class Lane:
             elif outcome.outcome is Outcome.LOST:
                 self._drafter.lost(draft)
                 self._intake.go_first([_again(request) for request in draft.requests])
+            elif outcome.outcome is Outcome.REMOVED:
+                self._removed(draft)
             else:
                 self._repeated(draft, outcome)
 
@@ -237,8 +239,22 @@ class Lane:
                     request.answer(answer)
             elif outcome.outcome is Outcome.LOST:
                 self._intake.go_first([_again(request) for request in draft.requests])
+            elif outcome.outcome is Outcome.REMOVED:
+                self._removed(draft)
             else:
                 self._repeated(draft, outcome)
+
+    def _removed(self, draft: Draft) -> None:
+        """Its definition was removed first: the start is refused, and its message is dropped."""
+        first, *rest = draft.requests
+        error = NotFound(f"there is no workflow {draft.state.definition_id}", code="TEN-2002")
+        first.refuse(error)
+        if first.mail_id is not None:
+            first.drops_if_gone = True
+            first.refusal = Rejection(code=error.code, message=error.message)
+            self._intake.report(_again(first))
+        for request in rest:
+            self._intake.report(_again(request))
 
     def _repeated(self, draft: Draft, outcome: WriteResult) -> None:
         assert outcome.existing_id is not None

@@ -33,6 +33,8 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     tenant: str = "default"
     key: str | None = None
     content_hash: bytes = b""
+    needs_definition: bool = False
+    """Whether the start is refused where its definition was removed before it is durable."""
 
 
 class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
