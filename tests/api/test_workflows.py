@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tenuto.engine.engine import Engine
-from tenuto.engine.requests import Answer
+from tenuto.engine.turns.requests import Answer
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace.starting import Starting
 from tests.api.conftest import DOUBLE, WAIT, Serve

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tenuto import Conflict, NotFound, Tenuto, WorkflowCancelled, WorkflowFailed
-from tenuto.engine.requests import Answer
 from tenuto.engine.settings import Settings
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.errors import TaskError
 from tenuto.model.json import Object
 from tenuto.model.status import Status

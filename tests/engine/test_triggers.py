@@ -112,7 +112,7 @@ async def test_an_event_that_is_older_than_the_instance_cancels_nothing(shop: Sh
     turn = Turn(id="t", process_id=process_id, at=old.received_at, events=(old,))
     stored = await app.engine.store.turns.commit(turn)
     instance = await app.start("order", {"id": 1})
-    match = await app.engine.postmaster.match(stored.events["old"].number, old)
+    match = await app.engine.events.router.match(stored.events["old"].number, old)
     assert (match.cancelled, match.mail) == (0, ())
     assert await instance.status() is Status.WAITING_FOR_EVENT
 
@@ -188,7 +188,7 @@ async def test_an_event_that_is_sent_again_before_it_is_matched_starts_no_second
     number = (await engine.store.turns.commit(turn)).events["big"].number
     again = await app.publish("order.paid", sent, id="big")
     assert (again.duplicate, again.started) == (True, 1)
-    await engine.postmaster.match(number, first)
+    await engine.events.router.match(number, first)
     await until(app, lambda: ended(app, 1))
     await at_rest(app)
     [only] = await app.instances()
@@ -327,7 +327,7 @@ async def test_what_a_step_published_before_a_crash_is_matched_after_it(shop: Sh
     app = shop.app
     await app.deploy(TELLING)
     await app.deploy(RECEIPT)
-    app.engine._dispatcher._match = lambda _number, _event: None
+    app.engine.effects.dispatcher._match = lambda _number, _event: None
     telling = await app.start("telling", {"id": 7})
     await telling.result(10)
     assert len(await app.engine.store.inbox.unmatched(10)) == 1

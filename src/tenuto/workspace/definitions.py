@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from tenuto.engine.definitions.plans import is_hidden, is_there
 from tenuto.engine.engine import Engine
-from tenuto.engine.plans import is_hidden, is_there
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.json import JSON
 from tenuto.model.status import FINAL, Status

@@ -14,19 +14,19 @@ from msgspec import UNSET, UnsetType
 from tenuto.core.ending import output_of
 from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import compensation_view, context_of, error_view, state_of
-from tenuto.engine.approving import (
+from tenuto.engine.definitions.reruns import plan_rerun
+from tenuto.engine.definitions.start_checks import json_problems, raise_rejection, refuse_unfit
+from tenuto.engine.engine import Engine
+from tenuto.engine.events.event_views import waits_view
+from tenuto.engine.events.explainer import Explainer, explanation_view
+from tenuto.engine.tenancy import held_by, refuse_foreign
+from tenuto.engine.turns.approvals import (
     decision_asked,
     refuse_bad_form,
     refuse_unless_said_before,
 )
-from tenuto.engine.engine import Engine
-from tenuto.engine.event_views import waits_view
-from tenuto.engine.explainer import Explainer, explanation_view
-from tenuto.engine.held import Held
-from tenuto.engine.requests import Answer
-from tenuto.engine.rerunning import plan_rerun
-from tenuto.engine.starting import json_problems, raise_rejection, refuse_unfit
-from tenuto.engine.whose import held_by, refuse_foreign
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.edited import EditedInput
@@ -421,7 +421,7 @@ async def begin_rerun(
         refuse_unfit(plan, rerun.started.input, engine.settings, engine.registry)
     except (Conflict, InvalidInput, NotAvailable, NotFound):
         # Of what was made before, the definition may have changed or gone since.
-        before = None if key is None else await engine.begun(tenant, key, content_hash)
+        before = None if key is None else await engine.turns.begun(tenant, key, content_hash)
         if before is None:
             raise
         return before

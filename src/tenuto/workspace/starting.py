@@ -10,10 +10,15 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from tenuto.engine.definitions.plans import Deployed
+from tenuto.engine.definitions.start_checks import (
+    has_found_another,
+    key_conflict,
+    raise_rejection,
+    refuse_unfit,
+)
 from tenuto.engine.engine import Engine
-from tenuto.engine.plans import Deployed
-from tenuto.engine.requests import Answer
-from tenuto.engine.starting import has_found_another, key_conflict, raise_rejection, refuse_unfit
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.errors import (
     Conflict,
@@ -94,7 +99,7 @@ class Starting:
         """What the same start made before, if that was under the same key; Conflict."""
         if asked.key is None or json_problem(asked.input) is not None:
             return None
-        return await self._engine.begun(self._tenant, asked.key, _content_hash(asked))
+        return await self._engine.turns.begun(self._tenant, asked.key, _content_hash(asked))
 
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
         """Start several at once; a start that is refused is an error in its place."""
