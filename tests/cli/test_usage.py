@@ -85,7 +85,7 @@ def test_what_needs_a_store_does_not_ask_a_server(terminal: Terminal) -> None:
     assert (refused.code, "TEN-4030" in refused.err) == (5, True)
 
 
-@pytest.mark.parametrize("words", [(), ("keys",), ("-o",), ("list", "-o")])
+@pytest.mark.parametrize("words", [(), ("keys",), ("-o",)])
 def test_no_words_or_half_of_them_are_wrong_usage_and_no_traceback(
     terminal: Terminal, words: tuple[str, ...]
 ) -> None:
