@@ -92,19 +92,13 @@ FOR KEY SHARE;
 -- with the turn's id, goes in only if the one before it is the newest, and whoever only holds a place if
 -- none is there or behind it. The unique index alone would not tell: an entry that is being erased is in
 -- nobody's way any more once that is done.
-INSERT INTO tenuto.workflow_execution_history (
-    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
-    payload, error_message, at_ms, turn_id
-)
+INSERT INTO tenuto.workflow_execution_history (instance_id, {entry_columns}, turn_id)
 SELECT entry.*
 FROM unnest(
     :instance_id::text[], :seq::bigint[], :event_type::text[], :node_id::text[],
     :iteration::text[], :attempt::bigint[], :node_status::text[], :output_variable::text[],
     :payload::bytea[], :error_message::text[], :at_ms::bigint[], :turn_id::text[]
-) AS entry (
-    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
-    payload, error_message, at_ms, turn_id
-)
+) AS entry (instance_id, {entry_columns}, turn_id)
 WHERE
     (entry.turn_id IS NULL AND entry.event_type <> '')
     OR entry.seq = 1
@@ -144,18 +138,31 @@ WHERE instance_id = ANY(:instance_id::text[]) AND process_id <> :process_id;
 SELECT instance_id FROM tenuto.owners
 WHERE instance_id = ANY(:instance_id::text[]) AND process_id = :process_id;
 
+-- fragment: given_jobs
+-- The jobs that a statement is about.
+unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
+) AS given (instance_id, node, iteration, attempt)
+
+-- fragment: given_leases
+-- The leases that a statement is about.
+unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
+) AS given (instance_id, node, iteration, attempt, token)
+
+-- fragment: is_given_job
+-- Whether `job` is the one of a given job or lease.
+job.instance_id = given.instance_id AND job.node = given.node
+    AND job.iteration = given.iteration AND job.attempt = given.attempt
+
 -- name: leases
 -- Part, the gate too: those of these jobs that are leased under these tokens, and stay so.
 SELECT held.instance_id, held.node, held.iteration, held.attempt
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS wanted (instance_id, node, iteration, attempt, token)
+FROM {given_leases}
 CROSS JOIN LATERAL (
     SELECT job.instance_id, job.node, job.iteration, job.attempt FROM tenuto.jobs AS job
     WHERE
-        job.instance_id = wanted.instance_id AND job.node = wanted.node
-        AND job.iteration = wanted.iteration AND job.attempt = wanted.attempt
-        AND job.token = wanted.token
+        {is_given_job} AND job.token = given.token
     LIMIT 1
     FOR UPDATE
 ) AS held;
@@ -167,13 +174,8 @@ WHEN (SELECT count(*) FROM leases) < cardinality(:instance_id::text[]) THEN tenu
 -- name: jobs_ended
 -- Part, the gate too: withdraw those of these jobs that are leased under these tokens.
 DELETE FROM tenuto.jobs AS job
-USING unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS over (instance_id, node, iteration, attempt, token)
-WHERE
-    job.instance_id = over.instance_id AND job.node = over.node
-    AND job.iteration = over.iteration AND job.attempt = over.attempt
-    AND job.token = over.token
+USING {given_leases}
+WHERE {is_given_job} AND job.token = given.token
 RETURNING job.instance_id;
 
 -- name: jobs_ended_check
@@ -248,11 +250,7 @@ CROSS JOIN LATERAL (
 
 -- name: instances
 -- Part: the rows of new instances.
-INSERT INTO tenuto.workflow_instances (
-    id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
-    created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
-    output, last_error, cancellation, follows
-)
+INSERT INTO tenuto.workflow_instances ({instance_columns}, follows)
 SELECT new.*, (SELECT coalesce(max(number), 0) FROM tenuto.events)
 FROM unnest(
     :id::text[], :tenant::text[], :definition_id::text[], :definition_version::bigint[],
@@ -313,14 +311,12 @@ WHERE found.instance_id = changed.instance_id AND NOT changed.kept::jsonb ? foun
 
 -- name: searchable_put
 -- Part: by which values instances are found.
-INSERT INTO tenuto.workflow_searchable_values AS found (
-    instance_id, name, tenant, definition_id, value_text, created_at
-)
+INSERT INTO tenuto.workflow_searchable_values AS found ({searchable_columns})
 SELECT changed.*
 FROM unnest(
     :instance_id::text[], :name::text[], :tenant::text[], :definition_id::text[],
     :value_text::text[], :created_at::bigint[]
-) AS changed (instance_id, name, tenant, definition_id, value_text, created_at)
+) AS changed ({searchable_columns})
 ON CONFLICT (instance_id, name) DO UPDATE SET value_text = excluded.value_text
 WHERE found.value_text <> excluded.value_text;
 
@@ -367,15 +363,12 @@ WHERE
 
 -- name: waits_opened
 -- Part: waits, with the number of the newest event that was there before them.
-INSERT INTO tenuto.workflow_event_subscriptions (
-    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, arm, position, follows
-)
+INSERT INTO tenuto.workflow_event_subscriptions ({wait_columns})
 SELECT
     wait.instance_id, wait.node, wait.iteration, wait.attempt, wait.tenant, wait.pattern,
     wait.is_wildcard, wait.condition, wait.captures, wait.term_paths, wait.term_values, wait.since,
-    wait.opened_at, wait.correlation_id, wait.looked_back, wait.arm, wait.position,
-    (SELECT coalesce(max(number), 0) FROM tenuto.events)
+    wait.opened_at, wait.correlation_id, wait.looked_back,
+    (SELECT coalesce(max(number), 0) FROM tenuto.events), wait.arm, wait.position
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :tenant::text[],
     :pattern::text[], :is_wildcard::bigint[], :condition::text[], :captures::bytea[],
@@ -386,20 +379,10 @@ FROM unnest(
     term_paths, term_values, since, opened_at, correlation_id, looked_back, arm, position
 )
 ON CONFLICT (instance_id, node, iteration, arm) DO UPDATE SET
-    position = excluded.position,
-    attempt = excluded.attempt,
+    {wait_replacement},
     tenant = excluded.tenant,
-    pattern = excluded.pattern,
-    is_wildcard = excluded.is_wildcard,
-    condition = excluded.condition,
-    captures = excluded.captures,
-    term_paths = excluded.term_paths,
-    term_values = excluded.term_values,
-    since = excluded.since,
-    opened_at = excluded.opened_at,
     correlation_id = excluded.correlation_id,
-    looked_back = excluded.looked_back,
-    follows = excluded.follows;
+    looked_back = excluded.looked_back;
 
 -- name: looked_back
 -- Part: these waits, as they were opened then, have seen the events that came before them.
@@ -437,54 +420,41 @@ DELETE FROM tenuto.mailbox AS mail
 USING unnest(:id::text[], :instance_id::text[]) AS taken (id, instance_id)
 WHERE mail.id = taken.id AND mail.instance_id = taken.instance_id;
 
+-- fragment: mail_insert
+-- Mail for the sender to deliver, or for another process that owns its instance; mail for the owner has no
+-- claimer where there is no owner. It is numbered in the order of sending, and inserted sorted, as by every
+-- sender: two senders of the same messages never deadlock.
+INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
+SELECT
+    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
+    CASE WHEN mail.for_owner THEN mail.owner ELSE coalesce(mail.owner, :claimed_by::text) END,
+    mail.owner IS NOT NULL AND (mail.for_owner OR mail.owner IS DISTINCT FROM :claimed_by::text)
+FROM (
+    SELECT
+        nextval('tenuto.mailbox_number_seq') AS number,
+        sent.*,
+        (
+            SELECT owner.process_id FROM tenuto.owners AS owner
+            WHERE owner.instance_id = sent.instance_id
+        ) AS owner
+    FROM unnest(
+        :id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[],
+        :for_owner::boolean[]
+    ) AS sent (id, instance_id, input, created_at, for_owner)
+    OFFSET 0
+) AS mail
+ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
+
 -- name: mail_sent
 -- Part: mail that is not there already, for the sender to hand over, or for another process that owns
 -- its instance; what is for the owner is nobody's where there is none. It is numbered as it was sent, and goes in sorted, as everybody's does: two senders of
 -- the same letters never wait in a circle.
-INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
-SELECT
-    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
-    CASE WHEN mail.for_owner THEN mail.owner ELSE coalesce(mail.owner, :claimed_by::text) END,
-    mail.owner IS NOT NULL AND (mail.for_owner OR mail.owner IS DISTINCT FROM :claimed_by::text)
-FROM (
-    SELECT
-        nextval('tenuto.mailbox_number_seq') AS number,
-        sent.*,
-        (
-            SELECT owner.process_id FROM tenuto.owners AS owner
-            WHERE owner.instance_id = sent.instance_id
-        ) AS owner
-    FROM unnest(
-        :id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[],
-        :for_owner::boolean[]
-    ) AS sent (id, instance_id, input, created_at, for_owner)
-    OFFSET 0
-) AS mail
-ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
+{mail_insert}
 ON CONFLICT (id, instance_id) DO NOTHING;
 
 -- name: mail_exchanged
 -- Part: mail of a turn that takes some off under the same names; those come anew.
-INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
-SELECT
-    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
-    CASE WHEN mail.for_owner THEN mail.owner ELSE coalesce(mail.owner, :claimed_by::text) END,
-    mail.owner IS NOT NULL AND (mail.for_owner OR mail.owner IS DISTINCT FROM :claimed_by::text)
-FROM (
-    SELECT
-        nextval('tenuto.mailbox_number_seq') AS number,
-        sent.*,
-        (
-            SELECT owner.process_id FROM tenuto.owners AS owner
-            WHERE owner.instance_id = sent.instance_id
-        ) AS owner
-    FROM unnest(
-        :id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[],
-        :for_owner::boolean[]
-    ) AS sent (id, instance_id, input, created_at, for_owner)
-    OFFSET 0
-) AS mail
-ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
+{mail_insert}
 ON CONFLICT (id, instance_id) DO UPDATE SET
     number = excluded.number,
     input = excluded.input,
@@ -501,17 +471,13 @@ WHERE (
 
 -- name: dead_letters_kept
 -- Part: what could not be done.
-INSERT INTO tenuto.dead_letters (
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-)
+INSERT INTO tenuto.dead_letters ({dead_letter_columns})
 SELECT letter.*
 FROM unnest(
     :instance_id::text[], :id::text[], :tenant::text[], :kind::text[], :node::text[],
     :iteration::text[], :attempt::bigint[], :task_id::text[], :input::bytea[], :error::bytea[],
     :output::bytea[], :at::bigint[]
-) AS letter (
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-)
+) AS letter ({dead_letter_columns})
 ON CONFLICT (instance_id, id) DO NOTHING;
 
 -- name: dead_letters_dropped
@@ -536,8 +502,7 @@ RETURNING instance_id;
 -- already takes no number. It is looked for by its id alone, lest a plan that was made while the table
 -- was empty walk all events of a tenant.
 INSERT INTO tenuto.events (
-    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
-    turn_id, matched_at, resumed, cancelled, started
+    {event_columns}, turn_id, matched_at, resumed, cancelled, started
 )
 SELECT event.*
 FROM
@@ -548,8 +513,7 @@ CROSS JOIN unnest(
     :turn_id::text[], :matched_at::bigint[], :resumed::bigint[], :cancelled::bigint[],
     :started::bigint[]
 ) AS event (
-    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
-    turn_id, matched_at, resumed, cancelled, started
+    {event_columns}, turn_id, matched_at, resumed, cancelled, started
 )
 WHERE
     (
@@ -606,15 +570,19 @@ CROSS JOIN LATERAL (
 
 -------------------------------------------------------------------------------------------- instances
 
+-- fragment: columns_of_instance
+-- An instance, where other tables have columns of the same names.
+instance.id, instance.tenant, instance.definition_id, instance.definition_version,
+    instance.status, instance.correlation_id, instance.priority, instance.deadline,
+    instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
+    instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
+    instance.output, instance.last_error, instance.cancellation
+
 -- name: load
 -- Instances with their folds, their owners and the entries after their folds, as arrays; where a later
 -- entry is known, from that one on and without the fold.
 SELECT
-    instance.id, instance.tenant, instance.definition_id, instance.definition_version,
-    instance.status, instance.correlation_id, instance.priority, instance.deadline,
-    instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
-    instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
-    instance.output, instance.last_error, instance.cancellation,
+    {columns_of_instance},
     owner.process_id, coalesce(owner.is_clean, false),
     CASE WHEN wanted.known = 0 OR fold.version > wanted.known THEN fold.state END,
     coalesce(fold.version, 0), coalesce(octet_length(fold.state), 0),
@@ -669,19 +637,13 @@ CROSS JOIN LATERAL (
 
 -- name: entries_after
 -- A page of the log of one instance.
-SELECT
-    seq, event_type, node_id, iteration, attempt, node_status, output_variable, payload,
-    error_message, at_ms
-FROM tenuto.workflow_execution_history
+SELECT {entry_columns} FROM tenuto.workflow_execution_history
 WHERE instance_id = :instance_id AND seq > :after
 ORDER BY seq LIMIT :limit;
 
 -- name: entries_at
 -- Single entries of one instance.
-SELECT
-    seq, event_type, node_id, iteration, attempt, node_status, output_variable, payload,
-    error_message, at_ms
-FROM tenuto.workflow_execution_history
+SELECT {entry_columns} FROM tenuto.workflow_execution_history
 WHERE instance_id = :instance_id AND seq = ANY(:seqs::bigint[])
 ORDER BY seq;
 
@@ -705,12 +667,7 @@ WITH page AS MATERIALIZED (
     /* positions */
 )
 
-SELECT
-    instance.id, instance.tenant, instance.definition_id, instance.definition_version,
-    instance.status, instance.correlation_id, instance.priority, instance.deadline,
-    instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
-    instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
-    instance.output, instance.last_error, instance.cancellation
+SELECT {columns_of_instance}
 FROM page
 CROSS JOIN LATERAL (
     SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = page.id LIMIT 1
@@ -753,6 +710,12 @@ WHERE
     AND i.status = ANY(:statuses::text[])
 ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 
+-- fragment: instance_fits
+-- Whether instance `i` has the correlation id, the definition and one of the statuses.
+(:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
+    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
+    AND i.status = ANY(:statuses::text[])
+
 -- name: positions_by_step
 -- Instances that are at a step.
 SELECT i.created_at, i.id
@@ -764,9 +727,7 @@ WHERE
     step.tenant = :tenant AND step.step_id = :step_id
     AND (step.created_at, step.instance_id) < (:below_created, :below_id)
     AND step.created_at >= :from_created
-    AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
-    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
-    AND i.status = ANY(:statuses::text[])
+    AND {instance_fits}
 ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit;
 
 -- name: rarest_term
@@ -785,6 +746,27 @@ CROSS JOIN LATERAL (
 ) AS instances
 ORDER BY instances.number, term.place LIMIT 1;
 
+-- fragment: step_and_terms_fit
+-- Whether instance `i` is at the step and has all the values.
+(
+        :step_id::text IS NULL
+        OR (
+            SELECT true FROM tenuto.workflow_current_steps AS step
+            WHERE step.instance_id = i.id AND step.step_id = :step_id
+        )
+    )
+    AND (
+        SELECT count(*)
+        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tenuto.workflow_searchable_values AS other
+            WHERE
+                other.instance_id = i.id AND other.name = term.name
+                AND other.value_text = term.value_text
+            LIMIT 1
+        ) AS has
+    ) = cardinality(:names::text[])
+
 -- name: positions_by_value
 -- Instances of a definition that have a value, and all the others that are asked for.
 SELECT i.created_at, i.id
@@ -799,24 +781,7 @@ WHERE
     AND lead.created_at >= :from_created
     AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
     AND i.status = ANY(:statuses::text[])
-    AND (
-        :step_id::text IS NULL
-        OR (
-            SELECT true FROM tenuto.workflow_current_steps AS step
-            WHERE step.instance_id = i.id AND step.step_id = :step_id
-        )
-    )
-    AND (
-        SELECT count(*)
-        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
-        CROSS JOIN LATERAL (
-            SELECT 1 FROM tenuto.workflow_searchable_values AS other
-            WHERE
-                other.instance_id = i.id AND other.name = term.name
-                AND other.value_text = term.value_text
-            LIMIT 1
-        ) AS has
-    ) = cardinality(:names::text[])
+    AND {step_and_terms_fit}
 ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit;
 
 -- name: positions_by_id
@@ -829,27 +794,8 @@ CROSS JOIN LATERAL (
 WHERE
     i.tenant = :tenant
     AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
-    AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
-    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
-    AND i.status = ANY(:statuses::text[])
-    AND (
-        :step_id::text IS NULL
-        OR (
-            SELECT true FROM tenuto.workflow_current_steps AS step
-            WHERE step.instance_id = i.id AND step.step_id = :step_id
-        )
-    )
-    AND (
-        SELECT count(*)
-        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
-        CROSS JOIN LATERAL (
-            SELECT 1 FROM tenuto.workflow_searchable_values AS other
-            WHERE
-                other.instance_id = i.id AND other.name = term.name
-                AND other.value_text = term.value_text
-            LIMIT 1
-        ) AS has
-    ) = cardinality(:names::text[])
+    AND {instance_fits}
+    AND {step_and_terms_fit}
 ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 
 ------------------------------------------------------------------------------------------ definitions
@@ -883,16 +829,12 @@ gone AS (
 ),
 
 replaced AS (
-    INSERT INTO tenuto.workflow_event_subscriptions (
-        instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-        term_paths, term_values, since, opened_at, correlation_id, looked_back, arm, position,
-        follows
-    )
+    INSERT INTO tenuto.workflow_event_subscriptions ({wait_columns})
     SELECT
         '', :id, :tenant, saved.version, :tenant, trigger.pattern, trigger.is_wildcard,
         trigger.condition, trigger.captures, trigger.term_paths, trigger.term_values,
-        trigger.since, trigger.opened_at, NULL, 1, trigger.arm, trigger.position,
-        (SELECT coalesce(max(number), 0) FROM tenuto.events)
+        trigger.since, trigger.opened_at, NULL, 1,
+        (SELECT coalesce(max(number), 0) FROM tenuto.events), trigger.arm, trigger.position
     FROM saved
     CROSS JOIN unnest(
         :pattern::text[], :is_wildcard::bigint[], :condition::text[], :captures::bytea[],
@@ -903,17 +845,7 @@ replaced AS (
         position
     )
     ON CONFLICT (instance_id, node, iteration, arm) DO UPDATE SET
-        attempt = excluded.attempt,
-        position = excluded.position,
-        pattern = excluded.pattern,
-        is_wildcard = excluded.is_wildcard,
-        condition = excluded.condition,
-        captures = excluded.captures,
-        term_paths = excluded.term_paths,
-        term_values = excluded.term_values,
-        since = excluded.since,
-        opened_at = excluded.opened_at,
-        follows = excluded.follows
+        {wait_replacement}
 )
 
 SELECT version FROM saved;
@@ -1088,11 +1020,7 @@ FROM unnest(:patterns::text[], :term_paths::text[], :term_values::text[]) AS ter
     pattern, term_paths, term_values
 )
 CROSS JOIN LATERAL (
-    SELECT
-        open.instance_id, open.node, open.iteration, open.attempt, open.tenant, open.pattern,
-        open.is_wildcard, open.condition, open.captures, open.term_paths, open.term_values,
-        open.since, open.opened_at, open.correlation_id, open.looked_back, open.follows, open.arm,
-        open.position
+    SELECT {wait_columns}
     FROM tenuto.workflow_event_subscriptions AS open
     WHERE
         open.tenant = :tenant AND open.pattern = term.pattern
@@ -1110,11 +1038,7 @@ FROM unnest(:patterns::text[], :term_paths::text[]) WITH ORDINALITY AS term (
     pattern, term_paths, place
 )
 CROSS JOIN LATERAL (
-    SELECT
-        open.instance_id, open.node, open.iteration, open.attempt, open.tenant, open.pattern,
-        open.is_wildcard, open.condition, open.captures, open.term_paths, open.term_values,
-        open.since, open.opened_at, open.correlation_id, open.looked_back, open.follows, open.arm,
-        open.position
+    SELECT {wait_columns}
     FROM tenuto.workflow_event_subscriptions AS open
     WHERE
         open.tenant = :tenant AND open.pattern = term.pattern
@@ -1126,18 +1050,12 @@ ORDER BY
 
 -- name: waits_of_instance
 -- The open waits of one instance.
-SELECT
-    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
-FROM tenuto.workflow_event_subscriptions
+SELECT {wait_columns} FROM tenuto.workflow_event_subscriptions
 WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration, arm;
 
 -- name: unlooked_waits
 -- Open waits that have not looked back.
-SELECT
-    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
-FROM tenuto.workflow_event_subscriptions
+SELECT {wait_columns} FROM tenuto.workflow_event_subscriptions
 WHERE looked_back = 0 ORDER BY instance_id, node, iteration, arm LIMIT :limit;
 
 ----------------------------------------------------------------------------------------------- events
@@ -1154,11 +1072,10 @@ SELECT event_id, instance_id, node, iteration, outcome, arm, reason, tenant
 FROM tenuto.event_deliveries
 WHERE event_id = :event_id AND tenant = :tenant ORDER BY instance_id, node, iteration, arm;
 
--- name: past_events_of_pattern
--- The inbox of one pattern, in the order of storing: what a wait may
--- take, from where its instance began or from a moment. A row without an event says how far was
--- looked, and at how many.
-WITH begun AS MATERIALIZED (
+-- fragment: look_back_start
+-- Common table expressions: the number of the event after which a look-back starts. That is where the
+-- instance started, else a moment.
+begun AS MATERIALIZED (
     SELECT
         (
             SELECT instance.follows FROM tenuto.workflow_instances AS instance
@@ -1174,6 +1091,46 @@ WITH begun AS MATERIALIZED (
 place AS MATERIALIZED (
     SELECT greatest(:after, coalesce(begun.follows, begun.older, 0)) AS after FROM begun
 ),
+
+-- fragment: look_back_result
+-- The events that a wait may take; a row without an event has the last number and the count of the events
+-- that were examined.
+SELECT number, {event_columns}
+FROM looked_at AS event CROSS JOIN begun
+WHERE
+    (event.received_at >= :received_from OR begun.follows IS NOT NULL)
+    AND NOT EXISTS (
+        SELECT 1 FROM tenuto.event_deliveries AS taken
+        WHERE
+            taken.event_id = event.id AND taken.instance_id = :instance_id
+            AND taken.outcome = 'resumed'
+    )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM unnest(:paths::text[], :texts::text[], :numbers::text[]) AS term (path, text, number)
+        CROSS JOIN LATERAL (
+            SELECT
+                convert_from(event.payload, 'UTF8')::json
+                #>> string_to_array(term.path, '.') AS found
+        ) AS its
+        WHERE
+            CASE
+                WHEN term.number IS NULL THEN its.found <> term.text
+                WHEN its.found ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?([eE][+-]?[0-9]{1,3})?$'
+                    THEN abs(its.found::numeric - term.number::numeric)
+                        > abs(term.number::numeric) * 1e-9
+                ELSE its.found !~ '^-?[0-9]'
+            END
+    )
+UNION ALL
+SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FROM looked_at
+ORDER BY 1
+
+-- name: past_events_of_pattern
+-- The inbox of one pattern, in the order of storing: what a wait may
+-- take, from where its instance began or from a moment. A row without an event says how far was
+-- looked, and at how many.
+WITH {look_back_start}
 
 looked_at AS MATERIALIZED (
     SELECT event.*
@@ -1187,59 +1144,13 @@ looked_at AS MATERIALIZED (
     ) AS event
 )
 
-SELECT
-    event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
-    event.timestamp, event.correlation_id, event.content_hash, event.chain
-FROM looked_at AS event CROSS JOIN begun
-WHERE
-    (event.received_at >= :received_from OR begun.follows IS NOT NULL)
-    AND NOT EXISTS (
-        SELECT 1 FROM tenuto.event_deliveries AS taken
-        WHERE
-            taken.event_id = event.id AND taken.instance_id = :instance_id
-            AND taken.outcome = 'resumed'
-    )
-    AND NOT EXISTS (
-        SELECT 1
-        FROM unnest(:paths::text[], :texts::text[], :numbers::text[]) AS term (path, text, number)
-        CROSS JOIN LATERAL (
-            SELECT
-                convert_from(event.payload, 'UTF8')::json
-                #>> string_to_array(term.path, '.') AS found
-        ) AS its
-        WHERE
-            CASE
-                WHEN term.number IS NULL THEN its.found <> term.text
-                WHEN its.found ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?([eE][+-]?[0-9]{1,3})?$'
-                    THEN abs(its.found::numeric - term.number::numeric)
-                        > abs(term.number::numeric) * 1e-9
-                ELSE its.found !~ '^-?[0-9]'
-            END
-    )
-UNION ALL
-SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FROM looked_at
-ORDER BY 1;
+{look_back_result};
 
 -- name: past_events
 -- The inbox of all patterns, in the order of storing: what a wait may
 -- take, from where its instance began or from a moment. A row without an event says how far was
 -- looked, and at how many.
-WITH begun AS MATERIALIZED (
-    SELECT
-        (
-            SELECT instance.follows FROM tenuto.workflow_instances AS instance
-            WHERE instance.id = :instance_id AND instance.created_at = :since
-        ) AS follows,
-        (
-            SELECT older.number FROM tenuto.events AS older
-            WHERE older.tenant = :tenant AND older.received_at < :long_before
-            ORDER BY older.received_at DESC, older.number DESC LIMIT 1
-        ) AS older
-),
-
-place AS MATERIALIZED (
-    SELECT greatest(:after, coalesce(begun.follows, begun.older, 0)) AS after FROM begun
-),
+WITH {look_back_start}
 
 looked_at AS MATERIALIZED (
     SELECT event.*
@@ -1253,45 +1164,11 @@ looked_at AS MATERIALIZED (
     ) AS event
 )
 
-SELECT
-    event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
-    event.timestamp, event.correlation_id, event.content_hash, event.chain
-FROM looked_at AS event CROSS JOIN begun
-WHERE
-    (event.received_at >= :received_from OR begun.follows IS NOT NULL)
-    AND NOT EXISTS (
-        SELECT 1 FROM tenuto.event_deliveries AS taken
-        WHERE
-            taken.event_id = event.id AND taken.instance_id = :instance_id
-            AND taken.outcome = 'resumed'
-    )
-    AND NOT EXISTS (
-        SELECT 1
-        FROM unnest(:paths::text[], :texts::text[], :numbers::text[]) AS term (path, text, number)
-        CROSS JOIN LATERAL (
-            SELECT
-                convert_from(event.payload, 'UTF8')::json
-                #>> string_to_array(term.path, '.') AS found
-        ) AS its
-        WHERE
-            CASE
-                WHEN term.number IS NULL THEN its.found <> term.text
-                WHEN its.found ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?([eE][+-]?[0-9]{1,3})?$'
-                    THEN abs(its.found::numeric - term.number::numeric)
-                        > abs(term.number::numeric) * 1e-9
-                ELSE its.found !~ '^-?[0-9]'
-            END
-    )
-UNION ALL
-SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FROM looked_at
-ORDER BY 1;
+{look_back_result};
 
 -- name: latest_events_of_pattern
 -- The inbox of one pattern, newest first.
-SELECT
-    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-    chain
-FROM (
+SELECT number, {event_columns} FROM (
     SELECT * FROM tenuto.events
     WHERE tenant = :tenant AND pattern = :pattern AND number < :below
     ORDER BY number DESC LIMIT :limit
@@ -1301,10 +1178,7 @@ ORDER BY received_at DESC, number DESC;
 
 -- name: latest_events
 -- The inbox of all patterns, newest first.
-SELECT
-    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-    chain
-FROM tenuto.events
+SELECT number, {event_columns} FROM tenuto.events
 WHERE
     tenant = :tenant AND received_at >= :since
     AND (received_at, number) < (:below_at, :below)
@@ -1312,9 +1186,7 @@ ORDER BY received_at DESC, number DESC LIMIT :limit;
 
 -- name: event
 -- One event, and what it did.
-SELECT
-    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-    chain, matched_at, resumed, cancelled, started
+SELECT number, {event_columns}, matched_at, resumed, cancelled, started
 FROM tenuto.events WHERE id = :id AND tenant IS NOT DISTINCT FROM :tenant;
 
 -- name: first_past
@@ -1352,50 +1224,33 @@ ORDER BY stored.number LIMIT :limit;
 
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing.
-SELECT
-    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-    chain
-FROM tenuto.events
+SELECT number, {event_columns} FROM tenuto.events
 WHERE matched_at IS NULL ORDER BY number LIMIT :limit;
 
 ----------------------------------------------------------------------------- timers, mail, dead letters
 
 -- name: jobs_offered
 -- Part: offer jobs; one that is there already stays as it is.
-INSERT INTO tenuto.jobs (
-    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
-    is_called_off
-)
+INSERT INTO tenuto.jobs ({job_columns})
 SELECT offered.*
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[],
     :task_id::text[], :offered_at::bigint[], :tenant::text[], :timeout::bigint[],
     :silence::bigint[], :is_called_off::boolean[]
-) AS offered (
-    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
-    is_called_off
-)
+) AS offered ({job_columns})
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
 
 -- name: jobs_withdrawn
 -- Part: withdraw jobs.
 DELETE FROM tenuto.jobs AS job
-USING unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
-) AS over (instance_id, node, iteration, attempt)
-WHERE
-    job.instance_id = over.instance_id AND job.node = over.node
-    AND job.iteration = over.iteration AND job.attempt = over.attempt;
+USING {given_jobs}
+WHERE {is_given_job};
 
 -- name: jobs_called_off
 -- Part: nobody is to begin with these jobs.
 UPDATE tenuto.jobs AS job SET is_called_off = true
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
-) AS over (instance_id, node, iteration, attempt)
-WHERE
-    job.instance_id = over.instance_id AND job.node = over.node
-    AND job.iteration = over.iteration AND job.attempt = over.attempt;
+FROM {given_jobs}
+WHERE {is_given_job};
 
 -- name: claim_jobs
 -- Jobs of these tasks that nobody works on, those that were offered first, leased from now on; and
@@ -1481,13 +1336,9 @@ ORDER BY instance_id, node, iteration, attempt;
 -- Hold on to jobs, where the lease is still this process's.
 UPDATE tenuto.jobs AS job
 SET leased_until = greatest(job.leased_until, tenuto.clock_ms() + :lease)
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS held (instance_id, node, iteration, attempt, token)
+FROM {given_leases}
 WHERE
-    job.instance_id = held.instance_id AND job.node = held.node
-    AND job.iteration = held.iteration AND job.attempt = held.attempt
-    AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
+    {is_given_job} AND job.token = given.token AND coalesce(job.leased_by, '') = :process_id
     AND NOT job.is_outside
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
@@ -1572,15 +1423,13 @@ SET
         job.leased_until,
         least(tenuto.clock_ms() + job.lease, tenuto.clock_ms() + job.silence, job.overdue_at)
     ),
-    details = coalesce(beat.details, job.details)
+    details = coalesce(given.details, job.details)
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[],
     :details::text[]
-) AS beat (instance_id, node, iteration, attempt, token, details)
+) AS given (instance_id, node, iteration, attempt, token, details)
 WHERE
-    job.instance_id = beat.instance_id AND job.node = beat.node
-    AND job.iteration = beat.iteration AND job.attempt = beat.attempt
-    AND job.token = beat.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
+    {is_given_job} AND job.token = given.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
 RETURNING
     job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
     job.is_called_off;
@@ -1588,13 +1437,8 @@ RETURNING
 -- name: put_back_jobs
 -- Have jobs as if no worker had been granted them.
 UPDATE tenuto.jobs AS job SET leased_by = NULL, leased_until = NULL, is_outside = false
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS held (instance_id, node, iteration, attempt, token)
-WHERE
-    job.instance_id = held.instance_id AND job.node = held.node
-    AND job.iteration = held.iteration AND job.attempt = held.attempt
-    AND job.token = held.token AND job.is_outside;
+FROM {given_leases}
+WHERE {is_given_job} AND job.token = given.token AND job.is_outside;
 
 -- name: take_called_off
 -- Those of these jobs that were called off and that nobody has, leased to this process.
@@ -1603,12 +1447,9 @@ SET
     token = job.token + 1,
     leased_by = :process_id,
     leased_until = tenuto.clock_ms() + :lease
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
-) AS over (instance_id, node, iteration, attempt)
+FROM {given_jobs}
 WHERE
-    job.instance_id = over.instance_id AND job.node = over.node
-    AND job.iteration = over.iteration AND job.attempt = over.attempt
+    {is_given_job}
     AND coalesce(job.leased_by, '') = '' AND job.is_called_off
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
@@ -1618,6 +1459,25 @@ SELECT job.leased_until - tenuto.clock_ms() FROM tenuto.jobs AS job
 WHERE job.leased_by IS NOT NULL AND job.is_outside AND job.leased_until > tenuto.clock_ms()
 ORDER BY job.leased_until LIMIT 1;
 
+-- fragment: timer_is_free
+-- Whether this process may claim `timer`: no other living process has, and its instance is not passed over.
+timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
+    AND (
+        NOT :only_own
+        OR (
+            SELECT true FROM tenuto.owners AS owner
+            WHERE owner.instance_id = timer.instance_id AND owner.process_id = :process_id
+        )
+    )
+    AND (
+        timer.claimed_by IS NULL
+        OR timer.claimed_by = :process_id
+        OR (
+            SELECT true FROM tenuto.processes AS living
+            WHERE living.id = timer.claimed_by AND living.stopped_at IS NULL
+        ) IS NULL
+    )
+
 -- name: claim_timers
 -- Timers that are due and that no other living process has, and when the next one is, without a key.
 WITH due AS MATERIALIZED (
@@ -1625,22 +1485,7 @@ WITH due AS MATERIALIZED (
     FROM tenuto.timers AS timer
     WHERE
         timer.due <= :now
-        AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
-        AND (
-            NOT :only_own
-            OR (
-                SELECT true FROM tenuto.owners AS owner
-                WHERE owner.instance_id = timer.instance_id AND owner.process_id = :process_id
-            )
-        )
-        AND (
-            timer.claimed_by IS NULL
-            OR timer.claimed_by = :process_id
-            OR (
-                SELECT true FROM tenuto.processes AS living
-                WHERE living.id = timer.claimed_by AND living.stopped_at IS NULL
-            ) IS NULL
-        )
+        AND {timer_is_free}
     ORDER BY timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration
     LIMIT :limit
     FOR NO KEY UPDATE OF timer SKIP LOCKED
@@ -1671,22 +1516,7 @@ CROSS JOIN LATERAL (
     WHERE
         (timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration)
         > (latest.due, latest.instance_id, latest.kind, latest.node, latest.iteration)
-        AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
-        AND (
-            NOT :only_own
-            OR (
-                SELECT true FROM tenuto.owners AS owner
-                WHERE owner.instance_id = timer.instance_id AND owner.process_id = :process_id
-            )
-        )
-        AND (
-            timer.claimed_by IS NULL
-            OR timer.claimed_by = :process_id
-            OR (
-                SELECT true FROM tenuto.processes AS living
-                WHERE living.id = timer.claimed_by AND living.stopped_at IS NULL
-            ) IS NULL
-        )
+        AND {timer_is_free}
     ORDER BY timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration LIMIT 1
 ) AS following;
 
@@ -1695,6 +1525,17 @@ CROSS JOIN LATERAL (
 SELECT instance_id, kind, node, iteration, due FROM tenuto.timers
 WHERE instance_id = ANY(:ids::text[])
 ORDER BY instance_id, kind, node, iteration;
+
+-- fragment: mail_is_own
+-- Whether this process owns the instance of `mail`; null if not.
+(
+    SELECT true FROM tenuto.owners AS owner
+    WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
+)
+
+-- fragment: passed_over_mail
+-- Single messages that are passed over.
+SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
 
 -- name: claim_mail
 -- Mail that is nobody's, that the dead had, or that was passed on to this process, and if asked for what
@@ -1737,15 +1578,10 @@ nobodys AS MATERIALIZED (
     FROM tenuto.mailbox AS mail
     WHERE
         mail.claimed_by IS NULL AND mail.number > :after::bigint
-        AND (mail.id, mail.instance_id) NOT IN (
-            SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
-        )
+        AND (mail.id, mail.instance_id) NOT IN ({passed_over_mail})
         AND (
             (NOT :only_own AND mail.instance_id NOT IN (SELECT unnest(:passed_over::text[])))
-            OR (
-                SELECT true FROM tenuto.owners AS owner
-                WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
-            )
+            OR {mail_is_own}
         )
     ORDER BY mail.number LIMIT :limit
     FOR NO KEY UPDATE OF mail SKIP LOCKED
@@ -1764,14 +1600,8 @@ in_hand AS MATERIALIZED (
             AND (mail.claimed_by, mail.is_unseen, mail.number)
             <= (hand.id, hand.is_unseen, 9223372036854775807)
             AND (
-                (mail.id, mail.instance_id) NOT IN (
-                    SELECT letter.*
-                    FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
-                )
-                OR (
-                    SELECT true FROM tenuto.owners AS owner
-                    WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
-                ) IS NULL
+                (mail.id, mail.instance_id) NOT IN ({passed_over_mail})
+                OR {mail_is_own} IS NULL
             )
         ORDER BY mail.claimed_by, mail.is_unseen, mail.number LIMIT :limit
         FOR NO KEY UPDATE OF mail SKIP LOCKED
@@ -1794,14 +1624,9 @@ page AS MATERIALIZED (
         (
             :only_own
             OR mail.instance_id IN (SELECT unnest(:passed_over::text[]))
-            OR (mail.id, mail.instance_id) IN (
-                SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
-            )
+            OR (mail.id, mail.instance_id) IN ({passed_over_mail})
         )
-        AND (
-            SELECT true FROM tenuto.owners AS owner
-            WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
-        ) IS NULL AS is_passed_over
+        AND {mail_is_own} IS NULL AS is_passed_over
     FROM (SELECT * FROM nobodys UNION ALL SELECT * FROM in_hand) AS mail
     ORDER BY mail.number LIMIT :limit
 ),
@@ -1851,17 +1676,13 @@ WHERE
 
 -- name: dead_letters
 -- Dead letters of a tenant, newest first.
-SELECT
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-FROM tenuto.dead_letters
+SELECT {dead_letter_columns} FROM tenuto.dead_letters
 WHERE tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
 ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
 
 -- name: dead_letter
 -- One dead letter of a tenant.
-SELECT
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-FROM tenuto.dead_letters
+SELECT {dead_letter_columns} FROM tenuto.dead_letters
 WHERE instance_id = :instance_id AND id = :id AND tenant = :tenant;
 
 -- name: delete_dead_letter
@@ -2123,11 +1944,9 @@ jobs AS (
     FROM unnest(
         :job_instance_id::text[], :job_node::text[], :job_iteration::text[], :job_attempt::bigint[],
         :job_token::bigint[]
-    ) AS held (instance_id, node, iteration, attempt, token)
+    ) AS given (instance_id, node, iteration, attempt, token)
     WHERE
-        job.instance_id = held.instance_id AND job.node = held.node
-        AND job.iteration = held.iteration AND job.attempt = held.attempt
-        AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
+        {is_given_job} AND job.token = given.token AND coalesce(job.leased_by, '') = :process_id
         AND NOT job.is_outside
     RETURNING 1
 )
@@ -2450,9 +2269,7 @@ WHERE
 
 -- name: put_listener
 -- Keep a listener, instead of one of the same kind and id.
-INSERT INTO tenuto.listeners (
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-)
+INSERT INTO tenuto.listeners ({listener_columns})
 VALUES (
     :tenant, :kind, :id, :patterns, :level, :hears_inbox, :settings, :health, :created_at,
     :expires_at
@@ -2472,15 +2289,11 @@ DELETE FROM tenuto.webhook_deliveries WHERE listener_id = :listener_id;
 
 -- name: listeners
 -- Everybody who listens, oldest first.
-SELECT
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-FROM tenuto.listeners WHERE tenant = :tenant ORDER BY created_at, id;
+SELECT {listener_columns} FROM tenuto.listeners WHERE tenant = :tenant ORDER BY created_at, id;
 
 -- name: all_listeners
 -- Everybody who listens, whosever, oldest first.
-SELECT
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-FROM tenuto.listeners ORDER BY created_at, id;
+SELECT {listener_columns} FROM tenuto.listeners ORDER BY created_at, id;
 
 -- name: lock_listeners
 -- Those of these that are there and to whom something can be on its way, and nobody else changes that
@@ -2502,9 +2315,7 @@ SELECT coalesce(max(version), 0) FROM tenuto.listening;
 
 -- name: listeners_named
 -- Those of these to whom something can be on its way.
-SELECT
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-FROM tenuto.listeners WHERE id = ANY(:ids::text[]) AND kind <> 'definition';
+SELECT {listener_columns} FROM tenuto.listeners WHERE id = ANY(:ids::text[]) AND kind <> 'definition';
 
 -- name: put_health
 -- What is known of how deliveries go.
@@ -2529,6 +2340,16 @@ UPDATE tenuto.listeners SET
     hears_inbox = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :hears_inbox::bigint END
 WHERE tenant = :tenant AND kind = :kind AND id = :id
 RETURNING 1;
+
+-- fragment: unless_held
+-- Take a share over, unless another living process holds it.
+ON CONFLICT (name) DO UPDATE SET process_id = excluded.process_id
+WHERE
+    shares.process_id = excluded.process_id
+    OR (
+        SELECT true FROM tenuto.processes AS living
+        WHERE living.id = shares.process_id AND living.stopped_at IS NULL
+    ) IS NULL
 
 -- name: claim_shares
 -- Shares of the outbox in which there is something, but for some streams, and which no other living
@@ -2555,13 +2376,7 @@ WITH wanted AS MATERIALIZED (
 
 INSERT INTO tenuto.shares (name, process_id)
 SELECT wanted.name, :process_id FROM wanted ORDER BY wanted.name
-ON CONFLICT (name) DO UPDATE SET process_id = excluded.process_id
-WHERE
-    shares.process_id = excluded.process_id
-    OR (
-        SELECT true FROM tenuto.processes AS living
-        WHERE living.id = shares.process_id AND living.stopped_at IS NULL
-    ) IS NULL
+{unless_held}
 RETURNING substr(name, 7)::bigint;
 
 -- name: outbox
@@ -2593,9 +2408,7 @@ ORDER BY told.number;
 
 -- name: stretches
 -- Stretches of logs, each entry with the place of its stretch among those that were asked for.
-SELECT
-    asked.place, entry.seq, entry.event_type, entry.node_id, entry.iteration, entry.attempt,
-    entry.node_status, entry.output_variable, entry.payload, entry.error_message, entry.at_ms
+SELECT asked.place, {entry_columns}
 FROM unnest(
     :instance_ids::text[], :firsts::bigint[], :lasts::bigint[]
 ) WITH ORDINALITY AS asked (instance_id, first_seq, last_seq, place)
@@ -2630,17 +2443,12 @@ DELETE FROM tenuto.shares WHERE name = 'to/' || :listener_id::text;
 
 -- name: insert_postings
 -- Put events on their way; behind others, until they are promoted.
-INSERT INTO tenuto.webhook_deliveries (
-    listener_id, event_id, stream, body, created_at, attempts
-)
-SELECT posting.listener_id, posting.event_id, posting.stream, posting.body, posting.created_at,
-    posting.attempts
+INSERT INTO tenuto.webhook_deliveries ({posting_columns})
+SELECT {posting_columns}
 FROM unnest(
     :listener_id::text[], :event_id::text[], :stream::text[], :body::bytea[], :created_at::bigint[],
     :attempts::bigint[]
-) WITH ORDINALITY AS posting (
-    listener_id, event_id, stream, body, created_at, attempts, place
-)
+) WITH ORDINALITY AS posting ({posting_columns}, place)
 ORDER BY posting.place
 ON CONFLICT (listener_id, event_id) DO NOTHING;
 
@@ -2709,13 +2517,7 @@ wanted AS MATERIALIZED (
 claimed AS (
     INSERT INTO tenuto.shares (name, process_id)
     SELECT 'to/' || wanted.id, :process_id FROM wanted ORDER BY wanted.id
-    ON CONFLICT (name) DO UPDATE SET process_id = excluded.process_id
-    WHERE
-        shares.process_id = excluded.process_id
-        OR (
-            SELECT true FROM tenuto.processes AS living
-            WHERE living.id = shares.process_id AND living.stopped_at IS NULL
-        ) IS NULL
+    {unless_held}
     RETURNING name
 )
 
@@ -2727,7 +2529,7 @@ SELECT NULL, min(first.due) FROM first WHERE first.due > :now;
 -- name: postings_due
 -- What may go out to these listeners: to each by turns what was never tried and what did not arrive, of
 -- both the longest due first.
-SELECT first.listener_id, first.event_id, first.stream, first.body, first.created_at, first.attempts
+SELECT {posting_columns}
 FROM unnest(:ids::text[]) WITH ORDINALITY AS wanted (id, place)
 CROSS JOIN LATERAL (
     SELECT untried.*, row_number() OVER (ORDER BY untried.due, untried.number) AS turn
@@ -2839,21 +2641,13 @@ WITH ended AS (
     WHERE head.tenant = after.tenant
 )
 
-INSERT INTO tenuto.audit_log (
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-)
-SELECT
-    line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
-    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
+INSERT INTO tenuto.audit_log ({audit_columns})
+SELECT {audit_columns}
 FROM unnest(
     :tenant::text[], :number::bigint[], :id::text[], :at::bigint[], :actor::text[], :kind::text[],
     :action::text[], :target::text[], :outcome::text[], :source::text[], :request_id::text[],
     :before::bytea[], :after::bytea[], :previous_hash::bytea[], :hash::bytea[]
-) AS line (
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-);
+) AS line ({audit_columns});
 
 -- name: audit_by_id
 -- Those of these entries that are written.
@@ -2880,13 +2674,9 @@ ORDER BY task.tenant, task.id;
 -- name: hand_over
 -- Let leases of workers go on until their attempts' time-outs.
 UPDATE tenuto.jobs AS job SET leased_until = job.overdue_at
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS held (instance_id, node, iteration, attempt, token)
+FROM {given_leases}
 WHERE
-    job.instance_id = held.instance_id AND job.node = held.node
-    AND job.iteration = held.iteration AND job.attempt = held.attempt
-    AND job.token = held.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
+    {is_given_job} AND job.token = given.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
 ------------------------------------------------------------------------------------------------ upkeep

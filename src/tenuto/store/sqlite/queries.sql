@@ -27,10 +27,7 @@ ROLLBACK;
 -- name: insert_entries
 -- The gate: entries in the log where nobody's are. The first of an instance in a turn, the one with
 -- the turn's id, goes in only if the one before it is there.
-INSERT INTO workflow_execution_history (
-    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
-    payload, error_message, at_ms, turn_id
-)
+INSERT INTO workflow_execution_history (instance_id, {entry_columns}, turn_id)
 SELECT * FROM (
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row, or null */
 ) AS entry
@@ -85,11 +82,7 @@ VALUES (?, ?, ?, ?) /* for each row */;
 
 -- name: insert_instances
 -- The rows of new instances.
-INSERT INTO workflow_instances (
-    id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
-    created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
-    output, last_error, cancellation, follows
-)
+INSERT INTO workflow_instances ({instance_columns}, follows)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
 -- name: update_instances
@@ -113,9 +106,7 @@ DELETE FROM workflow_searchable_values WHERE instance_id IN (SELECT value FROM j
 
 -- name: insert_searchable
 -- By which values instances are found.
-INSERT INTO workflow_searchable_values (
-    instance_id, name, tenant, definition_id, value_text, created_at
-)
+INSERT INTO workflow_searchable_values ({searchable_columns})
 VALUES (?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, name) DO UPDATE SET value_text = excluded.value_text;
 
@@ -157,15 +148,18 @@ SELECT snapshot.instance_id, snapshot.version, snapshot.state
 FROM json_each(?) AS wanted
 CROSS JOIN workflow_snapshots AS snapshot ON snapshot.instance_id = wanted.value;
 
+-- fragment: packed_entries
+-- Entries of logs, packed.
+json_group_array(
+    json_array(
+        instance_id, seq, event_type, node_id, iteration, attempt, node_status,
+        output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
+    )
+)
+
 -- name: tails
 -- The entries of these instances after their folds, in no order. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, seq, event_type, node_id, iteration, attempt, node_status,
-            output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
-        )
-    )
+SELECT {packed_entries}
 FROM (
     SELECT history.*
     FROM json_each(?) AS wanted
@@ -176,13 +170,7 @@ FROM (
 
 -- name: entries
 -- A page of the log of one instance. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, seq, event_type, node_id, iteration, attempt, node_status,
-            output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
-        )
-    )
+SELECT {packed_entries}
 FROM (
     SELECT * FROM workflow_execution_history
     WHERE instance_id = :instance_id AND seq > :after
@@ -191,13 +179,7 @@ FROM (
 
 -- name: entries_at
 -- Single entries of one instance. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, seq, event_type, node_id, iteration, attempt, node_status,
-            output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
-        )
-    )
+SELECT {packed_entries}
 FROM (
     SELECT * FROM workflow_execution_history
     WHERE instance_id = :instance_id AND seq IN (SELECT value FROM json_each(:seqs))
@@ -257,6 +239,12 @@ FROM (
     ORDER BY created_at DESC, id DESC LIMIT :limit
 );
 
+-- fragment: instance_fits
+-- Whether instance `i` has the correlation id, the definition and one of the statuses.
+(:correlation_id IS NULL OR i.correlation_id = :correlation_id)
+    AND (:definition_id IS NULL OR i.definition_id = :definition_id)
+    AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+
 -- name: positions_by_step
 -- Instances that are at a step. Packed.
 SELECT json_group_array(json_array(created_at, id))
@@ -268,9 +256,7 @@ FROM (
         step.tenant = :tenant AND step.step_id = :step_id
         AND (step.created_at, step.instance_id) < (:below_created, :below_id)
         AND step.created_at >= :from_created
-        AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
-        AND (:definition_id IS NULL OR i.definition_id = :definition_id)
-        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+        AND {instance_fits}
     ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit
 );
 
@@ -290,6 +276,25 @@ ORDER BY
     )
 LIMIT 1;
 
+-- fragment: step_and_terms_fit
+-- Whether instance `i` is at the step and has all the values.
+(
+    :step_id IS NULL
+    OR EXISTS (
+        SELECT 1 FROM workflow_current_steps AS step
+        WHERE step.instance_id = i.id AND step.step_id = :step_id
+    )
+)
+AND NOT EXISTS (
+    SELECT 1 FROM json_each(:terms) AS term
+    WHERE NOT EXISTS (
+        SELECT 1 FROM workflow_searchable_values AS other
+        WHERE
+            other.instance_id = i.id AND other.name = term.value ->> 0
+            AND other.value_text = term.value ->> 1
+    )
+)
+
 -- name: positions_by_value
 -- Instances of a definition that have a value, and all the others that are asked for. Packed.
 SELECT json_group_array(json_array(created_at, id))
@@ -304,22 +309,7 @@ FROM (
         AND lead.created_at >= :from_created
         AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
         AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
-        AND (
-            :step_id IS NULL
-            OR EXISTS (
-                SELECT 1 FROM workflow_current_steps AS step
-                WHERE step.instance_id = i.id AND step.step_id = :step_id
-            )
-        )
-        AND NOT EXISTS (
-            SELECT 1 FROM json_each(:terms) AS term
-            WHERE NOT EXISTS (
-                SELECT 1 FROM workflow_searchable_values AS other
-                WHERE
-                    other.instance_id = i.id AND other.name = term.value ->> 0
-                    AND other.value_text = term.value ->> 1
-            )
-        )
+        AND {step_and_terms_fit}
     ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit
 );
 
@@ -332,25 +322,8 @@ FROM (
     WHERE
         i.tenant = :tenant
         AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
-        AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
-        AND (:definition_id IS NULL OR i.definition_id = :definition_id)
-        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
-        AND (
-            :step_id IS NULL
-            OR EXISTS (
-                SELECT 1 FROM workflow_current_steps AS step
-                WHERE step.instance_id = i.id AND step.step_id = :step_id
-            )
-        )
-        AND NOT EXISTS (
-            SELECT 1 FROM json_each(:terms) AS term
-            WHERE NOT EXISTS (
-                SELECT 1 FROM workflow_searchable_values AS other
-                WHERE
-                    other.instance_id = i.id AND other.name = term.value ->> 0
-                    AND other.value_text = term.value ->> 1
-            )
-        )
+        AND {instance_fits}
+        AND {step_and_terms_fit}
     ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
 );
 
@@ -468,26 +441,13 @@ WHERE
 
 -- name: put_waits
 -- Open waits.
-INSERT INTO workflow_event_subscriptions (
-    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
-)
+INSERT INTO workflow_event_subscriptions ({wait_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, arm) DO UPDATE SET
-    position = excluded.position,
-    attempt = excluded.attempt,
+    {wait_replacement},
     tenant = excluded.tenant,
-    pattern = excluded.pattern,
-    is_wildcard = excluded.is_wildcard,
-    condition = excluded.condition,
-    captures = excluded.captures,
-    term_paths = excluded.term_paths,
-    term_values = excluded.term_values,
-    since = excluded.since,
-    opened_at = excluded.opened_at,
     correlation_id = excluded.correlation_id,
-    looked_back = excluded.looked_back,
-    follows = excluded.follows;
+    looked_back = excluded.looked_back;
 
 -- name: delete_waits
 -- Close waits, with all their arms.
@@ -559,19 +519,22 @@ FROM (
     ORDER BY 1, 2
 );
 
+-- fragment: packed_waits
+-- Waits, packed.
+json_group_array(
+                json_array(
+                    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard,
+                    condition, hex(captures), term_paths, term_values, since, opened_at,
+                    correlation_id, looked_back, follows, arm, position
+                )
+            )
+
 -- name: waits_of_terms
 -- Open waits under each of some terms, in key order: a list for each term. Packed.
 SELECT
     json_group_array(
         json((
-            SELECT
-                json_group_array(
-                    json_array(
-                        instance_id, node, iteration, attempt, tenant, pattern, is_wildcard,
-                        condition, hex(captures), term_paths, term_values, since, opened_at,
-                        correlation_id, looked_back, follows, arm, position
-                    )
-                )
+            SELECT {packed_waits}
             FROM (
                 SELECT * FROM workflow_event_subscriptions
                 WHERE
@@ -587,14 +550,7 @@ FROM json_each(:terms) AS wanted;
 
 -- name: waits_near_term
 -- Some open waits under one term, whatever their values, in the order of the index. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows, arm, position
-        )
-    )
+SELECT {packed_waits}
 FROM (
     SELECT * FROM workflow_event_subscriptions
     WHERE tenant = :tenant AND pattern = :pattern AND term_paths = :term_paths
@@ -603,14 +559,7 @@ FROM (
 
 -- name: waits_of_instance
 -- The open waits of one instance. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows, arm, position
-        )
-    )
+SELECT {packed_waits}
 FROM (
     SELECT * FROM workflow_event_subscriptions
     WHERE instance_id = ? ORDER BY instance_id, node, iteration, arm
@@ -618,14 +567,7 @@ FROM (
 
 -- name: unlooked_waits
 -- Open waits that have not looked back. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows, arm, position
-        )
-    )
+SELECT {packed_waits}
 FROM (
     SELECT * FROM workflow_event_subscriptions
     WHERE looked_back = 0 ORDER BY instance_id, node, iteration, arm LIMIT ?
@@ -635,10 +577,7 @@ FROM (
 
 -- name: insert_events
 -- Events that were not there before.
-INSERT INTO events (
-    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
-    turn_id
-)
+INSERT INTO events ({event_columns}, turn_id)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (tenant, id) DO NOTHING;
 
@@ -680,12 +619,15 @@ WHERE
     outcome = 'matched'
     OR (outcome = 'discarded' AND excluded.outcome IN ('resumed', 'cancelled'));
 
+-- fragment: packed_deliveries
+-- Deliveries of events to waits, packed.
+json_group_array(
+    json_array(event_id, instance_id, node, iteration, outcome, arm, reason, tenant)
+)
+
 -- name: deliveries_of_instance
 -- What came of events at the waits of one instance. Packed.
-SELECT
-    json_group_array(
-        json_array(event_id, instance_id, node, iteration, outcome, arm, reason, tenant)
-    )
+SELECT {packed_deliveries}
 FROM (
     SELECT * FROM event_deliveries
     WHERE instance_id = ? ORDER BY instance_id, node, iteration, arm, event_id
@@ -693,19 +635,24 @@ FROM (
 
 -- name: deliveries_of_event
 -- To whom one event went, and what came of it. Packed.
-SELECT
-    json_group_array(
-        json_array(event_id, instance_id, node, iteration, outcome, arm, reason, tenant)
-    )
+SELECT {packed_deliveries}
 FROM (
     SELECT * FROM event_deliveries
     WHERE event_id = ? AND tenant = ? ORDER BY instance_id, node, iteration, arm
 );
 
--- name: past_events_of_pattern
--- The inbox of one pattern, in the order of storing: what a wait may
--- take, from where its instance began or from a moment. How far was looked, and at how many. Packed.
-WITH begun AS MATERIALIZED (
+-- fragment: packed_event
+-- An event of the inbox, with bytes in hexadecimal.
+number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
+    hex(content_hash), chain
+
+-- fragment: packed_events
+-- Events of the inbox, packed.
+json_group_array(json_array({packed_event}))
+
+-- fragment: look_back_start
+-- Common table expression: the number of the event after which the instance started.
+begun AS MATERIALIZED (
     SELECT
         (
             SELECT instance.follows FROM workflow_instances AS instance
@@ -713,41 +660,30 @@ WITH begun AS MATERIALIZED (
         ) AS follows
 ),
 
-looked_at AS MATERIALIZED (
-    SELECT
-        number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-        chain
-    FROM events
-    WHERE
-        tenant = :tenant AND pattern = :pattern
-        AND number > max(
-            :after,
-            coalesce(
-                (SELECT follows FROM begun),
-                (
-                    SELECT older.number FROM events AS older
-                    WHERE older.tenant = :tenant AND older.received_at < :long_before
-                    ORDER BY older.received_at DESC, older.number DESC LIMIT 1
-                ),
-                0
-            )
+-- fragment: is_after_start
+-- Whether an event is behind the start of the look-back: where the instance started, else a moment.
+number > max(
+        :after,
+        coalesce(
+            (SELECT follows FROM begun),
+            (
+                SELECT older.number FROM events AS older
+                WHERE older.tenant = :tenant AND older.received_at < :long_before
+                ORDER BY older.received_at DESC, older.number DESC LIMIT 1
+            ),
+            0
         )
-    ORDER BY number LIMIT :limit
-)
+    )
 
+-- fragment: look_back_result
+-- The last number and the count of the events that were examined, and those that a wait may take. Packed.
 SELECT
     json_array(
         (SELECT max(number) FROM looked_at),
         (SELECT count(*) FROM looked_at),
         json(
             (
-                SELECT
-                    json_group_array(
-                        json_array(
-                            number, tenant, id, pattern, hex(payload), received_at, timestamp,
-                            correlation_id, hex(content_hash), chain
-                        )
-                    )
+                SELECT {packed_events}
                 FROM (
                     SELECT * FROM looked_at AS event
                     WHERE
@@ -777,94 +713,41 @@ SELECT
                 )
             )
         )
-    );
+    )
+
+-- name: past_events_of_pattern
+-- The inbox of one pattern, in the order of storing: what a wait may
+-- take, from where its instance began or from a moment. How far was looked, and at how many. Packed.
+WITH {look_back_start}
+
+looked_at AS MATERIALIZED (
+    SELECT number, {event_columns} FROM events
+    WHERE
+        tenant = :tenant AND pattern = :pattern
+        AND {is_after_start}
+    ORDER BY number LIMIT :limit
+)
+
+{look_back_result};
 
 -- name: past_events
 -- The inbox of all patterns, in the order of storing: what a wait may
 -- take, from where its instance began or from a moment. How far was looked, and at how many. Packed.
-WITH begun AS MATERIALIZED (
-    SELECT
-        (
-            SELECT instance.follows FROM workflow_instances AS instance
-            WHERE instance.id = :instance_id AND instance.created_at = :since
-        ) AS follows
-),
+WITH {look_back_start}
 
 looked_at AS MATERIALIZED (
-    SELECT
-        number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-        chain
-    FROM events
+    SELECT number, {event_columns} FROM events
     WHERE
         +tenant = :tenant
-        AND number > max(
-            :after,
-            coalesce(
-                (SELECT follows FROM begun),
-                (
-                    SELECT older.number FROM events AS older
-                    WHERE older.tenant = :tenant AND older.received_at < :long_before
-                    ORDER BY older.received_at DESC, older.number DESC LIMIT 1
-                ),
-                0
-            )
-        )
+        AND {is_after_start}
     ORDER BY number LIMIT :limit
 )
 
-SELECT
-    json_array(
-        (SELECT max(number) FROM looked_at),
-        (SELECT count(*) FROM looked_at),
-        json(
-            (
-                SELECT
-                    json_group_array(
-                        json_array(
-                            number, tenant, id, pattern, hex(payload), received_at, timestamp,
-                            correlation_id, hex(content_hash), chain
-                        )
-                    )
-                FROM (
-                    SELECT * FROM looked_at AS event
-                    WHERE
-                        (event.received_at >= :received_from OR (SELECT follows FROM begun) IS NOT NULL)
-                        AND NOT EXISTS (
-                            SELECT 1 FROM event_deliveries AS taken
-                            WHERE
-                                taken.event_id = event.id AND taken.instance_id = :instance_id
-                                AND taken.outcome = 'resumed'
-                        )
-                        AND NOT EXISTS (
-                            SELECT 1
-                            FROM json_each(:terms) AS term
-                            WHERE
-                                json_valid(CAST(event.payload AS TEXT))
-                                AND CASE
-                                    WHEN term.value ->> 2 IS NULL
-                                        THEN json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
-                                            <> term.value ->> 1
-                                    ELSE abs(
-                                        json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
-                                        - CAST(term.value ->> 2 AS REAL)
-                                    ) > abs(CAST(term.value ->> 2 AS REAL)) * 1e-9
-                                END
-                        )
-                    ORDER BY event.number
-                )
-            )
-        )
-    );
+{look_back_result};
 
 -- name: latest_events_of_pattern
 -- The inbox of one pattern, newest first. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain
-        )
-    )
+SELECT {packed_events}
 FROM (
     SELECT * FROM (
         SELECT * FROM events
@@ -877,13 +760,7 @@ FROM (
 
 -- name: latest_events
 -- The inbox of all patterns, newest first. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain
-        )
-    )
+SELECT {packed_events}
 FROM (
     SELECT * FROM events
     WHERE
@@ -897,8 +774,7 @@ FROM (
 SELECT
     json_group_array(
         json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain, matched_at IS NOT NULL, resumed, cancelled, started
+            {packed_event}, matched_at IS NOT NULL, resumed, cancelled, started
         )
     )
 FROM events WHERE tenant = ? AND id = ?;
@@ -942,13 +818,7 @@ FROM (
 
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain
-        )
-    )
+SELECT {packed_events}
 FROM (SELECT * FROM events WHERE matched_at IS NULL ORDER BY number LIMIT ?);
 
 ----------------------------------------------------------------------------- timers, mail, dead letters
@@ -1011,19 +881,27 @@ FROM (
 
 -- name: put_jobs
 -- Offer jobs; one that is there already stays as it is.
-INSERT INTO jobs (
-    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
-    is_called_off
-)
+INSERT INTO jobs ({job_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
+
+-- fragment: is_given_job
+-- Whether a job is one of the given ones.
+(instance_id, node, iteration, attempt) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:keys)
+)
+
+-- fragment: is_given_lease
+-- Whether the lease of a job is one of the given ones.
+(instance_id, node, iteration, attempt, token) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
+    FROM json_each(:leases)
+)
 
 -- name: delete_jobs
 -- Withdraw jobs.
 DELETE FROM jobs
-WHERE (instance_id, node, iteration, attempt) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
-);
+WHERE {is_given_job};
 
 -- name: drop_dead_letters
 -- What was given up is tried again.
@@ -1037,9 +915,7 @@ WHERE
 -- name: call_off_jobs
 -- Nobody is to begin with these jobs.
 UPDATE jobs SET is_called_off = 1
-WHERE (instance_id, node, iteration, attempt) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
-);
+WHERE {is_given_job};
 
 -- name: jobs_of
 -- The open jobs of these instances, in no order. Packed.
@@ -1061,9 +937,7 @@ FROM (
 -- name: lease_jobs
 -- Grant leases.
 UPDATE jobs SET token = token + 1, leased_by = :process_id, leased_until = :until
-WHERE (instance_id, node, iteration, attempt) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:keys)
-);
+WHERE {is_given_job};
 
 -- name: lapsed_jobs
 -- Leases that nobody extended, and those of processes that are gone, with whether those stopped in good
@@ -1111,10 +985,7 @@ FROM jobs WHERE leased_by = :process_id AND NOT is_outside AND leased_until > :n
 UPDATE jobs SET leased_until = max(leased_until, :until)
 WHERE
     leased_by = :process_id AND NOT is_outside
-    AND (instance_id, node, iteration, attempt, token) IN (
-        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
-        FROM json_each(:leases)
-    );
+    AND {is_given_lease};
 
 -- name: next_offered_task
 -- Of the tasks of a tenant whose jobs nobody works on, the one after this.
@@ -1136,9 +1007,7 @@ UPDATE jobs SET
     token = token + 1, leased_by = :worker_id, is_outside = 1, lease = :lease,
     overdue_at = :now + timeout, details = NULL,
     leased_until = :now + min(:lease, timeout, ifnull(silence, :lease))
-WHERE (instance_id, node, iteration, attempt) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:keys)
-);
+WHERE {is_given_job};
 
 -- name: extend_for_workers
 -- Let leases of workers go on that have not lapsed.
@@ -1168,12 +1037,7 @@ WHERE jobs.is_outside AND jobs.leased_by IS NOT NULL AND jobs.leased_until > :no
 -- name: put_back_jobs
 -- Have jobs as if no worker had been granted them.
 UPDATE jobs SET leased_by = NULL, leased_until = NULL, is_outside = 0
-WHERE
-    is_outside
-    AND (instance_id, node, iteration, attempt, token) IN (
-        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
-        FROM json_each(:leases)
-    );
+WHERE is_outside AND {is_given_lease};
 
 -- name: called_off_jobs
 -- Those of these jobs that were called off and that nobody has. Packed.
@@ -1190,22 +1054,23 @@ WHERE leased_by IS NOT NULL AND leased_until > :now AND is_outside;
 
 -- name: insert_dead_letters
 -- Keep what could not be done.
-INSERT INTO dead_letters (
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-)
+INSERT INTO dead_letters ({dead_letter_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, id) DO NOTHING;
 
+-- fragment: packed_dead_letters
+-- Dead letters, packed.
+json_group_array(
+    json_array(
+        instance_id, id, tenant, kind, node, iteration, attempt, task_id,
+        iif(input IS NULL, NULL, hex(input)), iif(error IS NULL, NULL, hex(error)),
+        iif(output IS NULL, NULL, hex(output)), at
+    )
+)
+
 -- name: dead_letters
 -- Dead letters of a tenant, newest first. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, id, tenant, kind, node, iteration, attempt, task_id,
-            iif(input IS NULL, NULL, hex(input)), iif(error IS NULL, NULL, hex(error)),
-            iif(output IS NULL, NULL, hex(output)), at
-        )
-    )
+SELECT {packed_dead_letters}
 FROM (
     SELECT * FROM dead_letters
     WHERE tenant = ? AND (at, id, instance_id) < (?, ?, ?)
@@ -1214,14 +1079,7 @@ FROM (
 
 -- name: dead_letter
 -- One dead letter of a tenant. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, id, tenant, kind, node, iteration, attempt, task_id,
-            iif(input IS NULL, NULL, hex(input)), iif(error IS NULL, NULL, hex(error)),
-            iif(output IS NULL, NULL, hex(output)), at
-        )
-    )
+SELECT {packed_dead_letters}
 FROM dead_letters WHERE instance_id = ? AND id = ? AND tenant = ?;
 
 -- name: delete_dead_letter
@@ -1362,35 +1220,30 @@ SELECT coalesce(max(level), 0), coalesce(max(hears_inbox), 0) FROM listeners;
 
 -- name: put_listener
 -- Keep a listener, instead of one of the same kind and id.
-INSERT OR REPLACE INTO listeners (
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-)
+INSERT OR REPLACE INTO listeners ({listener_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: delete_listener
 -- Forget a listener.
 DELETE FROM listeners WHERE tenant = ? AND kind = ? AND id = ? RETURNING 1;
 
+-- fragment: packed_listeners
+-- Listeners, packed.
+json_group_array(
+    json_array(
+        tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
+        expires_at
+    )
+)
+
 -- name: listeners
 -- Everybody who listens. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
-            expires_at
-        )
-    )
+SELECT {packed_listeners}
 FROM listeners WHERE tenant = ?;
 
 -- name: all_listeners
 -- Everybody who listens, whosever. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
-            expires_at
-        )
-    )
+SELECT {packed_listeners}
 FROM listeners;
 
 -- name: listening
@@ -1477,7 +1330,7 @@ WHERE
 
 -- name: insert_postings
 -- Put events on their way to listeners that are there; behind others, until they are promoted.
-INSERT INTO webhook_deliveries (listener_id, event_id, stream, body, created_at, attempts)
+INSERT INTO webhook_deliveries ({posting_columns})
 VALUES (?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (listener_id, event_id) DO NOTHING;
 
@@ -1545,13 +1398,7 @@ FROM (
 
 -- name: listeners_named
 -- Those of these to whom something can be on its way. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
-            expires_at
-        )
-    )
+SELECT {packed_listeners}
 FROM listeners
 WHERE id IN (SELECT value FROM json_each(?)) AND kind <> 'definition';
 
@@ -1640,10 +1487,7 @@ INNER JOIN audit_log AS line
 
 -- name: insert_audit
 -- Write lines of the audit log.
-INSERT INTO audit_log (
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-)
+INSERT INTO audit_log ({audit_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
 -- name: lock_audit_heads
@@ -1657,7 +1501,7 @@ SELECT value, 0, x'' FROM json_each(:tenants) WHERE TRUE ON CONFLICT (tenant) DO
 
 -- name: pushed_tasks
 -- The tasks of all tenants that are pushed.
-SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+SELECT {task_columns}
 FROM task_definitions INDEXED BY task_definitions_pushed
 WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
 
@@ -1683,10 +1527,7 @@ SELECT id FROM task_definitions INDEXED BY task_definitions_pushed WHERE is_push
 UPDATE jobs SET leased_until = overdue_at
 WHERE
     is_outside AND leased_by IS NOT NULL AND leased_until > :now
-    AND (instance_id, node, iteration, attempt, token) IN (
-        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
-        FROM json_each(:leases)
-    );
+    AND {is_given_lease};
 
 ------------------------------------------------------------------------------------------------ upkeep
 
@@ -1898,7 +1739,7 @@ WHERE
         WHERE free.is_open = 1 AND free.held_until <= :now
         ORDER BY free.held_until LIMIT :limit
     )
-RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+RETURNING {bulk_columns};
 
 ------------------------------------------------------------------------------------------- numbers
 
