@@ -1,27 +1,28 @@
--- Every statement the store executes, by name, with what it is for.
+-- The statements of the store, by name, each with its purpose. SQL that several statements share is a
+-- fragment, named in braces. Fragments of columns are in `../columns.sql`.
 --
--- A round trip costs more than a row, hence three habits. Many rows go in as arrays, one for each
--- column, and come out of `unnest`. What a turn writes is one statement: `turn` with its *parts* as
--- common table expressions, of which only those are there that the turn needs. No two parts may touch
--- the same row, since each sees the tables as they were when the statement began. And whatever is read
--- comes from one statement, so that it is of one moment.
+-- A round trip costs more than a row, hence three rules. Many rows are passed as arrays, one for each
+-- column, and read with `unnest`. A turn is written with one statement: `turn` with its *parts* as
+-- common table expressions, only those that the turn needs. No two parts may change the same row, since
+-- each sees the tables as they were when the statement began. And one read is one statement, so that it
+-- sees one moment.
 --
 -- A comparison that must be a look-up for each row is written as a scalar sub-select or as LATERAL with
--- a limit: the planner cannot turn that into a walk, whatever it believes about the tables' sizes.
--- What is claimed is chosen in a MATERIALIZED part, so that a limit is a limit.
+-- a limit: the planner cannot turn that into a scan, whatever its estimates of the tables' sizes.
+-- Rows to claim are chosen in a MATERIALIZED part, so that the limit holds.
 --
--- What is read for a tenant passes a wall (`wall`), before which an index finds nothing by a comparison
--- that might fail and tell something of a row: those of texts and numbers may come first, a COALESCE in
--- one may not.
+-- Reads for a tenant are under row-level security (`wall`). There an index is used only for comparisons
+-- that cannot fail and so reveal a row (leakproof ones): comparisons of texts and numbers are, one with a
+-- COALESCE in it is not.
 
 ---------------------------------------------------------------------------------------- transactions
 
 -- name: begin
--- Start a transaction; whatever the database's default is, it sees what others have committed.
+-- Start a transaction that sees what others have committed, whatever the default of the database.
 BEGIN ISOLATION LEVEL READ COMMITTED;
 
 -- name: begin_pooled
--- Start a transaction on a connection that is somebody else's a moment later: it keeps no settings.
+-- Start a transaction on a connection of a pooler, which other clients use next: it keeps no settings.
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
@@ -32,14 +33,14 @@ SET LOCAL enable_mergejoin = off;
 SET LOCAL jit = off;
 
 -- name: begin_look
--- Start a transaction in which everything that is read is of one moment, pooled or not.
+-- Start a transaction in which all reads see the same moment, pooled or not.
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
 SET LOCAL idle_in_transaction_session_timeout = '15s';
 
 -- name: begin_migration
--- Start a transaction that may take its time, and waits for others that do the same.
+-- Start a transaction without time limits, which waits for other migrations.
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = 0;
 SET LOCAL statement_timeout = 0;
@@ -50,13 +51,13 @@ SET LOCAL idle_in_transaction_session_timeout = '60s';
 COMMIT;
 
 -- name: rollback
--- Forget a transaction.
+-- Undo a transaction.
 ROLLBACK;
 
 ------------------------------------------------------------------------------------------------ turns
 
 -- name: turn
--- A turn as if nobody could lose: when somebody does, the statement fails and nothing of it stays.
+-- A turn, optimistically: where a write of it loses, the statement fails and nothing of it is written.
 WITH alive AS MATERIALIZED (
     SELECT 1 FROM tenuto.processes
     WHERE id = :process_id AND stopped_at IS NULL
@@ -71,7 +72,7 @@ SELECT
     /* results */;
 
 -- name: turn_of_winners
--- The rest of a turn, once it is known who goes through.
+-- The rest of a turn, once its winners are known.
 WITH nothing AS (SELECT 1)
 /* parts */
 SELECT
@@ -82,16 +83,16 @@ SELECT
     /* results */;
 
 -- name: lock_process
--- Whether a process may write; nobody takes it for dead before the transaction is over.
+-- Whether a process may write; it is not declared dead before the transaction is over.
 SELECT 1 FROM tenuto.processes
 WHERE id = :process_id AND stopped_at IS NULL
 FOR KEY SHARE;
 
 -- name: entries
--- Part, the gate: entries in the log where nobody's are. The first of an instance in a turn, the one
--- with the turn's id, goes in only if the one before it is the newest, and whoever only holds a place if
--- none is there or behind it. The unique index alone would not tell: an entry that is being erased is in
--- nobody's way any more once that is done.
+-- Part, the gate: insert entries into the log where there are none. The first of an instance in a
+-- turn, the one with the turn's id, is inserted only if the entry before it is the newest, and one
+-- that only reserves a place only if there is none at its place or behind. The unique index is not
+-- enough: an entry that is being erased no longer conflicts once that is done.
 INSERT INTO tenuto.workflow_execution_history (instance_id, {entry_columns}, turn_id)
 SELECT entry.*
 FROM unnest(
@@ -113,11 +114,11 @@ ON CONFLICT (instance_id, seq) DO NOTHING
 RETURNING instance_id;
 
 -- name: entries_check
--- Whether everybody's entries went in.
+-- Whether all entries were inserted.
 WHEN (SELECT count(*) FROM entries) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: owners_taken
--- Part, the gate too: become the owner where nobody else is.
+-- Part, the gate too: become the owner where no other process is.
 INSERT INTO tenuto.owners (instance_id, process_id, epoch)
 SELECT taken.instance_id, :process_id, 1 FROM unnest(:instance_id::text[]) AS taken (instance_id)
 ON CONFLICT (instance_id) DO UPDATE SET epoch = owners.epoch
@@ -125,7 +126,7 @@ WHERE owners.process_id = excluded.process_id
 RETURNING instance_id;
 
 -- name: owners_taken_check
--- Whether nobody was in the way.
+-- Whether no other process owns one of them.
 WHEN (SELECT count(*) FROM owners_taken) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: owned_elsewhere
@@ -168,7 +169,7 @@ CROSS JOIN LATERAL (
 ) AS held;
 
 -- name: leases_check
--- Whether all of them hold.
+-- Whether all of them are held.
 WHEN (SELECT count(*) FROM leases) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: jobs_ended
@@ -179,11 +180,11 @@ WHERE {is_given_job} AND job.token = given.token
 RETURNING job.instance_id;
 
 -- name: jobs_ended_check
--- Whether all of them were.
+-- Whether all of them were deleted.
 WHEN (SELECT count(*) FROM jobs_ended) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: keys
--- Part, the gate too: idempotency keys of new instances that nobody has used.
+-- Part, the gate too: insert idempotency keys of new instances that are unused.
 INSERT INTO tenuto.idempotency_keys (tenant, key, instance_id, content_hash)
 SELECT wanted.*
 FROM unnest(
@@ -197,14 +198,14 @@ RETURNING instance_id;
 WHEN (SELECT count(*) FROM keys) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: still_there
--- Part, the gate too: those of these instances, which had ended, that nobody has erased, nor does so
--- before the turn is over. A log that is being erased is still there for a statement that began before.
+-- Part, the gate too: those of these instances, which had ended, that were not erased, nor are before
+-- the turn is over. A log that is being erased is still visible to a statement that began before.
 SELECT id AS instance_id FROM tenuto.workflow_instances
 WHERE id = ANY(:instance_id::text[])
 ORDER BY id FOR KEY SHARE;
 
 -- name: still_there_check
--- Whether all of them are.
+-- Whether all of them are there.
 WHEN (SELECT count(*) FROM still_there) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: definitions_there
@@ -218,7 +219,7 @@ WHERE there.is_removed = 0
 ORDER BY there.tenant, there.id, there.version FOR SHARE OF there;
 
 -- name: definitions_there_check
--- Whether all of them are.
+-- Whether all of them are there.
 WHEN (SELECT count(*) FROM definitions_there) < cardinality(:id::text[]) THEN tenuto.contended();
 
 -- name: first_rows_of_turn
@@ -233,13 +234,13 @@ CROSS JOIN LATERAL (
 WHERE history.turn_id = :turn_id;
 
 -- name: take_back
--- The first entry of a write that did not get its owner or its idempotency key.
+-- Delete the first entry of a write that did not get its owner or its idempotency key.
 DELETE FROM tenuto.workflow_execution_history AS history
 USING unnest(:instance_id::text[], :seq::bigint[]) AS taken_back (instance_id, seq)
 WHERE history.instance_id = taken_back.instance_id AND history.seq = taken_back.seq;
 
 -- name: used_keys
--- Who has these idempotency keys.
+-- The owners of these idempotency keys: instance and content hash of each.
 SELECT used.tenant, used.key, used.instance_id, used.content_hash
 FROM unnest(:tenant::text[], :key::text[]) AS wanted (tenant, key)
 CROSS JOIN LATERAL (
@@ -262,14 +263,14 @@ FROM unnest(
 RETURNING id, tenant, created_at, current_steps;
 
 -- name: instances_then
--- Part: where new instances are.
+-- Part: current steps of new instances.
 INSERT INTO tenuto.workflow_current_steps (instance_id, step_id, tenant, created_at)
 SELECT instances.id, step.id, instances.tenant, instances.created_at
 FROM instances CROSS JOIN LATERAL jsonb_array_elements_text(instances.current_steps::jsonb) AS step (id)
 ON CONFLICT (instance_id, step_id) DO NOTHING;
 
 -- name: updates
--- Part: what lists show, after a change of status or when an instance comes to rest.
+-- Part: the columns that lists show, after a change of status or when an instance comes to rest.
 UPDATE tenuto.workflow_instances AS instance
 SET
     status = changed.status,
@@ -291,26 +292,26 @@ WHERE instance.id = changed.id
 RETURNING instance.id, instance.tenant, instance.created_at, instance.current_steps;
 
 -- name: updates_then
--- Part: steps at which instances are now.
+-- Part: insert new current steps.
 INSERT INTO tenuto.workflow_current_steps (instance_id, step_id, tenant, created_at)
 SELECT updates.id, step.id, updates.tenant, updates.created_at
 FROM updates CROSS JOIN LATERAL jsonb_array_elements_text(updates.current_steps::jsonb) AS step (id)
 ON CONFLICT (instance_id, step_id) DO NOTHING;
 
 -- name: updates_then_too
--- Part: steps at which instances are no more.
+-- Part: delete steps that are no longer current.
 DELETE FROM tenuto.workflow_current_steps AS step
 USING unnest(:id::text[], :current_steps::text[]) AS changed (id, current_steps)
 WHERE step.instance_id = changed.id AND NOT changed.current_steps::jsonb ? step.step_id;
 
 -- name: searchable_dropped
--- Part: instances are found by no value any more, but for those of the names that are kept.
+-- Part: delete the values by which instances are found, except those of the names that are kept.
 DELETE FROM tenuto.workflow_searchable_values AS found
 USING unnest(:instance_id::text[], :kept::text[]) AS changed (instance_id, kept)
 WHERE found.instance_id = changed.instance_id AND NOT changed.kept::jsonb ? found.name;
 
 -- name: searchable_put
--- Part: by which values instances are found.
+-- Part: values by which instances are found.
 INSERT INTO tenuto.workflow_searchable_values AS found ({searchable_columns})
 SELECT changed.*
 FROM unnest(
@@ -331,7 +332,7 @@ ON CONFLICT (instance_id) DO UPDATE SET version = excluded.version, state = excl
 WHERE excluded.version >= workflow_snapshots.version;
 
 -- name: timers_cleared
--- Part: timers that are needed no more.
+-- Part: delete timers.
 DELETE FROM tenuto.timers AS timer
 USING unnest(:instance_id::text[], :kind::text[], :node::text[], :iteration::text[]) AS cleared (
     instance_id, kind, node, iteration
@@ -341,7 +342,7 @@ WHERE
     AND timer.node = cleared.node AND timer.iteration = cleared.iteration;
 
 -- name: timers_set
--- Part: timers; one of the same key is replaced, and is nobody's again.
+-- Part: set timers; one of the same key is replaced, and is unclaimed again.
 INSERT INTO tenuto.timers (instance_id, kind, node, iteration, due)
 SELECT timer.*
 FROM unnest(
@@ -351,7 +352,7 @@ ON CONFLICT (instance_id, kind, node, iteration) DO UPDATE
 SET due = excluded.due, claimed_by = NULL;
 
 -- name: waits_closed
--- Part: waits that are over, with all their arms but those that the turn opens.
+-- Part: close waits, with all their arms except those that the turn opens.
 DELETE FROM tenuto.workflow_event_subscriptions AS wait
 USING unnest(:instance_id::text[], :node::text[], :iteration::text[], :spared::text[]) AS closed (
     instance_id, node, iteration, spared
@@ -396,8 +397,8 @@ WHERE
     AND (done.spared IS NULL OR NOT jsonb_exists(done.spared::jsonb, wait.arm));
 
 -- name: deliveries
--- Part: what came of events at waits; "matched" is settled once. What a retry opened anew may take an
--- event that it had missed.
+-- Part: outcomes of events at waits; only "matched" is replaced. A wait that a retry opened anew may
+-- take an event that it had missed.
 INSERT INTO tenuto.event_deliveries (
     instance_id, node, iteration, arm, event_id, outcome, reason, tenant
 )
@@ -415,15 +416,15 @@ WHERE
     );
 
 -- name: mail_taken
--- Part: mail that an instance's log has taken.
+-- Part: delete mailbox messages that the log of their instance has taken.
 DELETE FROM tenuto.mailbox AS mail
 USING unnest(:id::text[], :instance_id::text[]) AS taken (id, instance_id)
 WHERE mail.id = taken.id AND mail.instance_id = taken.instance_id;
 
 -- fragment: mail_insert
--- Mail for the sender to deliver, or for another process that owns its instance; mail for the owner has no
--- claimer where there is no owner. It is numbered in the order of sending, and inserted sorted, as by every
--- sender: two senders of the same messages never deadlock.
+-- Mail for the sender to deliver, or for another process that owns its instance; mail for the owner
+-- has no claimer where there is no owner. It is numbered in the order of sending, and inserted sorted,
+-- as by every sender: two senders of the same messages never deadlock.
 INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
 SELECT
     mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
@@ -446,14 +447,12 @@ FROM (
 ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
 
 -- name: mail_sent
--- Part: mail that is not there already, for the sender to hand over, or for another process that owns
--- its instance; what is for the owner is nobody's where there is none. It is numbered as it was sent, and goes in sorted, as everybody's does: two senders of
--- the same letters never wait in a circle.
+-- Part: insert mailbox messages that are not there already.
 {mail_insert}
 ON CONFLICT (id, instance_id) DO NOTHING;
 
 -- name: mail_exchanged
--- Part: mail of a turn that takes some off under the same names; those come anew.
+-- Part: insert mailbox messages of a turn that also takes some of the same keys; those are replaced.
 {mail_insert}
 ON CONFLICT (id, instance_id) DO UPDATE SET
     number = excluded.number,
@@ -470,7 +469,7 @@ WHERE (
 );
 
 -- name: dead_letters_kept
--- Part: what could not be done.
+-- Part: insert dead letters.
 INSERT INTO tenuto.dead_letters ({dead_letter_columns})
 SELECT letter.*
 FROM unnest(
@@ -481,7 +480,7 @@ FROM unnest(
 ON CONFLICT (instance_id, id) DO NOTHING;
 
 -- name: dead_letters_dropped
--- Part: what was given up is tried again.
+-- Part: delete dead letters of nodes that are retried.
 DELETE FROM tenuto.dead_letters AS letter
 USING unnest(
     :instance_id::text[], :node::text[], :iteration::text[]
@@ -491,16 +490,16 @@ WHERE
     AND letter.iteration = again.iteration AND letter.kind <> 'late-result';
 
 -- name: owners_released
--- Part: own no more.
+-- Part: release instances.
 DELETE FROM tenuto.owners
 WHERE instance_id = ANY(:instance_id::text[]) AND process_id = :process_id
 RETURNING instance_id;
 
 -- name: events_stored
--- Part: events that were not there before. One turn after the other, so that the order of their numbers
--- is that of their commits: a wait may then say which was the newest when it opened. One that is known
--- already takes no number. It is looked for by its id alone, lest a plan that was made while the table
--- was empty walk all events of a tenant.
+-- Part: insert events that are new. Turns insert one after the other, so that the order of the numbers
+-- is the order of the commits: a wait can then record the newest event when it opened. A known event
+-- takes no number. It is looked up by its id alone: a plan that was made while the table was empty
+-- would else walk all events of a tenant.
 INSERT INTO tenuto.events (
     {event_columns}, turn_id, matched_at, resumed, cancelled, started
 )
@@ -529,8 +528,8 @@ RETURNING id, number;
 (SELECT array_agg(number) FROM events_stored) AS stored_numbers;
 
 -- name: matches
--- Part: the matching of these events is done; the first time counts. It is not asked for with IS NULL,
--- lest the index of unmatched events be walked for it.
+-- Part: record that the matching of these events is done, once for each. Not tested with IS NULL,
+-- which would walk the index of unmatched events.
 UPDATE tenuto.events AS event
 SET
     matched_at = done.matched_at,
@@ -549,7 +548,7 @@ CROSS JOIN LATERAL (
 WHERE event.number = known.number AND coalesce(event.matched_at, -1) = -1;
 
 -- name: moment
--- Part: so far the time of a process has come, something that moments are compared with being stored.
+-- Part: record how far the time of a process has come, when moments are stored.
 INSERT INTO tenuto.moments (process_id, lane, seen_at)
 SELECT :process_id, seen.lane, seen.seen_at
 FROM unnest(:lane::bigint[], :seen_at::bigint[]) AS seen (lane, seen_at)
@@ -557,7 +556,7 @@ ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
 WHERE moments.seen_at < excluded.seen_at;
 
 -- name: known_events
--- What is known of these events.
+-- Content hash, number and matching of these events, where they are stored.
 SELECT
     event.id, event.content_hash, event.turn_id, event.number, event.matched_at, event.resumed,
     event.cancelled, event.started
@@ -659,7 +658,8 @@ CROSS JOIN LATERAL (
 
 ------------------------------------------------------------------------------------------------ lists
 -- Positions (created_at, id), newest first, from an index. Which statement is used depends on the
--- narrowest filter; the others are tested on what it finds. The rows follow in the same statement.
+-- narrowest filter; the others are tested on the rows that it finds. The rows follow in the same
+-- statement.
 
 -- name: page_of_instances
 -- The rows at certain positions.
@@ -801,8 +801,8 @@ ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 ------------------------------------------------------------------------------------------ definitions
 
 -- name: insert_definition
--- A new version, unless somebody else was faster with one of that number. Its triggers take the place
--- of those of the version before.
+-- Insert a new version, unless another process was faster with the same number. Its triggers replace
+-- those of the version before.
 WITH saved AS (
     INSERT INTO tenuto.workflow_definitions (
         tenant, id, version, content, content_hash, created_at, is_removed
@@ -861,7 +861,7 @@ SELECT tenant, id, version, content, content_hash, created_at FROM tenuto.workfl
 WHERE tenant = :tenant AND id = :id ORDER BY version DESC LIMIT 1;
 
 -- name: tenants
--- Whoever has a definition, an event or a listener, each found by one step through an index.
+-- The tenants that have a definition, an event or a listener, each found by one step through an index.
 WITH RECURSIVE
 defining AS (
     (
@@ -935,7 +935,7 @@ WITH RECURSIVE walk (id) AS (
 SELECT id FROM walk;
 
 -- name: newest_definitions
--- A page of the definitions of a tenant, each with its newest version; not those that are tried out.
+-- A page of the definitions of a tenant, each with its newest version, without those of test runs.
 WITH RECURSIVE walk (id) AS (
     (
         SELECT first.id FROM tenuto.workflow_definitions AS first
@@ -1032,7 +1032,7 @@ CROSS JOIN LATERAL (
 ORDER BY wait.instance_id, wait.node, wait.iteration, wait.arm LIMIT :limit;
 
 -- name: waits_near
--- Some open waits under each of these terms, whatever their values, in the order of the index.
+-- Some open waits under each of these terms, of any values, in the order of the index.
 SELECT wait.*
 FROM unnest(:patterns::text[], :term_paths::text[]) WITH ORDINALITY AS term (
     pattern, term_paths, place
@@ -1061,13 +1061,13 @@ WHERE looked_back = 0 ORDER BY instance_id, node, iteration, arm LIMIT :limit;
 ----------------------------------------------------------------------------------------------- events
 
 -- name: deliveries_of_instance
--- What came of events at the waits of one instance.
+-- The deliveries of events to the waits of one instance.
 SELECT event_id, instance_id, node, iteration, outcome, arm, reason, tenant
 FROM tenuto.event_deliveries
 WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration, arm, event_id;
 
 -- name: deliveries_of_event
--- To whom one event went, and what came of it.
+-- The deliveries of one event.
 SELECT event_id, instance_id, node, iteration, outcome, arm, reason, tenant
 FROM tenuto.event_deliveries
 WHERE event_id = :event_id AND tenant = :tenant ORDER BY instance_id, node, iteration, arm;
@@ -1093,8 +1093,8 @@ place AS MATERIALIZED (
 ),
 
 -- fragment: look_back_result
--- The events that a wait may take; a row without an event has the last number and the count of the events
--- that were examined.
+-- The events that a wait may take; a row without an event has the last number and the count of the
+-- events that were examined.
 SELECT number, {event_columns}
 FROM looked_at AS event CROSS JOIN begun
 WHERE
@@ -1127,9 +1127,7 @@ SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FRO
 ORDER BY 1
 
 -- name: past_events_of_pattern
--- The inbox of one pattern, in the order of storing: what a wait may
--- take, from where its instance began or from a moment. A row without an event says how far was
--- looked, and at how many.
+-- A look-back over the events of one pattern, in the order of storing.
 WITH {look_back_start}
 
 looked_at AS MATERIALIZED (
@@ -1147,9 +1145,7 @@ looked_at AS MATERIALIZED (
 {look_back_result};
 
 -- name: past_events
--- The inbox of all patterns, in the order of storing: what a wait may
--- take, from where its instance began or from a moment. A row without an event says how far was
--- looked, and at how many.
+-- A look-back over the events of all patterns, in the order of storing.
 WITH {look_back_start}
 
 looked_at AS MATERIALIZED (
@@ -1185,12 +1181,12 @@ WHERE
 ORDER BY received_at DESC, number DESC LIMIT :limit;
 
 -- name: event
--- One event, and what it did.
+-- One event, with the counts of its matching.
 SELECT number, {event_columns}, matched_at, resumed, cancelled, started
 FROM tenuto.events WHERE id = :id AND tenant IS NOT DISTINCT FROM :tenant;
 
 -- name: first_past
--- The first event of a name that a wait may look back at, for each that asks, in order.
+-- The first event of a pattern that a wait may look back at, for each wait that asks, in order.
 SELECT
     (
         SELECT stored.number FROM tenuto.events AS stored
@@ -1211,7 +1207,7 @@ FROM unnest(
 ORDER BY asked.place;
 
 -- name: past_texts
--- What stands at a path of events of a name, in the order of storing.
+-- The text at a path in the payloads of events of one pattern, in the order of storing.
 SELECT
     stored.number,
     CASE
@@ -1227,10 +1223,10 @@ ORDER BY stored.number LIMIT :limit;
 SELECT number, {event_columns} FROM tenuto.events
 WHERE matched_at IS NULL ORDER BY number LIMIT :limit;
 
------------------------------------------------------------------------------ timers, mail, dead letters
+-------------------------------------------------------------------------- timers, mailbox, dead letters
 
 -- name: jobs_offered
--- Part: offer jobs; one that is there already stays as it is.
+-- Part: offer jobs; one that is there already is unchanged.
 INSERT INTO tenuto.jobs ({job_columns})
 SELECT offered.*
 FROM unnest(
@@ -1247,15 +1243,15 @@ USING {given_jobs}
 WHERE {is_given_job};
 
 -- name: jobs_called_off
--- Part: nobody is to begin with these jobs.
+-- Part: cancel jobs, so that no process begins them.
 UPDATE tenuto.jobs AS job SET is_called_off = true
 FROM {given_jobs}
 WHERE {is_given_job};
 
 -- name: claim_jobs
--- Jobs of these tasks that nobody works on, those that were offered first, leased from now on; and
--- leases that nobody extended, or whose process is gone, with whether that stopped in good order; and
--- of workers' leases what they ended by.
+-- Lease unclaimed jobs of these tasks, those that were offered first; with leases that have lapsed or
+-- whose process is gone, whether that process stopped cleanly, and for leases of workers the limits
+-- that ended them.
 WITH offered AS MATERIALIZED (
     SELECT first.*
     FROM unnest(:task_ids::text[]) AS wanted (task_id)
@@ -1327,13 +1323,13 @@ FROM lapsed
 ORDER BY 7, 2, 3, 4, 5;
 
 -- name: leases_of
--- What is leased to this process.
+-- The leases of this process.
 SELECT instance_id, node, iteration, attempt, token FROM tenuto.jobs
 WHERE leased_by = :process_id AND NOT is_outside AND leased_until > tenuto.clock_ms()
 ORDER BY instance_id, node, iteration, attempt;
 
 -- name: extend_leases
--- Hold on to jobs, where the lease is still this process's.
+-- Extend leases of this process.
 UPDATE tenuto.jobs AS job
 SET leased_until = greatest(job.leased_until, tenuto.clock_ms() + :lease)
 FROM {given_leases}
@@ -1343,8 +1339,8 @@ WHERE
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
 -- name: claim_for_worker
--- Jobs of a tenant that nobody works on, of these tasks or of any that is not pushed, those that were
--- offered first, leased to a worker outside: no longer than a job may take, or its worker be silent.
+-- Lease unclaimed jobs of a tenant to a worker outside, of these tasks or of all that are not pushed,
+-- those that were offered first; at most for the time-out of the job and of its heartbeat.
 WITH RECURSIVE known AS (
     (
         SELECT job.task_id FROM tenuto.jobs AS job
@@ -1416,7 +1412,7 @@ SELECT instance_id, node, iteration, attempt, token, leased_until FROM leased
 ORDER BY offered_at, instance_id, node, iteration, attempt;
 
 -- name: extend_for_workers
--- Let leases of workers go on that have not lapsed.
+-- Extend leases of workers that have not lapsed.
 UPDATE tenuto.jobs AS job
 SET
     leased_until = greatest(
@@ -1435,13 +1431,13 @@ RETURNING
     job.is_called_off;
 
 -- name: put_back_jobs
--- Have jobs as if no worker had been granted them.
+-- Undo the leases of these jobs, as if no worker had been granted them.
 UPDATE tenuto.jobs AS job SET leased_by = NULL, leased_until = NULL, is_outside = false
 FROM {given_leases}
 WHERE {is_given_job} AND job.token = given.token AND job.is_outside;
 
 -- name: take_called_off
--- Those of these jobs that were called off and that nobody has, leased to this process.
+-- Lease to this process those of these jobs that were cancelled and that have no lease.
 UPDATE tenuto.jobs AS job
 SET
     token = job.token + 1,
@@ -1460,7 +1456,8 @@ WHERE job.leased_by IS NOT NULL AND job.is_outside AND job.leased_until > tenuto
 ORDER BY job.leased_until LIMIT 1;
 
 -- fragment: timer_is_free
--- Whether this process may claim `timer`: no other living process has, and its instance is not passed over.
+-- Whether this process may claim `timer`: no other living process has, and its instance is not passed
+-- over.
 timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
     AND (
         NOT :only_own
@@ -1479,7 +1476,8 @@ timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
     )
 
 -- name: claim_timers
--- Timers that are due and that no other living process has, and when the next one is, without a key.
+-- Claim timers that are due and that no other living process has claimed; and when the next one is
+-- due, without a key.
 WITH due AS MATERIALIZED (
     SELECT timer.instance_id, timer.kind, timer.node, timer.iteration, timer.due
     FROM tenuto.timers AS timer
@@ -1538,12 +1536,12 @@ ORDER BY instance_id, kind, node, iteration;
 SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
 
 -- name: claim_mail
--- Mail that is nobody's, that the dead had, or that was passed on to this process, and if asked for what
--- came to it before; oldest first. What is for an instance that another living process owns is passed
--- on, and told with that owner. What is passed over stays as it is where it is nobody's; where it had
--- been passed on to this process, which does not own its instance any more, it is nobody's again.
--- Nothing that others have is read: claimers are found one by one, and the letters of each by a range
--- that only one index has.
+-- Claim mailbox messages, oldest first: unclaimed ones, those that dead processes had, those that were
+-- passed on to this process, and on request those that it had before. A message for an instance that
+-- another living process owns is passed on, and returned with that owner. A message that is passed
+-- over stays unclaimed; if it was passed on to this process, which no longer owns its instance, it is
+-- unclaimed again. Messages of other processes are not read: claimers are found one by one, and the
+-- messages of each by a range that only one index has.
 WITH RECURSIVE claimer (id) AS (
     (
         SELECT mail.claimed_by FROM tenuto.mailbox AS mail
@@ -1657,7 +1655,7 @@ SELECT
 FROM page ORDER BY page.number;
 
 -- name: waiting_mail
--- Those of these letters that are there, whoever has them.
+-- The mailbox messages among these that are there, claimed or not.
 SELECT mail.id, mail.instance_id
 FROM unnest(:id::text[], :instance_id::text[]) AS wanted (id, instance_id)
 CROSS JOIN LATERAL (
@@ -1667,7 +1665,7 @@ CROSS JOIN LATERAL (
 ) AS mail;
 
 -- name: put_back_mail
--- Letters that this process had are nobody's again.
+-- Make mailbox messages that this process had unclaimed again.
 UPDATE tenuto.mailbox AS mail SET claimed_by = NULL, is_unseen = false
 FROM unnest(:id::text[], :instance_id::text[]) AS had (id, instance_id)
 WHERE
@@ -1686,19 +1684,19 @@ SELECT {dead_letter_columns} FROM tenuto.dead_letters
 WHERE instance_id = :instance_id AND id = :id AND tenant = :tenant;
 
 -- name: delete_dead_letter
--- Forget a dead letter.
+-- Delete a dead letter.
 DELETE FROM tenuto.dead_letters
 WHERE instance_id = :instance_id AND id = :id AND tenant = :tenant RETURNING 1;
 
 ----------------------------------------------------------------------------------- owners and processes
 
 -- name: latest_moment
--- How far time has come, by all clocks that are not wrong.
+-- The latest moment that a process has recorded, without those of wrong clocks.
 SELECT max(seen_at) FROM tenuto.moments WHERE seen_at <= :not_after;
 
 -- name: insert_process
--- A process has opened the store; nothing when its id was used before. When it started is for people:
--- nothing here rests on it.
+-- Record a process that has opened the store; no row when its id was used before. When it started is
+-- for operators: no statement depends on it.
 INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, is_guest)
 SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms, :is_guest
 FROM (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock
@@ -1706,26 +1704,26 @@ ON CONFLICT (id) DO NOTHING
 RETURNING id;
 
 -- name: workers
--- How many processes take mail and were heard of.
+-- How many processes take mailbox messages and have a recent heartbeat.
 SELECT count(*) FROM tenuto.processes
 WHERE stopped_at IS NULL AND NOT is_guest AND beat_at >= tenuto.clock_ms() - :dead_after;
 
 -- name: living_processes
--- Those of these processes that were heard of.
+-- Those of these processes that have a recent heartbeat.
 SELECT id FROM tenuto.processes
 WHERE
     id = ANY(:ids::text[]) AND stopped_at IS NULL
     AND beat_at >= tenuto.clock_ms() - :dead_after;
 
 -- name: see_moment
--- So far the time of a process has come.
+-- Record how far the time of a process has come.
 INSERT INTO tenuto.moments (process_id, lane, seen_at) VALUES (:process_id, 0, :seen_at)
 ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
 WHERE moments.seen_at < excluded.seen_at;
 
 -- name: forget_processes
--- Processes that stopped a day ago, or in good order and longer ago than any statement of theirs can
--- last, own nothing any more and have left no job begun: every beat looks at those that are here.
+-- Delete processes that own nothing, have left no job begun, and stopped a day ago, or cleanly and
+-- longer ago than any statement of theirs can last. Every heartbeat reads the rows that are here.
 DELETE FROM tenuto.processes AS process
 WHERE
     process.stopped_at
@@ -1736,8 +1734,8 @@ WHERE
     AND (SELECT true FROM tenuto.jobs AS job WHERE job.leased_by = process.id LIMIT 1) IS NULL;
 
 -- name: forget_moments
--- How far time had come for processes that are forgotten, but for the one that was the farthest of all
--- whose clocks are not wrong.
+-- Delete the moments of processes that are deleted, except the latest one of all whose clocks are not
+-- wrong.
 WITH farthest AS MATERIALIZED (
     SELECT moment.process_id, moment.lane FROM tenuto.moments AS moment
     WHERE moment.seen_at <= tenuto.clock_ms() + 86400000
@@ -1753,14 +1751,14 @@ WHERE
     ) IS NULL;
 
 -- name: stop_process
--- A process lets go.
+-- Record that a process has stopped.
 UPDATE tenuto.processes SET stopped_at = tenuto.clock_ms(), is_clean = :is_clean
 WHERE id = :process_id AND stopped_at IS NULL;
 
 -- name: beat
--- A process lives; and whether another is gone that has left something that is not passed over, or has
--- not been heard of for too long; and the mark of all declared tasks. Nothing when the process itself
--- was taken for dead.
+-- Record a heartbeat; and whether a process is gone and has left instances that are not passed over,
+-- or has been silent for too long; and the version of all declared tasks. No row when the process
+-- itself was declared dead.
 WITH clock AS MATERIALIZED (SELECT tenuto.clock_ms() AS now_ms),
 
 beat AS (
@@ -1808,9 +1806,9 @@ FROM beat CROSS JOIN (
 ) AS declared;
 
 -- name: bury_processes
--- Processes that have been silent for too long, none of whose turns is under way. Only who has beaten
--- without a gap for as long may say so: after an outage of the server nobody was heard of. Whether the
--- process itself is alive.
+-- Declare processes dead that have been silent for too long and have no turn under way. Only a process
+-- with heartbeats without a gap for as long may do so: after an outage of the server all of them are
+-- silent. Whether the process itself is alive.
 WITH me AS MATERIALIZED (
     SELECT process.id, process.beat_at, process.steady_since, tenuto.clock_ms() AS now_ms
     FROM tenuto.processes AS process
@@ -1844,13 +1842,13 @@ SELECT me.id, (SELECT array_agg(buried.id) FROM buried) FROM me;
 SELECT 1 FROM tenuto.processes WHERE id = :process_id FOR NO KEY UPDATE;
 
 -- name: claimed_before
--- What a claim brought whose answer got lost.
+-- The instances of a claim whose answer was lost.
 SELECT instance_id, is_clean FROM tenuto.owners
 WHERE process_id = :process_id AND claim = :claim
 ORDER BY instance_id;
 
 -- name: claim_instances
--- Take over from owners that are gone, one claim of this process after the other.
+-- Take over instances of processes that are gone, one claim of this process after the other.
 WITH me AS MATERIALIZED (
     SELECT process.id FROM tenuto.processes AS process
     WHERE process.id = :process_id AND process.stopped_at IS NULL
@@ -1889,8 +1887,9 @@ SELECT claimed.instance_id, claimed.is_clean FROM claimed
 ORDER BY claimed.process_id, claimed.instance_id;
 
 -- name: give_back
--- What a process cannot read is others': its instances as if they belonged to a process that is gone,
--- whose row is made, or made to stay another day, in the same statement. How much that was.
+-- Release what a process cannot read: its instances as if they belonged to a process that is gone,
+-- whose row is inserted, or kept for another day, in the same statement. The count of what was
+-- released.
 WITH unread AS MATERIALIZED (
     SELECT
         mine.instance_id,
@@ -1956,21 +1955,21 @@ SELECT
     + (SELECT count(*) FROM letters) + (SELECT count(*) FROM jobs);
 
 -- name: notify
--- Tell whoever listens; outside of any turn, because commits that notify go one after the other.
+-- Notify other processes; outside of any turn, because commits that notify go one after the other.
 SELECT pg_notify(:channel, :payload);
 
 -- name: knows_process
--- Whether a process has opened the store that is here.
+-- Whether a process has opened this store.
 SELECT 1 FROM tenuto.processes WHERE id = :process_id;
 
 -- name: ping
--- Whether a connection is still there.
+-- Whether a connection is open.
 SELECT 1;
 
 ------------------------------------------------------------------------------------------------ schema
 
 -- name: server
--- What is at the other end of a connection.
+-- The server at the other end of a connection.
 SELECT
     pg_backend_pid(),
     current_setting('server_version_num')::integer,
@@ -1979,21 +1978,20 @@ SELECT
     current_user;
 
 -- name: lock_schema
--- One process migrates at a time; the others wait, and find it done.
+-- Lock the schema: one process migrates at a time; the others wait, and find it done.
 SELECT pg_advisory_xact_lock(hashtextextended('tenuto.schema_info', 0));
 
 -- name: has_schema
--- Whether the schema is there.
+-- Whether the schema exists.
 SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema;
 
 -- name: create_schema
--- Make the schema.
+-- Create the schema.
 CREATE SCHEMA tenuto;
 
 -- name: catalogue
--- What is in the schema: its kind, whose it is, its name, and more about it, such as the type of a column
--- or that something is there and does not work. An index that holds rows apart is a key, and is named by
--- its columns.
+-- The objects of the schema: kind, table, name and detail, such as the type of a column or that an
+-- index is invalid. A unique index is a key, and is named by its columns.
 WITH relations AS MATERIALIZED (
     SELECT class.oid, class.relname::text AS name, class.relkind AS kind
     FROM pg_catalog.pg_class AS class
@@ -2081,7 +2079,8 @@ INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = type.typnames
 WHERE namespace.nspname = :schema AND type.typrelid = 0 AND type.typcategory <> 'A';
 
 -- name: roles
--- Whose the tables are, else the schema; as whom this is asked, and whether that is as good.
+-- The owner of the tables, else of the schema; the current user, and whether that has the owner's
+-- rights.
 SELECT
     pg_catalog.pg_get_userbyid(owner.id)::text,
     current_user::text,
@@ -2093,10 +2092,11 @@ CROSS JOIN LATERAL (SELECT coalesce(info.relowner, namespace.nspowner) AS id) AS
 WHERE namespace.nspname = :schema;
 
 -- name: wall
--- Who reads for a tenant: the role that the policies name, else the one that they ought to; whether
--- there is such a role, whether every table that has to be is guarded for it, and whether that counts for
--- it at all; whether this user may act as it, and whether this user, who is to see everything, is held
--- back as it is; and whether the server tells acting as a role from inheriting it.
+-- The role that reads for a tenant, by the policies, else by its name; whether the role exists,
+-- whether row-level security covers every table that has to be covered, and whether it applies to the
+-- role at all; whether this user may act as the role, and whether this user, who has to see all rows,
+-- is restricted as the role is; and whether the server distinguishes acting as a role from inheriting
+-- it.
 WITH guarded AS MATERIALIZED (
     SELECT class.oid, class.relowner, class.relrowsecurity
     FROM pg_catalog.pg_class AS class
@@ -2164,11 +2164,11 @@ FROM (SELECT 1) AS one
 LEFT JOIN reader ON true;
 
 -- name: read_for
--- Act, from now on, as who sees the rows of one tenant alone.
+-- Act, from now on, as the role that sees the rows of one tenant only.
 SELECT set_config('role', :reader, false), set_config('tenuto_reader.tenant', :tenant, false);
 
 -- name: read_for_once
--- The same until the transaction ends, on a connection that keeps nothing.
+-- The same until the transaction ends, on a connection that keeps no settings.
 SELECT set_config('role', :reader, true), set_config('tenuto_reader.tenant', :tenant, true);
 
 -- name: lock_patience
@@ -2176,7 +2176,8 @@ SELECT set_config('role', :reader, true), set_config('tenuto_reader.tenant', :te
 SELECT set_config('lock_timeout', :patience, true);
 
 -- name: blockers
--- Who holds what a session waits for; a transaction that was prepared has no session, but a name.
+-- The sessions that hold the locks that a session waits for; a prepared transaction has no session,
+-- but a name.
 SELECT
     blocking.pid,
     coalesce(activity.usename::text, prepared.owner::text),
@@ -2198,7 +2199,7 @@ LEFT JOIN (
             AND held.transactionid IS NOT DISTINCT FROM waiting.transactionid
             AND held.classid IS NOT DISTINCT FROM waiting.classid
             AND held.objid IS NOT DISTINCT FROM waiting.objid
-    -- Each holds its own id too, under the same virtual one.
+    -- Each transaction locks its own id too, with the same virtual id.
     INNER JOIN pg_catalog.pg_locks AS itself
         ON
             itself.granted AND itself.pid IS NULL AND itself.locktype = 'transactionid'
@@ -2209,7 +2210,7 @@ LEFT JOIN (
 ORDER BY since, blocking.pid;
 
 -- name: schema_info
--- Which migrations have run, and the oldest program that may use what they made.
+-- The newest migration that has run, and the oldest program that may use its schema.
 SELECT version, oldest_program FROM tenuto.schema_info;
 
 -- name: put_schema_info
@@ -2220,7 +2221,7 @@ ON CONFLICT (only_row) DO UPDATE
 SET version = excluded.version, oldest_program = excluded.oldest_program;
 
 -- name: settings_in_force
--- What a benchmark prints beside its figures.
+-- The settings that a benchmark prints beside its figures.
 SELECT name, setting FROM pg_catalog.pg_settings
 WHERE
     name IN (
@@ -2232,7 +2233,7 @@ ORDER BY name;
 ------------------------------------------------------------------------------------------------ outbox
 
 -- name: outbox_written
--- Part: stretches of logs, where somebody listens for what is in them.
+-- Part: ranges of logs, where there is a listener for their events.
 INSERT INTO tenuto.outbox (tenant, share, instance_id, first_seq, last_seq, status)
 SELECT told.tenant, told.share, told.instance_id, told.first_seq, told.last_seq, told.status
 FROM unnest(
@@ -2247,8 +2248,8 @@ WHERE
     );
 
 -- name: events_stored_then
--- Part: those of them that somebody outside listens for, and that Tenuto itself does not tell. Their
--- numbers are looked up in one value: a join with what was stored would be a loop in a loop.
+-- Part: those of them that have a listener outside and are not Tenuto's own. Their numbers are looked
+-- up in one value: a join with the stored events would be a nested loop.
 INSERT INTO tenuto.outbox (
     tenant, share, instance_id, first_seq, last_seq, status, event_number
 )
@@ -2268,7 +2269,7 @@ WHERE
     );
 
 -- name: put_listener
--- Keep a listener, instead of one of the same kind and id.
+-- Insert a listener, or replace the one of the same kind and id.
 INSERT INTO tenuto.listeners ({listener_columns})
 VALUES (
     :tenant, :kind, :id, :patterns, :level, :hears_inbox, :settings, :health, :created_at,
@@ -2280,60 +2281,60 @@ ON CONFLICT (tenant, kind, id) DO UPDATE SET
     expires_at = excluded.expires_at;
 
 -- name: delete_listener
--- Forget a listener.
+-- Delete a listener.
 DELETE FROM tenuto.listeners WHERE tenant = :tenant AND kind = :kind AND id = :id RETURNING 1;
 
 -- name: delete_postings_of
--- Nothing is on its way to a listener any more.
+-- Delete all deliveries to a listener.
 DELETE FROM tenuto.webhook_deliveries WHERE listener_id = :listener_id;
 
 -- name: listeners
--- Everybody who listens, oldest first.
+-- The listeners of a tenant, oldest first.
 SELECT {listener_columns} FROM tenuto.listeners WHERE tenant = :tenant ORDER BY created_at, id;
 
 -- name: all_listeners
--- Everybody who listens, whosever, oldest first.
+-- The listeners of all tenants, oldest first.
 SELECT {listener_columns} FROM tenuto.listeners ORDER BY created_at, id;
 
 -- name: lock_listeners
--- Those of these that are there and to whom something can be on its way, and nobody else changes that
--- or what is on its way to them before the transaction is over; all in one order.
+-- Lock those of these listeners that can have deliveries, in one order: no other process changes them
+-- or their deliveries before the transaction is over.
 SELECT id FROM tenuto.listeners
 WHERE id = ANY(:ids::text[]) AND kind <> 'definition'
 ORDER BY id FOR UPDATE;
 
 -- name: lock_addressees
--- Those of these that hear anything, as `lock_listeners` has them: who was disabled or removed since
--- somebody looked gets nothing.
+-- Lock, as `lock_listeners` does, those of these listeners that are enabled: one that was disabled or
+-- removed in the meantime gets nothing.
 SELECT id FROM tenuto.listeners
 WHERE id = ANY(:ids::text[]) AND kind <> 'definition' AND (level > 0 OR hears_inbox > 0)
 ORDER BY id FOR UPDATE;
 
 -- name: listening
--- A number that rises with every change of who listens, and for what.
+-- A number that rises with every change of the listeners.
 SELECT coalesce(max(version), 0) FROM tenuto.listening;
 
 -- name: listeners_named
--- Those of these to whom something can be on its way.
+-- Those of these listeners that can have deliveries.
 SELECT {listener_columns} FROM tenuto.listeners WHERE id = ANY(:ids::text[]) AND kind <> 'definition';
 
 -- name: put_health
--- What is known of how deliveries go.
+-- Record the health of a listener's deliveries.
 UPDATE tenuto.listeners SET health = :health WHERE id = :listener_id AND kind <> 'definition';
 
 -- name: disable_listener
--- It hears nothing more.
+-- Disable a listener: it gets no events.
 UPDATE tenuto.listeners SET level = 0, hears_inbox = 0
 WHERE id = :listener_id AND kind <> 'definition';
 
 -- name: enable_listener
--- One that hears nothing hears again.
+-- Enable a listener that is disabled.
 UPDATE tenuto.listeners SET level = :level, hears_inbox = :hears_inbox, health = :health
 WHERE tenant = :tenant AND kind = :kind AND id = :id AND level = 0 AND hears_inbox = 0
 RETURNING 1;
 
 -- name: change_listener
--- One is told elsewhere, or of other things; whoever hears nothing goes on so.
+-- Change the address or the patterns of a listener; a disabled one stays disabled.
 UPDATE tenuto.listeners SET
     patterns = :patterns, settings = :settings,
     level = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :level::bigint END,
@@ -2352,8 +2353,8 @@ WHERE
     ) IS NULL
 
 -- name: claim_shares
--- Shares of the outbox in which there is something, but for some streams, and which no other living
--- process has; a few, and not the same few for every process.
+-- Claim shares of the outbox that have rows, except those of some streams, and that no other living
+-- process holds; a few, in another order for every process.
 WITH wanted AS MATERIALIZED (
     SELECT 'drain/' || share.number AS name
     FROM generate_series(0, 15) AS share (number)
@@ -2380,8 +2381,8 @@ SELECT wanted.name, :process_id FROM wanted ORDER BY wanted.name
 RETURNING substr(name, 7)::bigint;
 
 -- name: outbox
--- What is to be told from some shares, oldest first, but for some streams; with the events of the
--- inbox.
+-- Rows of the outbox from some shares, oldest first, except those of some streams; with the events of
+-- the inbox.
 SELECT
     told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
     event.tenant, event.id, event.pattern, event.payload, event.received_at, event.timestamp,
@@ -2407,7 +2408,7 @@ LEFT JOIN LATERAL (
 ORDER BY told.number;
 
 -- name: stretches
--- Stretches of logs, each entry with the place of its stretch among those that were asked for.
+-- Ranges of logs, each entry with the place of its range among those that were asked for.
 SELECT asked.place, {entry_columns}
 FROM unnest(
     :instance_ids::text[], :firsts::bigint[], :lasts::bigint[]
@@ -2423,26 +2424,26 @@ CROSS JOIN LATERAL (
 ORDER BY asked.place, entry.seq;
 
 -- name: delete_outbox
--- It has been told.
+-- Delete rows of the outbox that were delivered.
 DELETE FROM tenuto.outbox WHERE number = ANY(:numbers::bigint[]);
 
 -- name: release_shares
--- What a process had of the outbox is nobody's.
+-- Release the shares of the outbox that a process holds.
 DELETE FROM tenuto.shares
 WHERE process_id = :process_id AND name >= 'drain/' AND name < 'drain0';
 
 -- name: release_listener
--- What is on its way to a listener is nobody's any more, if it was this process's.
+-- Release the deliveries to a listener, if this process holds them.
 DELETE FROM tenuto.shares
 WHERE name = 'to/' || :listener_id::text AND process_id = :process_id
 RETURNING 1;
 
 -- name: forget_share_of
--- A listener is gone, whoever had what was on its way to it.
+-- Delete the share of a listener that is gone, held or not.
 DELETE FROM tenuto.shares WHERE name = 'to/' || :listener_id::text;
 
 -- name: insert_postings
--- Put events on their way; behind others, until they are promoted.
+-- Insert deliveries; behind others of their stream, until they are promoted.
 INSERT INTO tenuto.webhook_deliveries ({posting_columns})
 SELECT {posting_columns}
 FROM unnest(
@@ -2453,7 +2454,7 @@ ORDER BY posting.place
 ON CONFLICT (listener_id, event_id) DO NOTHING;
 
 -- name: promote_postings
--- The first of each of these streams is due.
+-- Make the first delivery of each of these streams due.
 UPDATE tenuto.webhook_deliveries AS posting SET due = posting.created_at
 WHERE
     posting.number = ANY(
@@ -2469,8 +2470,8 @@ WHERE
     AND coalesce(posting.due, -1) = -1;
 
 -- name: claim_listeners
--- Listeners to whom something is due and whom no other living process has, found by stepping from one
--- to the next in the index; and, without an id, when something else will be due.
+-- Claim listeners that have deliveries due and that no other living process holds, found by stepping
+-- from one to the next in the index; and, without an id, when the next delivery will be due.
 WITH RECURSIVE waiting (id) AS (
     (
         SELECT posting.listener_id FROM tenuto.webhook_deliveries AS posting
@@ -2527,8 +2528,8 @@ UNION ALL
 SELECT NULL, min(first.due) FROM first WHERE first.due > :now;
 
 -- name: postings_due
--- What may go out to these listeners: to each by turns what was never tried and what did not arrive, of
--- both the longest due first.
+-- Deliveries that are due to these listeners: for each in turn one that was never tried and one that
+-- failed, of both the longest due first.
 SELECT {posting_columns}
 FROM unnest(:ids::text[]) WITH ORDINALITY AS wanted (id, place)
 CROSS JOIN LATERAL (
@@ -2550,19 +2551,19 @@ CROSS JOIN LATERAL (
 ORDER BY wanted.place, first.turn, first.attempts;
 
 -- name: delete_postings
--- They have arrived; their streams.
+-- Delete deliveries that have arrived; their streams.
 DELETE FROM tenuto.webhook_deliveries
 WHERE listener_id = :listener_id AND event_id = ANY(:event_ids::text[])
 RETURNING stream;
 
 -- name: put_off_postings
--- They did not arrive, and are tried again.
+-- Postpone deliveries that failed.
 UPDATE tenuto.webhook_deliveries AS posting SET attempts = posting.attempts + 1, due = later.due
 FROM unnest(:event_ids::text[], :dues::bigint[]) AS later (event_id, due)
 WHERE posting.listener_id = :listener_id AND posting.event_id = later.event_id;
 
 -- name: backlogs
--- What is on its way to the listeners of a tenant.
+-- Count and age of the deliveries that the listeners of a tenant have.
 SELECT listener.id, found.count, found.oldest
 FROM tenuto.listeners AS listener
 CROSS JOIN LATERAL (
@@ -2574,8 +2575,8 @@ CROSS JOIN LATERAL (
 WHERE listener.tenant = :tenant AND listener.kind <> 'definition' AND found.count > 0;
 
 -- name: prune_events
--- Forget the oldest events before a moment, and whom they went to, but for those that have not arrived
--- yet where they are for; how many.
+-- Delete the oldest events before a moment, with their deliveries, except those that are still to be
+-- delivered; how many.
 WITH old AS MATERIALIZED (
     SELECT event.number, event.id FROM tenuto.events AS event
     WHERE
@@ -2620,19 +2621,20 @@ UPDATE tenuto.access_keys AS known SET last_used_at = greatest(known.last_used_a
 FROM used WHERE known.id = used.id;
 
 -- name: lock_audit_heads
--- Where chains end; nobody else goes on with them before the transaction is over; all in one order.
+-- Lock the ends of chains, in one order: no other process continues them before the transaction is
+-- over.
 SELECT tenant, number, hash FROM tenuto.audit_heads
 WHERE tenant = ANY(:tenants::text[]) ORDER BY tenant FOR UPDATE;
 
 -- name: begin_audit
--- Ends of chains that have nothing yet.
+-- Insert the ends of chains that have no line yet.
 INSERT INTO tenuto.audit_heads (tenant, number, hash)
 SELECT wanted.tenant, 0, ''::bytea FROM unnest(:tenants::text[]) AS wanted (tenant)
 ORDER BY wanted.tenant
 ON CONFLICT (tenant) DO NOTHING;
 
 -- name: insert_audit
--- Write lines of the audit log, and where their chains end.
+-- Insert lines of the audit log, and update the ends of their chains.
 WITH ended AS (
     UPDATE tenuto.audit_heads AS head SET number = after.number, hash = after.hash
     FROM unnest(
@@ -2650,7 +2652,7 @@ FROM unnest(
 ) AS line ({audit_columns});
 
 -- name: audit_by_id
--- Those of these entries that are written.
+-- Those of these lines of the audit log that are written.
 SELECT
     line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
     line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
@@ -2658,7 +2660,7 @@ FROM unnest(:tenants::text[], :ids::text[]) AS wanted (tenant, id)
 INNER JOIN tenuto.audit_log AS line ON line.tenant = wanted.tenant AND line.id = wanted.id;
 
 -- name: pushed_with_jobs
--- The tasks of all tenants that are pushed and have jobs that nobody works on.
+-- The tasks of all tenants that are pushed and have unclaimed jobs.
 SELECT task.tenant, task.id
 FROM tenuto.task_definitions AS task
 CROSS JOIN LATERAL (
@@ -2672,7 +2674,7 @@ WHERE task.is_pushed
 ORDER BY task.tenant, task.id;
 
 -- name: hand_over
--- Let leases of workers go on until their attempts' time-outs.
+-- Extend leases of workers to the time-outs of their attempts.
 UPDATE tenuto.jobs AS job SET leased_until = job.overdue_at
 FROM {given_leases}
 WHERE
@@ -2682,7 +2684,7 @@ RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 ------------------------------------------------------------------------------------------------ upkeep
 
 -- name: depths
--- How much waits, and since when; each count stops at its limit.
+-- How much is waiting, and since when; each count stops at its limit.
 WITH RECURSIVE tenants AS (
     SELECT (
         SELECT instance.tenant FROM tenuto.workflow_instances AS instance
@@ -2709,8 +2711,8 @@ SELECT
             LIMIT :most
         ) AS counted
     )
-    -- Those that are only tried out do not count. By an index of their own: to look at the
-    -- definition of each that runs would read as many rows.
+    -- Test runs do not count. They have an index of their own: to test the definition of each
+    -- active instance would read as many rows.
     - (
         SELECT count(*) FROM (
             SELECT 1 FROM tenants
@@ -2774,13 +2776,13 @@ CROSS JOIN (
 ------------------------------------------------------------------------------------- for good
 
 -- name: lock_roots
--- Roots of a tenant, which nobody changes from now on.
+-- Lock roots of a tenant.
 SELECT root.id FROM tenuto.workflow_instances AS root
 WHERE root.id = ANY(:ids::text[]) AND root.tenant = :tenant AND root.root_id IS NULL
 ORDER BY root.id FOR UPDATE;
 
 -- name: lock_children
--- All that is below roots, which nobody changes from now on.
+-- Lock all instances below roots.
 SELECT child.root_id, child.id
 FROM unnest(:ids::text[]) AS wanted (id)
 CROSS JOIN LATERAL (
@@ -2789,9 +2791,9 @@ CROSS JOIN LATERAL (
 ) AS child;
 
 -- name: busy_instances
--- Those of these instances that have not ended, and unless that does not count those that owe
--- something, left a dead letter, or are still to be told of. Letters are walked over: they are what
--- nobody has taken yet.
+-- Those of these instances that have not ended, and, unless these are ignored, those that have open
+-- work, a dead letter or undelivered events. The mailbox is walked: it holds only messages that are
+-- not yet taken.
 SELECT wanted.id
 FROM unnest(:ids::text[], :shares::bigint[]) AS wanted (id, share)
 WHERE
@@ -2845,7 +2847,7 @@ WHERE
     );
 
 -- name: erase_instances
--- Forget instances, with every row that is about them.
+-- Delete instances, with all their rows in other tables.
 WITH steps AS (
     DELETE FROM tenuto.workflow_current_steps WHERE instance_id = ANY(:ids::text[])
 ),
@@ -2908,19 +2910,19 @@ postings AS (
 DELETE FROM tenuto.workflow_instances WHERE id = ANY(:ids::text[]);
 
 -- name: erase_definition
--- Forget all versions of a definition.
+-- Delete all versions of a definition.
 DELETE FROM tenuto.workflow_definitions WHERE tenant = :tenant AND id = :id;
 
 -- name: old_rehearsals
--- Definitions that are only tried out, oldest first.
+-- Definitions of test runs, oldest first.
 SELECT tenant, id FROM tenuto.workflow_definitions
 WHERE id >= '~test:' AND id < '~tesu' AND created_at < :before
 ORDER BY created_at LIMIT :limit;
 
----------------------------------------------------------------------------- actions over many things
+--------------------------------------------------------------------------------------- bulk operations
 
 -- name: prune_bulks
--- Forget those of a tenant that are over, oldest first.
+-- Delete bulk operations of a tenant that have ended, oldest first.
 WITH old AS MATERIALIZED (
     SELECT tenant, id FROM tenuto.bulk_operations
     WHERE tenant = :tenant AND created_at < :before AND is_open = 0
@@ -2933,7 +2935,7 @@ WHERE gone.tenant = old.tenant AND gone.id = old.id
 RETURNING gone.id;
 
 -- name: claim_bulks
--- Take open ones that nobody holds.
+-- Claim open bulk operations that no process holds.
 WITH free AS MATERIALIZED (
     SELECT tenant, id FROM tenuto.bulk_operations
     WHERE is_open = 1 AND held_until <= :now
