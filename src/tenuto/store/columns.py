@@ -6,9 +6,10 @@ behind its back. Moments are milliseconds since 1970.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,16 +20,21 @@ from tenuto.model.status import Status
 from tenuto.store.errors import Superseded
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
 from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.store.parts.inbox import EARLIER_MS, EventPlace, PastEvents
 from tenuto.store.parts.instances import InstanceRow
 from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.timers import TimerRow
 from tenuto.store.parts.turns import InstanceUpdate, NewInstance, Searchable
+from tenuto.store.parts.upkeep import Depths
 from tenuto.store.parts.waits import WaitKey, WaitRow
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _encode_sorted = msgspec.json.Encoder(decimal_format="number", order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
 _decode_names = msgspec.json.Decoder(tuple[str, ...]).decode
+
+_ENDLESS = 2**62
+"""Above the number and the moment of every event."""
 
 
 class InstanceColumns(NamedTuple):
@@ -428,4 +434,52 @@ def definition_row(columns: DefinitionColumns) -> DefinitionRow:
         content=columns.content,
         content_hash=columns.content_hash,
         created_at=from_epoch_ms(columns.created_at),
+    )
+
+
+def past_page(asked: PastEvents, after: int, limit: int) -> dict[str, str | int]:
+    """Parameters of a page of past events, without the pattern and the terms."""
+    return {
+        "tenant": asked.tenant,
+        "instance_id": asked.instance_id,
+        "since": epoch_ms(asked.since),
+        "received_from": epoch_ms(asked.received_from),
+        "long_before": epoch_ms(asked.received_from) - EARLIER_MS,
+        "after": after,
+        "limit": limit,
+    }
+
+
+def latest_page(
+    tenant: str, since: datetime, below: EventPlace | None, limit: int
+) -> dict[str, str | int]:
+    """Parameters of a page of the latest events, without the pattern."""
+    return {
+        "tenant": tenant,
+        "since": epoch_ms(since),
+        "limit": limit,
+        "below_at": _ENDLESS if below is None else epoch_ms(below.received_at),
+        "below": _ENDLESS if below is None else below.number,
+    }
+
+
+def depths_of(row: Sequence[Any], *, connections: int = 0, connections_in_use: int = 0) -> Depths:
+    """The row of the statement `depths`: seven counts, then the oldest moment of five of them."""
+    active, waits, mail, jobs, timers_due, untold, postings = row[:7]
+    oldest_mail, oldest_job, oldest_timer, oldest_untold, oldest_posting = map(from_ms, row[7:])
+    return Depths(
+        active=active,
+        waits=waits,
+        mail=mail,
+        jobs=jobs,
+        timers_due=timers_due,
+        untold=untold,
+        postings=postings,
+        oldest_mail=oldest_mail,
+        oldest_job=oldest_job,
+        oldest_timer=oldest_timer,
+        oldest_untold=oldest_untold,
+        oldest_posting=oldest_posting,
+        connections=connections,
+        connections_in_use=connections_in_use,
     )

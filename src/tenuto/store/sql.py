@@ -31,17 +31,22 @@ class Migration(NamedTuple):
 
 
 def queries_of(package: str) -> dict[str, Named]:
-    """The statements of the package's `queries.sql`."""
-    return read_queries(files(package).joinpath("queries.sql").read_text("utf-8"))
+    """The statements of the package's `queries.sql`, with the fragments of `columns.sql`."""
+    texts = (files("tenuto.store") / "columns.sql", files(package) / "queries.sql")
+    return read_queries("\n".join(text.read_text("utf-8") for text in texts))
 
 
 def read_queries(text: str) -> dict[str, Named]:
     """Name → statement; every one has a description.
 
-    A fragment is SQL that several statements share: `{name}` in them.
+    A fragment is SQL that several statements share: `{name}` in them, and in later fragments.
     """
-    fragments = {name: sql.strip() for name, sql in _FRAGMENT.findall(text)}
-    text = _USE.sub(lambda found: fragments[found.group(1)], _FRAGMENT.sub("", text))
+    fragments: dict[str, str] = {}
+    for name, sql in _FRAGMENT.findall(text):
+        if name in fragments:
+            raise ValueError(f"two fragments of one name: {name}")
+        fragments[name] = _expanded(sql.strip(), fragments)
+    text = _expanded(_FRAGMENT.sub("", text), fragments)
     queries = {
         name: Named(name, description.replace("-- ", "").replace("\n", " ").strip(), sql.strip())
         for name, description, sql in _NAMED.findall(text)
@@ -50,6 +55,10 @@ def read_queries(text: str) -> dict[str, Named]:
     if names != list(queries):
         raise ValueError(f"without description, or twice: {sorted(set(names) - set(queries))}")
     return queries
+
+
+def _expanded(sql: str, fragments: dict[str, str]) -> str:
+    return _USE.sub(lambda found: fragments[found.group(1)], sql)
 
 
 def migrations_of(package: str) -> list[Migration]:

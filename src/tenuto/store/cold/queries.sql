@@ -3,10 +3,6 @@
 
 ------------------------------------------------------------------------------------------- API keys
 
--- fragment: key_columns
--- A key, in the order of KeyColumns.
-id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at, last_used_at
-
 -- name: insert_access_key
 -- Keep a new key; nothing where another key has its id.
 INSERT INTO tenuto.access_keys ({key_columns})
@@ -44,11 +40,6 @@ SELECT value FROM tenuto.secrets WHERE name = :name;
 
 ------------------------------------------------------------------------------------------- audit log
 
--- fragment: audit_columns
--- A line of the audit log, in the order of AuditColumns.
-tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-
 -- name: audit
 -- Lines of a tenant's audit log, newest first.
 SELECT {audit_columns}
@@ -74,10 +65,6 @@ SELECT number, hash FROM tenuto.audit_heads WHERE tenant = :tenant;
 UPDATE tenuto.audit_heads SET number = :number, hash = :hash WHERE tenant = :tenant;
 
 --------------------------------------------------------------------------------------- declared tasks
-
--- fragment: task_columns
--- A declared task, in the order of TaskColumns.
-tenant, id, version, document, is_pushed, created_at, updated_at
 
 -- name: insert_task
 -- Declare a task; nothing where there is one.
@@ -139,10 +126,6 @@ WHERE tenant = :tenant AND task_id = :task_id AND version = :version - 1
 RETURNING 1;
 
 -------------------------------------------------------------------------------------- bulk operations
-
--- fragment: bulk_columns
--- A bulk operation, in the order of BulkColumns.
-tenant, id, content, progress, created_at, is_open, is_stopped, token
 
 -- name: insert_bulk
 -- Keep a new one, unless it is there.

@@ -7,10 +7,9 @@ from datetime import datetime
 
 from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
-from tenuto.store.columns import EventColumns, event_value
+from tenuto.store.columns import EventColumns, event_value, latest_page, past_page
 from tenuto.store.looking import looked_for
 from tenuto.store.parts.inbox import (
-    EARLIER_MS,
     MOST_READ,
     Delivery,
     EventPlace,
@@ -23,9 +22,6 @@ from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.driver import Row
 from tenuto.store.postgres.queries import Column
 
-_ENDLESS = 2**62
-"""Below this is everything."""
-
 
 class PostgresInbox(Inbox):
     """Events and deliveries in tables."""
@@ -35,14 +31,8 @@ class PostgresInbox(Inbox):
 
     async def past(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
         page: dict[str, Column] = {
-            "tenant": asked.tenant,
+            **past_page(asked, after, limit),
             "pattern": asked.pattern,
-            "instance_id": asked.instance_id,
-            "since": epoch_ms(asked.since),
-            "received_from": epoch_ms(asked.received_from),
-            "long_before": epoch_ms(asked.received_from) - EARLIER_MS,
-            "after": after,
-            "limit": limit,
             "paths": [term.path for term in asked.terms],
             "texts": [term.text for term in asked.terms],
             "numbers": [term.number for term in asked.terms],
@@ -86,14 +76,7 @@ class PostgresInbox(Inbox):
         limit: int,
         below: EventPlace | None = None,
     ) -> list[tuple[int, Event]]:
-        page: dict[str, Column] = {
-            "tenant": tenant,
-            "pattern": pattern,
-            "since": epoch_ms(since),
-            "limit": limit,
-            "below_at": _ENDLESS if below is None else epoch_ms(below.received_at),
-            "below": _ENDLESS if below is None else below.number,
-        }
+        page = {**latest_page(tenant, since, below, limit), "pattern": pattern}
         name = "latest_events" if pattern is None else "latest_events_of_pattern"
         return _events(await self._database.connections.rows(name, page))
 

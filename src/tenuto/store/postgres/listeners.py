@@ -6,11 +6,7 @@ from tenuto.model.durations import from_epoch_ms
 from tenuto.store.outbox_columns import ListenerColumns, listener_columns, listener_of
 from tenuto.store.parts.listeners import Backlog, Listener, ListenerKind, Listeners
 from tenuto.store.postgres.database import Database
-from tenuto.store.postgres.queries import Column
 from tenuto.store.postgres.session import Transaction
-
-_OF_ENABLING = ("tenant", "kind", "id", "level", "hears_inbox", "health")
-_OF_CHANGE = ("tenant", "kind", "id", "patterns", "level", "hears_inbox", "settings")
 
 
 class PostgresListeners(Listeners):
@@ -24,12 +20,12 @@ class PostgresListeners(Listeners):
         await self._database.connections.rows("put_listener", columns)
 
     async def enable(self, listener: Listener) -> bool:
-        change = _some(listener, _OF_ENABLING)
-        return bool(await self._database.connections.rows("enable_listener", change))
+        columns = listener_columns(listener)._asdict()
+        return bool(await self._database.connections.rows("enable_listener", columns))
 
     async def change(self, listener: Listener) -> bool:
-        change = _some(listener, _OF_CHANGE)
-        return bool(await self._database.connections.rows("change_listener", change))
+        columns = listener_columns(listener)._asdict()
+        return bool(await self._database.connections.rows("change_listener", columns))
 
     async def remove(self, tenant: str, kind: ListenerKind, id: str) -> bool:
         async def work(transaction: Transaction) -> bool:
@@ -58,8 +54,3 @@ class PostgresListeners(Listeners):
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         found = await self._database.connections.rows("backlogs", {"tenant": tenant})
         return {id: Backlog(count, from_epoch_ms(oldest)) for id, count, oldest in found}
-
-
-def _some(listener: Listener, names: tuple[str, ...]) -> dict[str, Column]:
-    columns = listener_columns(listener)
-    return {name: getattr(columns, name) for name in names}

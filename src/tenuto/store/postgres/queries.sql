@@ -1,27 +1,28 @@
--- Every statement the store executes, by name, with what it is for.
+-- The statements of the store, by name, each with its purpose. SQL that several statements share is a
+-- fragment, named in braces. Fragments of columns are in `../columns.sql`.
 --
--- A round trip costs more than a row, hence three habits. Many rows go in as arrays, one for each
--- column, and come out of `unnest`. What a turn writes is one statement: `turn` with its *parts* as
--- common table expressions, of which only those are there that the turn needs. No two parts may touch
--- the same row, since each sees the tables as they were when the statement began. And whatever is read
--- comes from one statement, so that it is of one moment.
+-- A round trip costs more than a row, hence three rules. Many rows are passed as arrays, one for each
+-- column, and read with `unnest`. A turn is written with one statement: `turn` with its *parts* as
+-- common table expressions, only those that the turn needs. No two parts may change the same row, since
+-- each sees the tables as they were when the statement began. And one read is one statement, so that it
+-- sees one moment.
 --
 -- A comparison that must be a look-up for each row is written as a scalar sub-select or as LATERAL with
--- a limit: the planner cannot turn that into a walk, whatever it believes about the tables' sizes.
--- What is claimed is chosen in a MATERIALIZED part, so that a limit is a limit.
+-- a limit: the planner cannot turn that into a scan, whatever its estimates of the tables' sizes.
+-- Rows to claim are chosen in a MATERIALIZED part, so that the limit holds.
 --
--- What is read for a tenant passes a wall (`wall`), before which an index finds nothing by a comparison
--- that might fail and tell something of a row: those of texts and numbers may come first, a COALESCE in
--- one may not.
+-- Reads for a tenant are under row-level security (`wall`). There an index is used only for comparisons
+-- that cannot fail and so reveal a row (leakproof ones): comparisons of texts and numbers are, one with a
+-- COALESCE in it is not.
 
 ---------------------------------------------------------------------------------------- transactions
 
 -- name: begin
--- Start a transaction; whatever the database's default is, it sees what others have committed.
+-- Start a transaction that sees what others have committed, whatever the default of the database.
 BEGIN ISOLATION LEVEL READ COMMITTED;
 
 -- name: begin_pooled
--- Start a transaction on a connection that is somebody else's a moment later: it keeps no settings.
+-- Start a transaction on a connection of a pooler, which other clients use next: it keeps no settings.
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
@@ -32,14 +33,14 @@ SET LOCAL enable_mergejoin = off;
 SET LOCAL jit = off;
 
 -- name: begin_look
--- Start a transaction in which everything that is read is of one moment, pooled or not.
+-- Start a transaction in which all reads see the same moment, pooled or not.
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL lock_timeout = '10s';
 SET LOCAL statement_timeout = '30s';
 SET LOCAL idle_in_transaction_session_timeout = '15s';
 
 -- name: begin_migration
--- Start a transaction that may take its time, and waits for others that do the same.
+-- Start a transaction without time limits, which waits for other migrations.
 BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL lock_timeout = 0;
 SET LOCAL statement_timeout = 0;
@@ -50,13 +51,13 @@ SET LOCAL idle_in_transaction_session_timeout = '60s';
 COMMIT;
 
 -- name: rollback
--- Forget a transaction.
+-- Undo a transaction.
 ROLLBACK;
 
 ------------------------------------------------------------------------------------------------ turns
 
 -- name: turn
--- A turn as if nobody could lose: when somebody does, the statement fails and nothing of it stays.
+-- A turn, optimistically: where a write of it loses, the statement fails and nothing of it is written.
 WITH alive AS MATERIALIZED (
     SELECT 1 FROM tenuto.processes
     WHERE id = :process_id AND stopped_at IS NULL
@@ -71,7 +72,7 @@ SELECT
     /* results */;
 
 -- name: turn_of_winners
--- The rest of a turn, once it is known who goes through.
+-- The rest of a turn, once its winners are known.
 WITH nothing AS (SELECT 1)
 /* parts */
 SELECT
@@ -82,29 +83,23 @@ SELECT
     /* results */;
 
 -- name: lock_process
--- Whether a process may write; nobody takes it for dead before the transaction is over.
+-- Whether a process may write; it is not declared dead before the transaction is over.
 SELECT 1 FROM tenuto.processes
 WHERE id = :process_id AND stopped_at IS NULL
 FOR KEY SHARE;
 
 -- name: entries
--- Part, the gate: entries in the log where nobody's are. The first of an instance in a turn, the one
--- with the turn's id, goes in only if the one before it is the newest, and whoever only holds a place if
--- none is there or behind it. The unique index alone would not tell: an entry that is being erased is in
--- nobody's way any more once that is done.
-INSERT INTO tenuto.workflow_execution_history (
-    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
-    payload, error_message, at_ms, turn_id
-)
+-- Part, the gate: insert entries into the log where there are none. The first of an instance in a
+-- turn, the one with the turn's id, is inserted only if the entry before it is the newest, and one
+-- that only reserves a place only if there is none at its place or behind. The unique index is not
+-- enough: an entry that is being erased no longer conflicts once that is done.
+INSERT INTO tenuto.workflow_execution_history (instance_id, {entry_columns}, turn_id)
 SELECT entry.*
 FROM unnest(
     :instance_id::text[], :seq::bigint[], :event_type::text[], :node_id::text[],
     :iteration::text[], :attempt::bigint[], :node_status::text[], :output_variable::text[],
     :payload::bytea[], :error_message::text[], :at_ms::bigint[], :turn_id::text[]
-) AS entry (
-    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
-    payload, error_message, at_ms, turn_id
-)
+) AS entry (instance_id, {entry_columns}, turn_id)
 WHERE
     (entry.turn_id IS NULL AND entry.event_type <> '')
     OR entry.seq = 1
@@ -119,11 +114,11 @@ ON CONFLICT (instance_id, seq) DO NOTHING
 RETURNING instance_id;
 
 -- name: entries_check
--- Whether everybody's entries went in.
+-- Whether all entries were inserted.
 WHEN (SELECT count(*) FROM entries) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: owners_taken
--- Part, the gate too: become the owner where nobody else is.
+-- Part, the gate too: become the owner where no other process is.
 INSERT INTO tenuto.owners (instance_id, process_id, epoch)
 SELECT taken.instance_id, :process_id, 1 FROM unnest(:instance_id::text[]) AS taken (instance_id)
 ON CONFLICT (instance_id) DO UPDATE SET epoch = owners.epoch
@@ -131,7 +126,7 @@ WHERE owners.process_id = excluded.process_id
 RETURNING instance_id;
 
 -- name: owners_taken_check
--- Whether nobody was in the way.
+-- Whether no other process owns one of them.
 WHEN (SELECT count(*) FROM owners_taken) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: owned_elsewhere
@@ -144,44 +139,52 @@ WHERE instance_id = ANY(:instance_id::text[]) AND process_id <> :process_id;
 SELECT instance_id FROM tenuto.owners
 WHERE instance_id = ANY(:instance_id::text[]) AND process_id = :process_id;
 
+-- fragment: given_jobs
+-- The jobs that a statement is about.
+unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
+) AS given (instance_id, node, iteration, attempt)
+
+-- fragment: given_leases
+-- The leases that a statement is about.
+unnest(
+    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
+) AS given (instance_id, node, iteration, attempt, token)
+
+-- fragment: is_given_job
+-- Whether `job` is the one of a given job or lease.
+job.instance_id = given.instance_id AND job.node = given.node
+    AND job.iteration = given.iteration AND job.attempt = given.attempt
+
 -- name: leases
 -- Part, the gate too: those of these jobs that are leased under these tokens, and stay so.
 SELECT held.instance_id, held.node, held.iteration, held.attempt
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS wanted (instance_id, node, iteration, attempt, token)
+FROM {given_leases}
 CROSS JOIN LATERAL (
     SELECT job.instance_id, job.node, job.iteration, job.attempt FROM tenuto.jobs AS job
     WHERE
-        job.instance_id = wanted.instance_id AND job.node = wanted.node
-        AND job.iteration = wanted.iteration AND job.attempt = wanted.attempt
-        AND job.token = wanted.token
+        {is_given_job} AND job.token = given.token
     LIMIT 1
     FOR UPDATE
 ) AS held;
 
 -- name: leases_check
--- Whether all of them hold.
+-- Whether all of them are held.
 WHEN (SELECT count(*) FROM leases) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: jobs_ended
 -- Part, the gate too: withdraw those of these jobs that are leased under these tokens.
 DELETE FROM tenuto.jobs AS job
-USING unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS over (instance_id, node, iteration, attempt, token)
-WHERE
-    job.instance_id = over.instance_id AND job.node = over.node
-    AND job.iteration = over.iteration AND job.attempt = over.attempt
-    AND job.token = over.token
+USING {given_leases}
+WHERE {is_given_job} AND job.token = given.token
 RETURNING job.instance_id;
 
 -- name: jobs_ended_check
--- Whether all of them were.
+-- Whether all of them were deleted.
 WHEN (SELECT count(*) FROM jobs_ended) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: keys
--- Part, the gate too: idempotency keys of new instances that nobody has used.
+-- Part, the gate too: insert idempotency keys of new instances that are unused.
 INSERT INTO tenuto.idempotency_keys (tenant, key, instance_id, content_hash)
 SELECT wanted.*
 FROM unnest(
@@ -195,14 +198,14 @@ RETURNING instance_id;
 WHEN (SELECT count(*) FROM keys) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: still_there
--- Part, the gate too: those of these instances, which had ended, that nobody has erased, nor does so
--- before the turn is over. A log that is being erased is still there for a statement that began before.
+-- Part, the gate too: those of these instances, which had ended, that were not erased, nor are before
+-- the turn is over. A log that is being erased is still visible to a statement that began before.
 SELECT id AS instance_id FROM tenuto.workflow_instances
 WHERE id = ANY(:instance_id::text[])
 ORDER BY id FOR KEY SHARE;
 
 -- name: still_there_check
--- Whether all of them are.
+-- Whether all of them are there.
 WHEN (SELECT count(*) FROM still_there) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: definitions_there
@@ -216,7 +219,7 @@ WHERE there.is_removed = 0
 ORDER BY there.tenant, there.id, there.version FOR SHARE OF there;
 
 -- name: definitions_there_check
--- Whether all of them are.
+-- Whether all of them are there.
 WHEN (SELECT count(*) FROM definitions_there) < cardinality(:id::text[]) THEN tenuto.contended();
 
 -- name: first_rows_of_turn
@@ -231,13 +234,13 @@ CROSS JOIN LATERAL (
 WHERE history.turn_id = :turn_id;
 
 -- name: take_back
--- The first entry of a write that did not get its owner or its idempotency key.
+-- Delete the first entry of a write that did not get its owner or its idempotency key.
 DELETE FROM tenuto.workflow_execution_history AS history
 USING unnest(:instance_id::text[], :seq::bigint[]) AS taken_back (instance_id, seq)
 WHERE history.instance_id = taken_back.instance_id AND history.seq = taken_back.seq;
 
 -- name: used_keys
--- Who has these idempotency keys.
+-- The owners of these idempotency keys: instance and content hash of each.
 SELECT used.tenant, used.key, used.instance_id, used.content_hash
 FROM unnest(:tenant::text[], :key::text[]) AS wanted (tenant, key)
 CROSS JOIN LATERAL (
@@ -248,11 +251,7 @@ CROSS JOIN LATERAL (
 
 -- name: instances
 -- Part: the rows of new instances.
-INSERT INTO tenuto.workflow_instances (
-    id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
-    created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
-    output, last_error, cancellation, follows
-)
+INSERT INTO tenuto.workflow_instances ({instance_columns}, follows)
 SELECT new.*, (SELECT coalesce(max(number), 0) FROM tenuto.events)
 FROM unnest(
     :id::text[], :tenant::text[], :definition_id::text[], :definition_version::bigint[],
@@ -264,14 +263,14 @@ FROM unnest(
 RETURNING id, tenant, created_at, current_steps;
 
 -- name: instances_then
--- Part: where new instances are.
+-- Part: current steps of new instances.
 INSERT INTO tenuto.workflow_current_steps (instance_id, step_id, tenant, created_at)
 SELECT instances.id, step.id, instances.tenant, instances.created_at
 FROM instances CROSS JOIN LATERAL jsonb_array_elements_text(instances.current_steps::jsonb) AS step (id)
 ON CONFLICT (instance_id, step_id) DO NOTHING;
 
 -- name: updates
--- Part: what lists show, after a change of status or when an instance comes to rest.
+-- Part: the columns that lists show, after a change of status or when an instance comes to rest.
 UPDATE tenuto.workflow_instances AS instance
 SET
     status = changed.status,
@@ -293,34 +292,32 @@ WHERE instance.id = changed.id
 RETURNING instance.id, instance.tenant, instance.created_at, instance.current_steps;
 
 -- name: updates_then
--- Part: steps at which instances are now.
+-- Part: insert new current steps.
 INSERT INTO tenuto.workflow_current_steps (instance_id, step_id, tenant, created_at)
 SELECT updates.id, step.id, updates.tenant, updates.created_at
 FROM updates CROSS JOIN LATERAL jsonb_array_elements_text(updates.current_steps::jsonb) AS step (id)
 ON CONFLICT (instance_id, step_id) DO NOTHING;
 
 -- name: updates_then_too
--- Part: steps at which instances are no more.
+-- Part: delete steps that are no longer current.
 DELETE FROM tenuto.workflow_current_steps AS step
 USING unnest(:id::text[], :current_steps::text[]) AS changed (id, current_steps)
 WHERE step.instance_id = changed.id AND NOT changed.current_steps::jsonb ? step.step_id;
 
 -- name: searchable_dropped
--- Part: instances are found by no value any more, but for those of the names that are kept.
+-- Part: delete the values by which instances are found, except those of the names that are kept.
 DELETE FROM tenuto.workflow_searchable_values AS found
 USING unnest(:instance_id::text[], :kept::text[]) AS changed (instance_id, kept)
 WHERE found.instance_id = changed.instance_id AND NOT changed.kept::jsonb ? found.name;
 
 -- name: searchable_put
--- Part: by which values instances are found.
-INSERT INTO tenuto.workflow_searchable_values AS found (
-    instance_id, name, tenant, definition_id, value_text, created_at
-)
+-- Part: values by which instances are found.
+INSERT INTO tenuto.workflow_searchable_values AS found ({searchable_columns})
 SELECT changed.*
 FROM unnest(
     :instance_id::text[], :name::text[], :tenant::text[], :definition_id::text[],
     :value_text::text[], :created_at::bigint[]
-) AS changed (instance_id, name, tenant, definition_id, value_text, created_at)
+) AS changed ({searchable_columns})
 ON CONFLICT (instance_id, name) DO UPDATE SET value_text = excluded.value_text
 WHERE found.value_text <> excluded.value_text;
 
@@ -335,7 +332,7 @@ ON CONFLICT (instance_id) DO UPDATE SET version = excluded.version, state = excl
 WHERE excluded.version >= workflow_snapshots.version;
 
 -- name: timers_cleared
--- Part: timers that are needed no more.
+-- Part: delete timers.
 DELETE FROM tenuto.timers AS timer
 USING unnest(:instance_id::text[], :kind::text[], :node::text[], :iteration::text[]) AS cleared (
     instance_id, kind, node, iteration
@@ -345,7 +342,7 @@ WHERE
     AND timer.node = cleared.node AND timer.iteration = cleared.iteration;
 
 -- name: timers_set
--- Part: timers; one of the same key is replaced, and is nobody's again.
+-- Part: set timers; one of the same key is replaced, and is unclaimed again.
 INSERT INTO tenuto.timers (instance_id, kind, node, iteration, due)
 SELECT timer.*
 FROM unnest(
@@ -355,7 +352,7 @@ ON CONFLICT (instance_id, kind, node, iteration) DO UPDATE
 SET due = excluded.due, claimed_by = NULL;
 
 -- name: waits_closed
--- Part: waits that are over, with all their arms but those that the turn opens.
+-- Part: close waits, with all their arms except those that the turn opens.
 DELETE FROM tenuto.workflow_event_subscriptions AS wait
 USING unnest(:instance_id::text[], :node::text[], :iteration::text[], :spared::text[]) AS closed (
     instance_id, node, iteration, spared
@@ -367,15 +364,12 @@ WHERE
 
 -- name: waits_opened
 -- Part: waits, with the number of the newest event that was there before them.
-INSERT INTO tenuto.workflow_event_subscriptions (
-    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, arm, position, follows
-)
+INSERT INTO tenuto.workflow_event_subscriptions ({wait_columns})
 SELECT
     wait.instance_id, wait.node, wait.iteration, wait.attempt, wait.tenant, wait.pattern,
     wait.is_wildcard, wait.condition, wait.captures, wait.term_paths, wait.term_values, wait.since,
-    wait.opened_at, wait.correlation_id, wait.looked_back, wait.arm, wait.position,
-    (SELECT coalesce(max(number), 0) FROM tenuto.events)
+    wait.opened_at, wait.correlation_id, wait.looked_back,
+    (SELECT coalesce(max(number), 0) FROM tenuto.events), wait.arm, wait.position
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :tenant::text[],
     :pattern::text[], :is_wildcard::bigint[], :condition::text[], :captures::bytea[],
@@ -386,20 +380,10 @@ FROM unnest(
     term_paths, term_values, since, opened_at, correlation_id, looked_back, arm, position
 )
 ON CONFLICT (instance_id, node, iteration, arm) DO UPDATE SET
-    position = excluded.position,
-    attempt = excluded.attempt,
+    {wait_replacement},
     tenant = excluded.tenant,
-    pattern = excluded.pattern,
-    is_wildcard = excluded.is_wildcard,
-    condition = excluded.condition,
-    captures = excluded.captures,
-    term_paths = excluded.term_paths,
-    term_values = excluded.term_values,
-    since = excluded.since,
-    opened_at = excluded.opened_at,
     correlation_id = excluded.correlation_id,
-    looked_back = excluded.looked_back,
-    follows = excluded.follows;
+    looked_back = excluded.looked_back;
 
 -- name: looked_back
 -- Part: these waits, as they were opened then, have seen the events that came before them.
@@ -413,8 +397,8 @@ WHERE
     AND (done.spared IS NULL OR NOT jsonb_exists(done.spared::jsonb, wait.arm));
 
 -- name: deliveries
--- Part: what came of events at waits; "matched" is settled once. What a retry opened anew may take an
--- event that it had missed.
+-- Part: outcomes of events at waits; only "matched" is replaced. A wait that a retry opened anew may
+-- take an event that it had missed.
 INSERT INTO tenuto.event_deliveries (
     instance_id, node, iteration, arm, event_id, outcome, reason, tenant
 )
@@ -432,15 +416,15 @@ WHERE
     );
 
 -- name: mail_taken
--- Part: mail that an instance's log has taken.
+-- Part: delete mailbox messages that the log of their instance has taken.
 DELETE FROM tenuto.mailbox AS mail
 USING unnest(:id::text[], :instance_id::text[]) AS taken (id, instance_id)
 WHERE mail.id = taken.id AND mail.instance_id = taken.instance_id;
 
--- name: mail_sent
--- Part: mail that is not there already, for the sender to hand over, or for another process that owns
--- its instance; what is for the owner is nobody's where there is none. It is numbered as it was sent, and goes in sorted, as everybody's does: two senders of
--- the same letters never wait in a circle.
+-- fragment: mail_insert
+-- Mail for the sender to deliver, or for another process that owns its instance; mail for the owner
+-- has no claimer where there is no owner. It is numbered in the order of sending, and inserted sorted,
+-- as by every sender: two senders of the same messages never deadlock.
 INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
 SELECT
     mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
@@ -461,30 +445,15 @@ FROM (
     OFFSET 0
 ) AS mail
 ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
+
+-- name: mail_sent
+-- Part: insert mailbox messages that are not there already.
+{mail_insert}
 ON CONFLICT (id, instance_id) DO NOTHING;
 
 -- name: mail_exchanged
--- Part: mail of a turn that takes some off under the same names; those come anew.
-INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
-SELECT
-    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at,
-    CASE WHEN mail.for_owner THEN mail.owner ELSE coalesce(mail.owner, :claimed_by::text) END,
-    mail.owner IS NOT NULL AND (mail.for_owner OR mail.owner IS DISTINCT FROM :claimed_by::text)
-FROM (
-    SELECT
-        nextval('tenuto.mailbox_number_seq') AS number,
-        sent.*,
-        (
-            SELECT owner.process_id FROM tenuto.owners AS owner
-            WHERE owner.instance_id = sent.instance_id
-        ) AS owner
-    FROM unnest(
-        :id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[],
-        :for_owner::boolean[]
-    ) AS sent (id, instance_id, input, created_at, for_owner)
-    OFFSET 0
-) AS mail
-ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
+-- Part: insert mailbox messages of a turn that also takes some of the same keys; those are replaced.
+{mail_insert}
 ON CONFLICT (id, instance_id) DO UPDATE SET
     number = excluded.number,
     input = excluded.input,
@@ -500,22 +469,18 @@ WHERE (
 );
 
 -- name: dead_letters_kept
--- Part: what could not be done.
-INSERT INTO tenuto.dead_letters (
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-)
+-- Part: insert dead letters.
+INSERT INTO tenuto.dead_letters ({dead_letter_columns})
 SELECT letter.*
 FROM unnest(
     :instance_id::text[], :id::text[], :tenant::text[], :kind::text[], :node::text[],
     :iteration::text[], :attempt::bigint[], :task_id::text[], :input::bytea[], :error::bytea[],
     :output::bytea[], :at::bigint[]
-) AS letter (
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-)
+) AS letter ({dead_letter_columns})
 ON CONFLICT (instance_id, id) DO NOTHING;
 
 -- name: dead_letters_dropped
--- Part: what was given up is tried again.
+-- Part: delete dead letters of nodes that are retried.
 DELETE FROM tenuto.dead_letters AS letter
 USING unnest(
     :instance_id::text[], :node::text[], :iteration::text[]
@@ -525,19 +490,18 @@ WHERE
     AND letter.iteration = again.iteration AND letter.kind <> 'late-result';
 
 -- name: owners_released
--- Part: own no more.
+-- Part: release instances.
 DELETE FROM tenuto.owners
 WHERE instance_id = ANY(:instance_id::text[]) AND process_id = :process_id
 RETURNING instance_id;
 
 -- name: events_stored
--- Part: events that were not there before. One turn after the other, so that the order of their numbers
--- is that of their commits: a wait may then say which was the newest when it opened. One that is known
--- already takes no number. It is looked for by its id alone, lest a plan that was made while the table
--- was empty walk all events of a tenant.
+-- Part: insert events that are new. Turns insert one after the other, so that the order of the numbers
+-- is the order of the commits: a wait can then record the newest event when it opened. A known event
+-- takes no number. It is looked up by its id alone: a plan that was made while the table was empty
+-- would else walk all events of a tenant.
 INSERT INTO tenuto.events (
-    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
-    turn_id, matched_at, resumed, cancelled, started
+    {event_columns}, turn_id, matched_at, resumed, cancelled, started
 )
 SELECT event.*
 FROM
@@ -548,8 +512,7 @@ CROSS JOIN unnest(
     :turn_id::text[], :matched_at::bigint[], :resumed::bigint[], :cancelled::bigint[],
     :started::bigint[]
 ) AS event (
-    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
-    turn_id, matched_at, resumed, cancelled, started
+    {event_columns}, turn_id, matched_at, resumed, cancelled, started
 )
 WHERE
     (
@@ -565,8 +528,8 @@ RETURNING id, number;
 (SELECT array_agg(number) FROM events_stored) AS stored_numbers;
 
 -- name: matches
--- Part: the matching of these events is done; the first time counts. It is not asked for with IS NULL,
--- lest the index of unmatched events be walked for it.
+-- Part: record that the matching of these events is done, once for each. Not tested with IS NULL,
+-- which would walk the index of unmatched events.
 UPDATE tenuto.events AS event
 SET
     matched_at = done.matched_at,
@@ -585,7 +548,7 @@ CROSS JOIN LATERAL (
 WHERE event.number = known.number AND coalesce(event.matched_at, -1) = -1;
 
 -- name: moment
--- Part: so far the time of a process has come, something that moments are compared with being stored.
+-- Part: record how far the time of a process has come, when moments are stored.
 INSERT INTO tenuto.moments (process_id, lane, seen_at)
 SELECT :process_id, seen.lane, seen.seen_at
 FROM unnest(:lane::bigint[], :seen_at::bigint[]) AS seen (lane, seen_at)
@@ -593,7 +556,7 @@ ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
 WHERE moments.seen_at < excluded.seen_at;
 
 -- name: known_events
--- What is known of these events.
+-- Content hash, number and matching of these events, where they are stored.
 SELECT
     event.id, event.content_hash, event.turn_id, event.number, event.matched_at, event.resumed,
     event.cancelled, event.started
@@ -606,15 +569,19 @@ CROSS JOIN LATERAL (
 
 -------------------------------------------------------------------------------------------- instances
 
+-- fragment: columns_of_instance
+-- An instance, where other tables have columns of the same names.
+instance.id, instance.tenant, instance.definition_id, instance.definition_version,
+    instance.status, instance.correlation_id, instance.priority, instance.deadline,
+    instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
+    instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
+    instance.output, instance.last_error, instance.cancellation
+
 -- name: load
 -- Instances with their folds, their owners and the entries after their folds, as arrays; where a later
 -- entry is known, from that one on and without the fold.
 SELECT
-    instance.id, instance.tenant, instance.definition_id, instance.definition_version,
-    instance.status, instance.correlation_id, instance.priority, instance.deadline,
-    instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
-    instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
-    instance.output, instance.last_error, instance.cancellation,
+    {columns_of_instance},
     owner.process_id, coalesce(owner.is_clean, false),
     CASE WHEN wanted.known = 0 OR fold.version > wanted.known THEN fold.state END,
     coalesce(fold.version, 0), coalesce(octet_length(fold.state), 0),
@@ -669,19 +636,13 @@ CROSS JOIN LATERAL (
 
 -- name: entries_after
 -- A page of the log of one instance.
-SELECT
-    seq, event_type, node_id, iteration, attempt, node_status, output_variable, payload,
-    error_message, at_ms
-FROM tenuto.workflow_execution_history
+SELECT {entry_columns} FROM tenuto.workflow_execution_history
 WHERE instance_id = :instance_id AND seq > :after
 ORDER BY seq LIMIT :limit;
 
 -- name: entries_at
 -- Single entries of one instance.
-SELECT
-    seq, event_type, node_id, iteration, attempt, node_status, output_variable, payload,
-    error_message, at_ms
-FROM tenuto.workflow_execution_history
+SELECT {entry_columns} FROM tenuto.workflow_execution_history
 WHERE instance_id = :instance_id AND seq = ANY(:seqs::bigint[])
 ORDER BY seq;
 
@@ -697,7 +658,8 @@ CROSS JOIN LATERAL (
 
 ------------------------------------------------------------------------------------------------ lists
 -- Positions (created_at, id), newest first, from an index. Which statement is used depends on the
--- narrowest filter; the others are tested on what it finds. The rows follow in the same statement.
+-- narrowest filter; the others are tested on the rows that it finds. The rows follow in the same
+-- statement.
 
 -- name: page_of_instances
 -- The rows at certain positions.
@@ -705,12 +667,7 @@ WITH page AS MATERIALIZED (
     /* positions */
 )
 
-SELECT
-    instance.id, instance.tenant, instance.definition_id, instance.definition_version,
-    instance.status, instance.correlation_id, instance.priority, instance.deadline,
-    instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
-    instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
-    instance.output, instance.last_error, instance.cancellation
+SELECT {columns_of_instance}
 FROM page
 CROSS JOIN LATERAL (
     SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = page.id LIMIT 1
@@ -753,6 +710,12 @@ WHERE
     AND i.status = ANY(:statuses::text[])
 ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 
+-- fragment: instance_fits
+-- Whether instance `i` has the correlation id, the definition and one of the statuses.
+(:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
+    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
+    AND i.status = ANY(:statuses::text[])
+
 -- name: positions_by_step
 -- Instances that are at a step.
 SELECT i.created_at, i.id
@@ -764,9 +727,7 @@ WHERE
     step.tenant = :tenant AND step.step_id = :step_id
     AND (step.created_at, step.instance_id) < (:below_created, :below_id)
     AND step.created_at >= :from_created
-    AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
-    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
-    AND i.status = ANY(:statuses::text[])
+    AND {instance_fits}
 ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit;
 
 -- name: rarest_term
@@ -785,6 +746,27 @@ CROSS JOIN LATERAL (
 ) AS instances
 ORDER BY instances.number, term.place LIMIT 1;
 
+-- fragment: step_and_terms_fit
+-- Whether instance `i` is at the step and has all the values.
+(
+        :step_id::text IS NULL
+        OR (
+            SELECT true FROM tenuto.workflow_current_steps AS step
+            WHERE step.instance_id = i.id AND step.step_id = :step_id
+        )
+    )
+    AND (
+        SELECT count(*)
+        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tenuto.workflow_searchable_values AS other
+            WHERE
+                other.instance_id = i.id AND other.name = term.name
+                AND other.value_text = term.value_text
+            LIMIT 1
+        ) AS has
+    ) = cardinality(:names::text[])
+
 -- name: positions_by_value
 -- Instances of a definition that have a value, and all the others that are asked for.
 SELECT i.created_at, i.id
@@ -799,24 +781,7 @@ WHERE
     AND lead.created_at >= :from_created
     AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
     AND i.status = ANY(:statuses::text[])
-    AND (
-        :step_id::text IS NULL
-        OR (
-            SELECT true FROM tenuto.workflow_current_steps AS step
-            WHERE step.instance_id = i.id AND step.step_id = :step_id
-        )
-    )
-    AND (
-        SELECT count(*)
-        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
-        CROSS JOIN LATERAL (
-            SELECT 1 FROM tenuto.workflow_searchable_values AS other
-            WHERE
-                other.instance_id = i.id AND other.name = term.name
-                AND other.value_text = term.value_text
-            LIMIT 1
-        ) AS has
-    ) = cardinality(:names::text[])
+    AND {step_and_terms_fit}
 ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit;
 
 -- name: positions_by_id
@@ -829,34 +794,15 @@ CROSS JOIN LATERAL (
 WHERE
     i.tenant = :tenant
     AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
-    AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
-    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
-    AND i.status = ANY(:statuses::text[])
-    AND (
-        :step_id::text IS NULL
-        OR (
-            SELECT true FROM tenuto.workflow_current_steps AS step
-            WHERE step.instance_id = i.id AND step.step_id = :step_id
-        )
-    )
-    AND (
-        SELECT count(*)
-        FROM unnest(:names::text[], :values::text[]) AS term (name, value_text)
-        CROSS JOIN LATERAL (
-            SELECT 1 FROM tenuto.workflow_searchable_values AS other
-            WHERE
-                other.instance_id = i.id AND other.name = term.name
-                AND other.value_text = term.value_text
-            LIMIT 1
-        ) AS has
-    ) = cardinality(:names::text[])
+    AND {instance_fits}
+    AND {step_and_terms_fit}
 ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 
 ------------------------------------------------------------------------------------------ definitions
 
 -- name: insert_definition
--- A new version, unless somebody else was faster with one of that number. Its triggers take the place
--- of those of the version before.
+-- Insert a new version, unless another process was faster with the same number. Its triggers replace
+-- those of the version before.
 WITH saved AS (
     INSERT INTO tenuto.workflow_definitions (
         tenant, id, version, content, content_hash, created_at, is_removed
@@ -883,16 +829,12 @@ gone AS (
 ),
 
 replaced AS (
-    INSERT INTO tenuto.workflow_event_subscriptions (
-        instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-        term_paths, term_values, since, opened_at, correlation_id, looked_back, arm, position,
-        follows
-    )
+    INSERT INTO tenuto.workflow_event_subscriptions ({wait_columns})
     SELECT
         '', :id, :tenant, saved.version, :tenant, trigger.pattern, trigger.is_wildcard,
         trigger.condition, trigger.captures, trigger.term_paths, trigger.term_values,
-        trigger.since, trigger.opened_at, NULL, 1, trigger.arm, trigger.position,
-        (SELECT coalesce(max(number), 0) FROM tenuto.events)
+        trigger.since, trigger.opened_at, NULL, 1,
+        (SELECT coalesce(max(number), 0) FROM tenuto.events), trigger.arm, trigger.position
     FROM saved
     CROSS JOIN unnest(
         :pattern::text[], :is_wildcard::bigint[], :condition::text[], :captures::bytea[],
@@ -903,17 +845,7 @@ replaced AS (
         position
     )
     ON CONFLICT (instance_id, node, iteration, arm) DO UPDATE SET
-        attempt = excluded.attempt,
-        position = excluded.position,
-        pattern = excluded.pattern,
-        is_wildcard = excluded.is_wildcard,
-        condition = excluded.condition,
-        captures = excluded.captures,
-        term_paths = excluded.term_paths,
-        term_values = excluded.term_values,
-        since = excluded.since,
-        opened_at = excluded.opened_at,
-        follows = excluded.follows
+        {wait_replacement}
 )
 
 SELECT version FROM saved;
@@ -929,7 +861,7 @@ SELECT tenant, id, version, content, content_hash, created_at FROM tenuto.workfl
 WHERE tenant = :tenant AND id = :id ORDER BY version DESC LIMIT 1;
 
 -- name: tenants
--- Whoever has a definition, an event or a listener, each found by one step through an index.
+-- The tenants that have a definition, an event or a listener, each found by one step through an index.
 WITH RECURSIVE
 defining AS (
     (
@@ -1003,7 +935,7 @@ WITH RECURSIVE walk (id) AS (
 SELECT id FROM walk;
 
 -- name: newest_definitions
--- A page of the definitions of a tenant, each with its newest version; not those that are tried out.
+-- A page of the definitions of a tenant, each with its newest version, without those of test runs.
 WITH RECURSIVE walk (id) AS (
     (
         SELECT first.id FROM tenuto.workflow_definitions AS first
@@ -1088,11 +1020,7 @@ FROM unnest(:patterns::text[], :term_paths::text[], :term_values::text[]) AS ter
     pattern, term_paths, term_values
 )
 CROSS JOIN LATERAL (
-    SELECT
-        open.instance_id, open.node, open.iteration, open.attempt, open.tenant, open.pattern,
-        open.is_wildcard, open.condition, open.captures, open.term_paths, open.term_values,
-        open.since, open.opened_at, open.correlation_id, open.looked_back, open.follows, open.arm,
-        open.position
+    SELECT {wait_columns}
     FROM tenuto.workflow_event_subscriptions AS open
     WHERE
         open.tenant = :tenant AND open.pattern = term.pattern
@@ -1104,17 +1032,13 @@ CROSS JOIN LATERAL (
 ORDER BY wait.instance_id, wait.node, wait.iteration, wait.arm LIMIT :limit;
 
 -- name: waits_near
--- Some open waits under each of these terms, whatever their values, in the order of the index.
+-- Some open waits under each of these terms, of any values, in the order of the index.
 SELECT wait.*
 FROM unnest(:patterns::text[], :term_paths::text[]) WITH ORDINALITY AS term (
     pattern, term_paths, place
 )
 CROSS JOIN LATERAL (
-    SELECT
-        open.instance_id, open.node, open.iteration, open.attempt, open.tenant, open.pattern,
-        open.is_wildcard, open.condition, open.captures, open.term_paths, open.term_values,
-        open.since, open.opened_at, open.correlation_id, open.looked_back, open.follows, open.arm,
-        open.position
+    SELECT {wait_columns}
     FROM tenuto.workflow_event_subscriptions AS open
     WHERE
         open.tenant = :tenant AND open.pattern = term.pattern
@@ -1126,39 +1050,32 @@ ORDER BY
 
 -- name: waits_of_instance
 -- The open waits of one instance.
-SELECT
-    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
-FROM tenuto.workflow_event_subscriptions
+SELECT {wait_columns} FROM tenuto.workflow_event_subscriptions
 WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration, arm;
 
 -- name: unlooked_waits
 -- Open waits that have not looked back.
-SELECT
-    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
-FROM tenuto.workflow_event_subscriptions
+SELECT {wait_columns} FROM tenuto.workflow_event_subscriptions
 WHERE looked_back = 0 ORDER BY instance_id, node, iteration, arm LIMIT :limit;
 
 ----------------------------------------------------------------------------------------------- events
 
 -- name: deliveries_of_instance
--- What came of events at the waits of one instance.
+-- The deliveries of events to the waits of one instance.
 SELECT event_id, instance_id, node, iteration, outcome, arm, reason, tenant
 FROM tenuto.event_deliveries
 WHERE instance_id = :instance_id ORDER BY instance_id, node, iteration, arm, event_id;
 
 -- name: deliveries_of_event
--- To whom one event went, and what came of it.
+-- The deliveries of one event.
 SELECT event_id, instance_id, node, iteration, outcome, arm, reason, tenant
 FROM tenuto.event_deliveries
 WHERE event_id = :event_id AND tenant = :tenant ORDER BY instance_id, node, iteration, arm;
 
--- name: past_events_of_pattern
--- The inbox of one pattern, in the order of storing: what a wait may
--- take, from where its instance began or from a moment. A row without an event says how far was
--- looked, and at how many.
-WITH begun AS MATERIALIZED (
+-- fragment: look_back_start
+-- Common table expressions: the number of the event after which a look-back starts. That is where the
+-- instance started, else a moment.
+begun AS MATERIALIZED (
     SELECT
         (
             SELECT instance.follows FROM tenuto.workflow_instances AS instance
@@ -1174,6 +1091,44 @@ WITH begun AS MATERIALIZED (
 place AS MATERIALIZED (
     SELECT greatest(:after, coalesce(begun.follows, begun.older, 0)) AS after FROM begun
 ),
+
+-- fragment: look_back_result
+-- The events that a wait may take; a row without an event has the last number and the count of the
+-- events that were examined.
+SELECT number, {event_columns}
+FROM looked_at AS event CROSS JOIN begun
+WHERE
+    (event.received_at >= :received_from OR begun.follows IS NOT NULL)
+    AND NOT EXISTS (
+        SELECT 1 FROM tenuto.event_deliveries AS taken
+        WHERE
+            taken.event_id = event.id AND taken.instance_id = :instance_id
+            AND taken.outcome = 'resumed'
+    )
+    AND NOT EXISTS (
+        SELECT 1
+        FROM unnest(:paths::text[], :texts::text[], :numbers::text[]) AS term (path, text, number)
+        CROSS JOIN LATERAL (
+            SELECT
+                convert_from(event.payload, 'UTF8')::json
+                #>> string_to_array(term.path, '.') AS found
+        ) AS its
+        WHERE
+            CASE
+                WHEN term.number IS NULL THEN its.found <> term.text
+                WHEN its.found ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?([eE][+-]?[0-9]{1,3})?$'
+                    THEN abs(its.found::numeric - term.number::numeric)
+                        > abs(term.number::numeric) * 1e-9
+                ELSE its.found !~ '^-?[0-9]'
+            END
+    )
+UNION ALL
+SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FROM looked_at
+ORDER BY 1
+
+-- name: past_events_of_pattern
+-- A look-back over the events of one pattern, in the order of storing.
+WITH {look_back_start}
 
 looked_at AS MATERIALIZED (
     SELECT event.*
@@ -1187,59 +1142,11 @@ looked_at AS MATERIALIZED (
     ) AS event
 )
 
-SELECT
-    event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
-    event.timestamp, event.correlation_id, event.content_hash, event.chain
-FROM looked_at AS event CROSS JOIN begun
-WHERE
-    (event.received_at >= :received_from OR begun.follows IS NOT NULL)
-    AND NOT EXISTS (
-        SELECT 1 FROM tenuto.event_deliveries AS taken
-        WHERE
-            taken.event_id = event.id AND taken.instance_id = :instance_id
-            AND taken.outcome = 'resumed'
-    )
-    AND NOT EXISTS (
-        SELECT 1
-        FROM unnest(:paths::text[], :texts::text[], :numbers::text[]) AS term (path, text, number)
-        CROSS JOIN LATERAL (
-            SELECT
-                convert_from(event.payload, 'UTF8')::json
-                #>> string_to_array(term.path, '.') AS found
-        ) AS its
-        WHERE
-            CASE
-                WHEN term.number IS NULL THEN its.found <> term.text
-                WHEN its.found ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?([eE][+-]?[0-9]{1,3})?$'
-                    THEN abs(its.found::numeric - term.number::numeric)
-                        > abs(term.number::numeric) * 1e-9
-                ELSE its.found !~ '^-?[0-9]'
-            END
-    )
-UNION ALL
-SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FROM looked_at
-ORDER BY 1;
+{look_back_result};
 
 -- name: past_events
--- The inbox of all patterns, in the order of storing: what a wait may
--- take, from where its instance began or from a moment. A row without an event says how far was
--- looked, and at how many.
-WITH begun AS MATERIALIZED (
-    SELECT
-        (
-            SELECT instance.follows FROM tenuto.workflow_instances AS instance
-            WHERE instance.id = :instance_id AND instance.created_at = :since
-        ) AS follows,
-        (
-            SELECT older.number FROM tenuto.events AS older
-            WHERE older.tenant = :tenant AND older.received_at < :long_before
-            ORDER BY older.received_at DESC, older.number DESC LIMIT 1
-        ) AS older
-),
-
-place AS MATERIALIZED (
-    SELECT greatest(:after, coalesce(begun.follows, begun.older, 0)) AS after FROM begun
-),
+-- A look-back over the events of all patterns, in the order of storing.
+WITH {look_back_start}
 
 looked_at AS MATERIALIZED (
     SELECT event.*
@@ -1253,45 +1160,11 @@ looked_at AS MATERIALIZED (
     ) AS event
 )
 
-SELECT
-    event.number, event.tenant, event.id, event.pattern, event.payload, event.received_at,
-    event.timestamp, event.correlation_id, event.content_hash, event.chain
-FROM looked_at AS event CROSS JOIN begun
-WHERE
-    (event.received_at >= :received_from OR begun.follows IS NOT NULL)
-    AND NOT EXISTS (
-        SELECT 1 FROM tenuto.event_deliveries AS taken
-        WHERE
-            taken.event_id = event.id AND taken.instance_id = :instance_id
-            AND taken.outcome = 'resumed'
-    )
-    AND NOT EXISTS (
-        SELECT 1
-        FROM unnest(:paths::text[], :texts::text[], :numbers::text[]) AS term (path, text, number)
-        CROSS JOIN LATERAL (
-            SELECT
-                convert_from(event.payload, 'UTF8')::json
-                #>> string_to_array(term.path, '.') AS found
-        ) AS its
-        WHERE
-            CASE
-                WHEN term.number IS NULL THEN its.found <> term.text
-                WHEN its.found ~ '^-?[0-9]{1,250}([.][0-9]{1,250})?([eE][+-]?[0-9]{1,3})?$'
-                    THEN abs(its.found::numeric - term.number::numeric)
-                        > abs(term.number::numeric) * 1e-9
-                ELSE its.found !~ '^-?[0-9]'
-            END
-    )
-UNION ALL
-SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FROM looked_at
-ORDER BY 1;
+{look_back_result};
 
 -- name: latest_events_of_pattern
 -- The inbox of one pattern, newest first.
-SELECT
-    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-    chain
-FROM (
+SELECT number, {event_columns} FROM (
     SELECT * FROM tenuto.events
     WHERE tenant = :tenant AND pattern = :pattern AND number < :below
     ORDER BY number DESC LIMIT :limit
@@ -1301,24 +1174,19 @@ ORDER BY received_at DESC, number DESC;
 
 -- name: latest_events
 -- The inbox of all patterns, newest first.
-SELECT
-    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-    chain
-FROM tenuto.events
+SELECT number, {event_columns} FROM tenuto.events
 WHERE
     tenant = :tenant AND received_at >= :since
     AND (received_at, number) < (:below_at, :below)
 ORDER BY received_at DESC, number DESC LIMIT :limit;
 
 -- name: event
--- One event, and what it did.
-SELECT
-    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-    chain, matched_at, resumed, cancelled, started
+-- One event, with the counts of its matching.
+SELECT number, {event_columns}, matched_at, resumed, cancelled, started
 FROM tenuto.events WHERE id = :id AND tenant IS NOT DISTINCT FROM :tenant;
 
 -- name: first_past
--- The first event of a name that a wait may look back at, for each that asks, in order.
+-- The first event of a pattern that a wait may look back at, for each wait that asks, in order.
 SELECT
     (
         SELECT stored.number FROM tenuto.events AS stored
@@ -1339,7 +1207,7 @@ FROM unnest(
 ORDER BY asked.place;
 
 -- name: past_texts
--- What stands at a path of events of a name, in the order of storing.
+-- The text at a path in the payloads of events of one pattern, in the order of storing.
 SELECT
     stored.number,
     CASE
@@ -1352,55 +1220,38 @@ ORDER BY stored.number LIMIT :limit;
 
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing.
-SELECT
-    number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-    chain
-FROM tenuto.events
+SELECT number, {event_columns} FROM tenuto.events
 WHERE matched_at IS NULL ORDER BY number LIMIT :limit;
 
------------------------------------------------------------------------------ timers, mail, dead letters
+-------------------------------------------------------------------------- timers, mailbox, dead letters
 
 -- name: jobs_offered
--- Part: offer jobs; one that is there already stays as it is.
-INSERT INTO tenuto.jobs (
-    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
-    is_called_off
-)
+-- Part: offer jobs; one that is there already is unchanged.
+INSERT INTO tenuto.jobs ({job_columns})
 SELECT offered.*
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[],
     :task_id::text[], :offered_at::bigint[], :tenant::text[], :timeout::bigint[],
     :silence::bigint[], :is_called_off::boolean[]
-) AS offered (
-    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
-    is_called_off
-)
+) AS offered ({job_columns})
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
 
 -- name: jobs_withdrawn
 -- Part: withdraw jobs.
 DELETE FROM tenuto.jobs AS job
-USING unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
-) AS over (instance_id, node, iteration, attempt)
-WHERE
-    job.instance_id = over.instance_id AND job.node = over.node
-    AND job.iteration = over.iteration AND job.attempt = over.attempt;
+USING {given_jobs}
+WHERE {is_given_job};
 
 -- name: jobs_called_off
--- Part: nobody is to begin with these jobs.
+-- Part: cancel jobs, so that no process begins them.
 UPDATE tenuto.jobs AS job SET is_called_off = true
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
-) AS over (instance_id, node, iteration, attempt)
-WHERE
-    job.instance_id = over.instance_id AND job.node = over.node
-    AND job.iteration = over.iteration AND job.attempt = over.attempt;
+FROM {given_jobs}
+WHERE {is_given_job};
 
 -- name: claim_jobs
--- Jobs of these tasks that nobody works on, those that were offered first, leased from now on; and
--- leases that nobody extended, or whose process is gone, with whether that stopped in good order; and
--- of workers' leases what they ended by.
+-- Lease unclaimed jobs of these tasks, those that were offered first; with leases that have lapsed or
+-- whose process is gone, whether that process stopped cleanly, and for leases of workers the limits
+-- that ended them.
 WITH offered AS MATERIALIZED (
     SELECT first.*
     FROM unnest(:task_ids::text[]) AS wanted (task_id)
@@ -1472,28 +1323,24 @@ FROM lapsed
 ORDER BY 7, 2, 3, 4, 5;
 
 -- name: leases_of
--- What is leased to this process.
+-- The leases of this process.
 SELECT instance_id, node, iteration, attempt, token FROM tenuto.jobs
 WHERE leased_by = :process_id AND NOT is_outside AND leased_until > tenuto.clock_ms()
 ORDER BY instance_id, node, iteration, attempt;
 
 -- name: extend_leases
--- Hold on to jobs, where the lease is still this process's.
+-- Extend leases of this process.
 UPDATE tenuto.jobs AS job
 SET leased_until = greatest(job.leased_until, tenuto.clock_ms() + :lease)
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS held (instance_id, node, iteration, attempt, token)
+FROM {given_leases}
 WHERE
-    job.instance_id = held.instance_id AND job.node = held.node
-    AND job.iteration = held.iteration AND job.attempt = held.attempt
-    AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
+    {is_given_job} AND job.token = given.token AND coalesce(job.leased_by, '') = :process_id
     AND NOT job.is_outside
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
 -- name: claim_for_worker
--- Jobs of a tenant that nobody works on, of these tasks or of any that is not pushed, those that were
--- offered first, leased to a worker outside: no longer than a job may take, or its worker be silent.
+-- Lease unclaimed jobs of a tenant to a worker outside, of these tasks or of all that are not pushed,
+-- those that were offered first; at most for the time-out of the job and of its heartbeat.
 WITH RECURSIVE known AS (
     (
         SELECT job.task_id FROM tenuto.jobs AS job
@@ -1565,50 +1412,40 @@ SELECT instance_id, node, iteration, attempt, token, leased_until FROM leased
 ORDER BY offered_at, instance_id, node, iteration, attempt;
 
 -- name: extend_for_workers
--- Let leases of workers go on that have not lapsed.
+-- Extend leases of workers that have not lapsed.
 UPDATE tenuto.jobs AS job
 SET
     leased_until = greatest(
         job.leased_until,
         least(tenuto.clock_ms() + job.lease, tenuto.clock_ms() + job.silence, job.overdue_at)
     ),
-    details = coalesce(beat.details, job.details)
+    details = coalesce(given.details, job.details)
 FROM unnest(
     :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[],
     :details::text[]
-) AS beat (instance_id, node, iteration, attempt, token, details)
+) AS given (instance_id, node, iteration, attempt, token, details)
 WHERE
-    job.instance_id = beat.instance_id AND job.node = beat.node
-    AND job.iteration = beat.iteration AND job.attempt = beat.attempt
-    AND job.token = beat.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
+    {is_given_job} AND job.token = given.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
 RETURNING
     job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
     job.is_called_off;
 
 -- name: put_back_jobs
--- Have jobs as if no worker had been granted them.
+-- Undo the leases of these jobs, as if no worker had been granted them.
 UPDATE tenuto.jobs AS job SET leased_by = NULL, leased_until = NULL, is_outside = false
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS held (instance_id, node, iteration, attempt, token)
-WHERE
-    job.instance_id = held.instance_id AND job.node = held.node
-    AND job.iteration = held.iteration AND job.attempt = held.attempt
-    AND job.token = held.token AND job.is_outside;
+FROM {given_leases}
+WHERE {is_given_job} AND job.token = given.token AND job.is_outside;
 
 -- name: take_called_off
--- Those of these jobs that were called off and that nobody has, leased to this process.
+-- Lease to this process those of these jobs that were cancelled and that have no lease.
 UPDATE tenuto.jobs AS job
 SET
     token = job.token + 1,
     leased_by = :process_id,
     leased_until = tenuto.clock_ms() + :lease
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[]
-) AS over (instance_id, node, iteration, attempt)
+FROM {given_jobs}
 WHERE
-    job.instance_id = over.instance_id AND job.node = over.node
-    AND job.iteration = over.iteration AND job.attempt = over.attempt
+    {is_given_job}
     AND coalesce(job.leased_by, '') = '' AND job.is_called_off
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
@@ -1618,29 +1455,35 @@ SELECT job.leased_until - tenuto.clock_ms() FROM tenuto.jobs AS job
 WHERE job.leased_by IS NOT NULL AND job.is_outside AND job.leased_until > tenuto.clock_ms()
 ORDER BY job.leased_until LIMIT 1;
 
+-- fragment: timer_is_free
+-- Whether this process may claim `timer`: no other living process has, and its instance is not passed
+-- over.
+timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
+    AND (
+        NOT :only_own
+        OR (
+            SELECT true FROM tenuto.owners AS owner
+            WHERE owner.instance_id = timer.instance_id AND owner.process_id = :process_id
+        )
+    )
+    AND (
+        timer.claimed_by IS NULL
+        OR timer.claimed_by = :process_id
+        OR (
+            SELECT true FROM tenuto.processes AS living
+            WHERE living.id = timer.claimed_by AND living.stopped_at IS NULL
+        ) IS NULL
+    )
+
 -- name: claim_timers
--- Timers that are due and that no other living process has, and when the next one is, without a key.
+-- Claim timers that are due and that no other living process has claimed; and when the next one is
+-- due, without a key.
 WITH due AS MATERIALIZED (
     SELECT timer.instance_id, timer.kind, timer.node, timer.iteration, timer.due
     FROM tenuto.timers AS timer
     WHERE
         timer.due <= :now
-        AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
-        AND (
-            NOT :only_own
-            OR (
-                SELECT true FROM tenuto.owners AS owner
-                WHERE owner.instance_id = timer.instance_id AND owner.process_id = :process_id
-            )
-        )
-        AND (
-            timer.claimed_by IS NULL
-            OR timer.claimed_by = :process_id
-            OR (
-                SELECT true FROM tenuto.processes AS living
-                WHERE living.id = timer.claimed_by AND living.stopped_at IS NULL
-            ) IS NULL
-        )
+        AND {timer_is_free}
     ORDER BY timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration
     LIMIT :limit
     FOR NO KEY UPDATE OF timer SKIP LOCKED
@@ -1671,22 +1514,7 @@ CROSS JOIN LATERAL (
     WHERE
         (timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration)
         > (latest.due, latest.instance_id, latest.kind, latest.node, latest.iteration)
-        AND timer.instance_id NOT IN (SELECT unnest(:passed_over::text[]))
-        AND (
-            NOT :only_own
-            OR (
-                SELECT true FROM tenuto.owners AS owner
-                WHERE owner.instance_id = timer.instance_id AND owner.process_id = :process_id
-            )
-        )
-        AND (
-            timer.claimed_by IS NULL
-            OR timer.claimed_by = :process_id
-            OR (
-                SELECT true FROM tenuto.processes AS living
-                WHERE living.id = timer.claimed_by AND living.stopped_at IS NULL
-            ) IS NULL
-        )
+        AND {timer_is_free}
     ORDER BY timer.due, timer.instance_id, timer.kind, timer.node, timer.iteration LIMIT 1
 ) AS following;
 
@@ -1696,13 +1524,24 @@ SELECT instance_id, kind, node, iteration, due FROM tenuto.timers
 WHERE instance_id = ANY(:ids::text[])
 ORDER BY instance_id, kind, node, iteration;
 
+-- fragment: mail_is_own
+-- Whether this process owns the instance of `mail`; null if not.
+(
+    SELECT true FROM tenuto.owners AS owner
+    WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
+)
+
+-- fragment: passed_over_mail
+-- Single messages that are passed over.
+SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
+
 -- name: claim_mail
--- Mail that is nobody's, that the dead had, or that was passed on to this process, and if asked for what
--- came to it before; oldest first. What is for an instance that another living process owns is passed
--- on, and told with that owner. What is passed over stays as it is where it is nobody's; where it had
--- been passed on to this process, which does not own its instance any more, it is nobody's again.
--- Nothing that others have is read: claimers are found one by one, and the letters of each by a range
--- that only one index has.
+-- Claim mailbox messages, oldest first: unclaimed ones, those that dead processes had, those that were
+-- passed on to this process, and on request those that it had before. A message for an instance that
+-- another living process owns is passed on, and returned with that owner. A message that is passed
+-- over stays unclaimed; if it was passed on to this process, which no longer owns its instance, it is
+-- unclaimed again. Messages of other processes are not read: claimers are found one by one, and the
+-- messages of each by a range that only one index has.
 WITH RECURSIVE claimer (id) AS (
     (
         SELECT mail.claimed_by FROM tenuto.mailbox AS mail
@@ -1737,15 +1576,10 @@ nobodys AS MATERIALIZED (
     FROM tenuto.mailbox AS mail
     WHERE
         mail.claimed_by IS NULL AND mail.number > :after::bigint
-        AND (mail.id, mail.instance_id) NOT IN (
-            SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
-        )
+        AND (mail.id, mail.instance_id) NOT IN ({passed_over_mail})
         AND (
             (NOT :only_own AND mail.instance_id NOT IN (SELECT unnest(:passed_over::text[])))
-            OR (
-                SELECT true FROM tenuto.owners AS owner
-                WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
-            )
+            OR {mail_is_own}
         )
     ORDER BY mail.number LIMIT :limit
     FOR NO KEY UPDATE OF mail SKIP LOCKED
@@ -1764,14 +1598,8 @@ in_hand AS MATERIALIZED (
             AND (mail.claimed_by, mail.is_unseen, mail.number)
             <= (hand.id, hand.is_unseen, 9223372036854775807)
             AND (
-                (mail.id, mail.instance_id) NOT IN (
-                    SELECT letter.*
-                    FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
-                )
-                OR (
-                    SELECT true FROM tenuto.owners AS owner
-                    WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
-                ) IS NULL
+                (mail.id, mail.instance_id) NOT IN ({passed_over_mail})
+                OR {mail_is_own} IS NULL
             )
         ORDER BY mail.claimed_by, mail.is_unseen, mail.number LIMIT :limit
         FOR NO KEY UPDATE OF mail SKIP LOCKED
@@ -1794,14 +1622,9 @@ page AS MATERIALIZED (
         (
             :only_own
             OR mail.instance_id IN (SELECT unnest(:passed_over::text[]))
-            OR (mail.id, mail.instance_id) IN (
-                SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS letter
-            )
+            OR (mail.id, mail.instance_id) IN ({passed_over_mail})
         )
-        AND (
-            SELECT true FROM tenuto.owners AS owner
-            WHERE owner.instance_id = mail.instance_id AND owner.process_id = :process_id
-        ) IS NULL AS is_passed_over
+        AND {mail_is_own} IS NULL AS is_passed_over
     FROM (SELECT * FROM nobodys UNION ALL SELECT * FROM in_hand) AS mail
     ORDER BY mail.number LIMIT :limit
 ),
@@ -1832,7 +1655,7 @@ SELECT
 FROM page ORDER BY page.number;
 
 -- name: waiting_mail
--- Those of these letters that are there, whoever has them.
+-- The mailbox messages among these that are there, claimed or not.
 SELECT mail.id, mail.instance_id
 FROM unnest(:id::text[], :instance_id::text[]) AS wanted (id, instance_id)
 CROSS JOIN LATERAL (
@@ -1842,7 +1665,7 @@ CROSS JOIN LATERAL (
 ) AS mail;
 
 -- name: put_back_mail
--- Letters that this process had are nobody's again.
+-- Make mailbox messages that this process had unclaimed again.
 UPDATE tenuto.mailbox AS mail SET claimed_by = NULL, is_unseen = false
 FROM unnest(:id::text[], :instance_id::text[]) AS had (id, instance_id)
 WHERE
@@ -1851,33 +1674,29 @@ WHERE
 
 -- name: dead_letters
 -- Dead letters of a tenant, newest first.
-SELECT
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-FROM tenuto.dead_letters
+SELECT {dead_letter_columns} FROM tenuto.dead_letters
 WHERE tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
 ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
 
 -- name: dead_letter
 -- One dead letter of a tenant.
-SELECT
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-FROM tenuto.dead_letters
+SELECT {dead_letter_columns} FROM tenuto.dead_letters
 WHERE instance_id = :instance_id AND id = :id AND tenant = :tenant;
 
 -- name: delete_dead_letter
--- Forget a dead letter.
+-- Delete a dead letter.
 DELETE FROM tenuto.dead_letters
 WHERE instance_id = :instance_id AND id = :id AND tenant = :tenant RETURNING 1;
 
 ----------------------------------------------------------------------------------- owners and processes
 
 -- name: latest_moment
--- How far time has come, by all clocks that are not wrong.
+-- The latest moment that a process has recorded, without those of wrong clocks.
 SELECT max(seen_at) FROM tenuto.moments WHERE seen_at <= :not_after;
 
 -- name: insert_process
--- A process has opened the store; nothing when its id was used before. When it started is for people:
--- nothing here rests on it.
+-- Record a process that has opened the store; no row when its id was used before. When it started is
+-- for operators: no statement depends on it.
 INSERT INTO tenuto.processes (id, started_at, beat_at, steady_since, is_guest)
 SELECT :process_id, clock.now_ms, clock.now_ms, clock.now_ms, :is_guest
 FROM (SELECT tenuto.clock_ms() AS now_ms OFFSET 0) AS clock
@@ -1885,26 +1704,26 @@ ON CONFLICT (id) DO NOTHING
 RETURNING id;
 
 -- name: workers
--- How many processes take mail and were heard of.
+-- How many processes take mailbox messages and have a recent heartbeat.
 SELECT count(*) FROM tenuto.processes
 WHERE stopped_at IS NULL AND NOT is_guest AND beat_at >= tenuto.clock_ms() - :dead_after;
 
 -- name: living_processes
--- Those of these processes that were heard of.
+-- Those of these processes that have a recent heartbeat.
 SELECT id FROM tenuto.processes
 WHERE
     id = ANY(:ids::text[]) AND stopped_at IS NULL
     AND beat_at >= tenuto.clock_ms() - :dead_after;
 
 -- name: see_moment
--- So far the time of a process has come.
+-- Record how far the time of a process has come.
 INSERT INTO tenuto.moments (process_id, lane, seen_at) VALUES (:process_id, 0, :seen_at)
 ON CONFLICT (process_id, lane) DO UPDATE SET seen_at = excluded.seen_at
 WHERE moments.seen_at < excluded.seen_at;
 
 -- name: forget_processes
--- Processes that stopped a day ago, or in good order and longer ago than any statement of theirs can
--- last, own nothing any more and have left no job begun: every beat looks at those that are here.
+-- Delete processes that own nothing, have left no job begun, and stopped a day ago, or cleanly and
+-- longer ago than any statement of theirs can last. Every heartbeat reads the rows that are here.
 DELETE FROM tenuto.processes AS process
 WHERE
     process.stopped_at
@@ -1915,8 +1734,8 @@ WHERE
     AND (SELECT true FROM tenuto.jobs AS job WHERE job.leased_by = process.id LIMIT 1) IS NULL;
 
 -- name: forget_moments
--- How far time had come for processes that are forgotten, but for the one that was the farthest of all
--- whose clocks are not wrong.
+-- Delete the moments of processes that are deleted, except the latest one of all whose clocks are not
+-- wrong.
 WITH farthest AS MATERIALIZED (
     SELECT moment.process_id, moment.lane FROM tenuto.moments AS moment
     WHERE moment.seen_at <= tenuto.clock_ms() + 86400000
@@ -1932,14 +1751,14 @@ WHERE
     ) IS NULL;
 
 -- name: stop_process
--- A process lets go.
+-- Record that a process has stopped.
 UPDATE tenuto.processes SET stopped_at = tenuto.clock_ms(), is_clean = :is_clean
 WHERE id = :process_id AND stopped_at IS NULL;
 
 -- name: beat
--- A process lives; and whether another is gone that has left something that is not passed over, or has
--- not been heard of for too long; and the mark of all declared tasks. Nothing when the process itself
--- was taken for dead.
+-- Record a heartbeat; and whether a process is gone and has left instances that are not passed over,
+-- or has been silent for too long; and the version of all declared tasks. No row when the process
+-- itself was declared dead.
 WITH clock AS MATERIALIZED (SELECT tenuto.clock_ms() AS now_ms),
 
 beat AS (
@@ -1987,9 +1806,9 @@ FROM beat CROSS JOIN (
 ) AS declared;
 
 -- name: bury_processes
--- Processes that have been silent for too long, none of whose turns is under way. Only who has beaten
--- without a gap for as long may say so: after an outage of the server nobody was heard of. Whether the
--- process itself is alive.
+-- Declare processes dead that have been silent for too long and have no turn under way. Only a process
+-- with heartbeats without a gap for as long may do so: after an outage of the server all of them are
+-- silent. Whether the process itself is alive.
 WITH me AS MATERIALIZED (
     SELECT process.id, process.beat_at, process.steady_since, tenuto.clock_ms() AS now_ms
     FROM tenuto.processes AS process
@@ -2023,13 +1842,13 @@ SELECT me.id, (SELECT array_agg(buried.id) FROM buried) FROM me;
 SELECT 1 FROM tenuto.processes WHERE id = :process_id FOR NO KEY UPDATE;
 
 -- name: claimed_before
--- What a claim brought whose answer got lost.
+-- The instances of a claim whose answer was lost.
 SELECT instance_id, is_clean FROM tenuto.owners
 WHERE process_id = :process_id AND claim = :claim
 ORDER BY instance_id;
 
 -- name: claim_instances
--- Take over from owners that are gone, one claim of this process after the other.
+-- Take over instances of processes that are gone, one claim of this process after the other.
 WITH me AS MATERIALIZED (
     SELECT process.id FROM tenuto.processes AS process
     WHERE process.id = :process_id AND process.stopped_at IS NULL
@@ -2068,8 +1887,9 @@ SELECT claimed.instance_id, claimed.is_clean FROM claimed
 ORDER BY claimed.process_id, claimed.instance_id;
 
 -- name: give_back
--- What a process cannot read is others': its instances as if they belonged to a process that is gone,
--- whose row is made, or made to stay another day, in the same statement. How much that was.
+-- Release what a process cannot read: its instances as if they belonged to a process that is gone,
+-- whose row is inserted, or kept for another day, in the same statement. The count of what was
+-- released.
 WITH unread AS MATERIALIZED (
     SELECT
         mine.instance_id,
@@ -2123,11 +1943,9 @@ jobs AS (
     FROM unnest(
         :job_instance_id::text[], :job_node::text[], :job_iteration::text[], :job_attempt::bigint[],
         :job_token::bigint[]
-    ) AS held (instance_id, node, iteration, attempt, token)
+    ) AS given (instance_id, node, iteration, attempt, token)
     WHERE
-        job.instance_id = held.instance_id AND job.node = held.node
-        AND job.iteration = held.iteration AND job.attempt = held.attempt
-        AND job.token = held.token AND coalesce(job.leased_by, '') = :process_id
+        {is_given_job} AND job.token = given.token AND coalesce(job.leased_by, '') = :process_id
         AND NOT job.is_outside
     RETURNING 1
 )
@@ -2137,21 +1955,21 @@ SELECT
     + (SELECT count(*) FROM letters) + (SELECT count(*) FROM jobs);
 
 -- name: notify
--- Tell whoever listens; outside of any turn, because commits that notify go one after the other.
+-- Notify other processes; outside of any turn, because commits that notify go one after the other.
 SELECT pg_notify(:channel, :payload);
 
 -- name: knows_process
--- Whether a process has opened the store that is here.
+-- Whether a process has opened this store.
 SELECT 1 FROM tenuto.processes WHERE id = :process_id;
 
 -- name: ping
--- Whether a connection is still there.
+-- Whether a connection is open.
 SELECT 1;
 
 ------------------------------------------------------------------------------------------------ schema
 
 -- name: server
--- What is at the other end of a connection.
+-- The server at the other end of a connection.
 SELECT
     pg_backend_pid(),
     current_setting('server_version_num')::integer,
@@ -2160,21 +1978,20 @@ SELECT
     current_user;
 
 -- name: lock_schema
--- One process migrates at a time; the others wait, and find it done.
+-- Lock the schema: one process migrates at a time; the others wait, and find it done.
 SELECT pg_advisory_xact_lock(hashtextextended('tenuto.schema_info', 0));
 
 -- name: has_schema
--- Whether the schema is there.
+-- Whether the schema exists.
 SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema;
 
 -- name: create_schema
--- Make the schema.
+-- Create the schema.
 CREATE SCHEMA tenuto;
 
 -- name: catalogue
--- What is in the schema: its kind, whose it is, its name, and more about it, such as the type of a column
--- or that something is there and does not work. An index that holds rows apart is a key, and is named by
--- its columns.
+-- The objects of the schema: kind, table, name and detail, such as the type of a column or that an
+-- index is invalid. A unique index is a key, and is named by its columns.
 WITH relations AS MATERIALIZED (
     SELECT class.oid, class.relname::text AS name, class.relkind AS kind
     FROM pg_catalog.pg_class AS class
@@ -2262,7 +2079,8 @@ INNER JOIN pg_catalog.pg_namespace AS namespace ON namespace.oid = type.typnames
 WHERE namespace.nspname = :schema AND type.typrelid = 0 AND type.typcategory <> 'A';
 
 -- name: roles
--- Whose the tables are, else the schema; as whom this is asked, and whether that is as good.
+-- The owner of the tables, else of the schema; the current user, and whether that has the owner's
+-- rights.
 SELECT
     pg_catalog.pg_get_userbyid(owner.id)::text,
     current_user::text,
@@ -2274,10 +2092,11 @@ CROSS JOIN LATERAL (SELECT coalesce(info.relowner, namespace.nspowner) AS id) AS
 WHERE namespace.nspname = :schema;
 
 -- name: wall
--- Who reads for a tenant: the role that the policies name, else the one that they ought to; whether
--- there is such a role, whether every table that has to be is guarded for it, and whether that counts for
--- it at all; whether this user may act as it, and whether this user, who is to see everything, is held
--- back as it is; and whether the server tells acting as a role from inheriting it.
+-- The role that reads for a tenant, by the policies, else by its name; whether the role exists,
+-- whether row-level security covers every table that has to be covered, and whether it applies to the
+-- role at all; whether this user may act as the role, and whether this user, who has to see all rows,
+-- is restricted as the role is; and whether the server distinguishes acting as a role from inheriting
+-- it.
 WITH guarded AS MATERIALIZED (
     SELECT class.oid, class.relowner, class.relrowsecurity
     FROM pg_catalog.pg_class AS class
@@ -2345,11 +2164,11 @@ FROM (SELECT 1) AS one
 LEFT JOIN reader ON true;
 
 -- name: read_for
--- Act, from now on, as who sees the rows of one tenant alone.
+-- Act, from now on, as the role that sees the rows of one tenant only.
 SELECT set_config('role', :reader, false), set_config('tenuto_reader.tenant', :tenant, false);
 
 -- name: read_for_once
--- The same until the transaction ends, on a connection that keeps nothing.
+-- The same until the transaction ends, on a connection that keeps no settings.
 SELECT set_config('role', :reader, true), set_config('tenuto_reader.tenant', :tenant, true);
 
 -- name: lock_patience
@@ -2357,7 +2176,8 @@ SELECT set_config('role', :reader, true), set_config('tenuto_reader.tenant', :te
 SELECT set_config('lock_timeout', :patience, true);
 
 -- name: blockers
--- Who holds what a session waits for; a transaction that was prepared has no session, but a name.
+-- The sessions that hold the locks that a session waits for; a prepared transaction has no session,
+-- but a name.
 SELECT
     blocking.pid,
     coalesce(activity.usename::text, prepared.owner::text),
@@ -2379,7 +2199,7 @@ LEFT JOIN (
             AND held.transactionid IS NOT DISTINCT FROM waiting.transactionid
             AND held.classid IS NOT DISTINCT FROM waiting.classid
             AND held.objid IS NOT DISTINCT FROM waiting.objid
-    -- Each holds its own id too, under the same virtual one.
+    -- Each transaction locks its own id too, with the same virtual id.
     INNER JOIN pg_catalog.pg_locks AS itself
         ON
             itself.granted AND itself.pid IS NULL AND itself.locktype = 'transactionid'
@@ -2390,7 +2210,7 @@ LEFT JOIN (
 ORDER BY since, blocking.pid;
 
 -- name: schema_info
--- Which migrations have run, and the oldest program that may use what they made.
+-- The newest migration that has run, and the oldest program that may use its schema.
 SELECT version, oldest_program FROM tenuto.schema_info;
 
 -- name: put_schema_info
@@ -2401,7 +2221,7 @@ ON CONFLICT (only_row) DO UPDATE
 SET version = excluded.version, oldest_program = excluded.oldest_program;
 
 -- name: settings_in_force
--- What a benchmark prints beside its figures.
+-- The settings that a benchmark prints beside its figures.
 SELECT name, setting FROM pg_catalog.pg_settings
 WHERE
     name IN (
@@ -2413,7 +2233,7 @@ ORDER BY name;
 ------------------------------------------------------------------------------------------------ outbox
 
 -- name: outbox_written
--- Part: stretches of logs, where somebody listens for what is in them.
+-- Part: ranges of logs, where there is a listener for their events.
 INSERT INTO tenuto.outbox (tenant, share, instance_id, first_seq, last_seq, status)
 SELECT told.tenant, told.share, told.instance_id, told.first_seq, told.last_seq, told.status
 FROM unnest(
@@ -2428,8 +2248,8 @@ WHERE
     );
 
 -- name: events_stored_then
--- Part: those of them that somebody outside listens for, and that Tenuto itself does not tell. Their
--- numbers are looked up in one value: a join with what was stored would be a loop in a loop.
+-- Part: those of them that have a listener outside and are not Tenuto's own. Their numbers are looked
+-- up in one value: a join with the stored events would be a nested loop.
 INSERT INTO tenuto.outbox (
     tenant, share, instance_id, first_seq, last_seq, status, event_number
 )
@@ -2449,10 +2269,8 @@ WHERE
     );
 
 -- name: put_listener
--- Keep a listener, instead of one of the same kind and id.
-INSERT INTO tenuto.listeners (
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-)
+-- Insert a listener, or replace the one of the same kind and id.
+INSERT INTO tenuto.listeners ({listener_columns})
 VALUES (
     :tenant, :kind, :id, :patterns, :level, :hears_inbox, :settings, :health, :created_at,
     :expires_at
@@ -2463,66 +2281,60 @@ ON CONFLICT (tenant, kind, id) DO UPDATE SET
     expires_at = excluded.expires_at;
 
 -- name: delete_listener
--- Forget a listener.
+-- Delete a listener.
 DELETE FROM tenuto.listeners WHERE tenant = :tenant AND kind = :kind AND id = :id RETURNING 1;
 
 -- name: delete_postings_of
--- Nothing is on its way to a listener any more.
+-- Delete all deliveries to a listener.
 DELETE FROM tenuto.webhook_deliveries WHERE listener_id = :listener_id;
 
 -- name: listeners
--- Everybody who listens, oldest first.
-SELECT
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-FROM tenuto.listeners WHERE tenant = :tenant ORDER BY created_at, id;
+-- The listeners of a tenant, oldest first.
+SELECT {listener_columns} FROM tenuto.listeners WHERE tenant = :tenant ORDER BY created_at, id;
 
 -- name: all_listeners
--- Everybody who listens, whosever, oldest first.
-SELECT
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-FROM tenuto.listeners ORDER BY created_at, id;
+-- The listeners of all tenants, oldest first.
+SELECT {listener_columns} FROM tenuto.listeners ORDER BY created_at, id;
 
 -- name: lock_listeners
--- Those of these that are there and to whom something can be on its way, and nobody else changes that
--- or what is on its way to them before the transaction is over; all in one order.
+-- Lock those of these listeners that can have deliveries, in one order: no other process changes them
+-- or their deliveries before the transaction is over.
 SELECT id FROM tenuto.listeners
 WHERE id = ANY(:ids::text[]) AND kind <> 'definition'
 ORDER BY id FOR UPDATE;
 
 -- name: lock_addressees
--- Those of these that hear anything, as `lock_listeners` has them: who was disabled or removed since
--- somebody looked gets nothing.
+-- Lock, as `lock_listeners` does, those of these listeners that are enabled: one that was disabled or
+-- removed in the meantime gets nothing.
 SELECT id FROM tenuto.listeners
 WHERE id = ANY(:ids::text[]) AND kind <> 'definition' AND (level > 0 OR hears_inbox > 0)
 ORDER BY id FOR UPDATE;
 
 -- name: listening
--- A number that rises with every change of who listens, and for what.
+-- A number that rises with every change of the listeners.
 SELECT coalesce(max(version), 0) FROM tenuto.listening;
 
 -- name: listeners_named
--- Those of these to whom something can be on its way.
-SELECT
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-FROM tenuto.listeners WHERE id = ANY(:ids::text[]) AND kind <> 'definition';
+-- Those of these listeners that can have deliveries.
+SELECT {listener_columns} FROM tenuto.listeners WHERE id = ANY(:ids::text[]) AND kind <> 'definition';
 
 -- name: put_health
--- What is known of how deliveries go.
+-- Record the health of a listener's deliveries.
 UPDATE tenuto.listeners SET health = :health WHERE id = :listener_id AND kind <> 'definition';
 
 -- name: disable_listener
--- It hears nothing more.
+-- Disable a listener: it gets no events.
 UPDATE tenuto.listeners SET level = 0, hears_inbox = 0
 WHERE id = :listener_id AND kind <> 'definition';
 
 -- name: enable_listener
--- One that hears nothing hears again.
+-- Enable a listener that is disabled.
 UPDATE tenuto.listeners SET level = :level, hears_inbox = :hears_inbox, health = :health
 WHERE tenant = :tenant AND kind = :kind AND id = :id AND level = 0 AND hears_inbox = 0
 RETURNING 1;
 
 -- name: change_listener
--- One is told elsewhere, or of other things; whoever hears nothing goes on so.
+-- Change the address or the patterns of a listener; a disabled one stays disabled.
 UPDATE tenuto.listeners SET
     patterns = :patterns, settings = :settings,
     level = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :level::bigint END,
@@ -2530,9 +2342,19 @@ UPDATE tenuto.listeners SET
 WHERE tenant = :tenant AND kind = :kind AND id = :id
 RETURNING 1;
 
+-- fragment: unless_held
+-- Take a share over, unless another living process holds it.
+ON CONFLICT (name) DO UPDATE SET process_id = excluded.process_id
+WHERE
+    shares.process_id = excluded.process_id
+    OR (
+        SELECT true FROM tenuto.processes AS living
+        WHERE living.id = shares.process_id AND living.stopped_at IS NULL
+    ) IS NULL
+
 -- name: claim_shares
--- Shares of the outbox in which there is something, but for some streams, and which no other living
--- process has; a few, and not the same few for every process.
+-- Claim shares of the outbox that have rows, except those of some streams, and that no other living
+-- process holds; a few, in another order for every process.
 WITH wanted AS MATERIALIZED (
     SELECT 'drain/' || share.number AS name
     FROM generate_series(0, 15) AS share (number)
@@ -2555,18 +2377,12 @@ WITH wanted AS MATERIALIZED (
 
 INSERT INTO tenuto.shares (name, process_id)
 SELECT wanted.name, :process_id FROM wanted ORDER BY wanted.name
-ON CONFLICT (name) DO UPDATE SET process_id = excluded.process_id
-WHERE
-    shares.process_id = excluded.process_id
-    OR (
-        SELECT true FROM tenuto.processes AS living
-        WHERE living.id = shares.process_id AND living.stopped_at IS NULL
-    ) IS NULL
+{unless_held}
 RETURNING substr(name, 7)::bigint;
 
 -- name: outbox
--- What is to be told from some shares, oldest first, but for some streams; with the events of the
--- inbox.
+-- Rows of the outbox from some shares, oldest first, except those of some streams; with the events of
+-- the inbox.
 SELECT
     told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
     event.tenant, event.id, event.pattern, event.payload, event.received_at, event.timestamp,
@@ -2592,10 +2408,8 @@ LEFT JOIN LATERAL (
 ORDER BY told.number;
 
 -- name: stretches
--- Stretches of logs, each entry with the place of its stretch among those that were asked for.
-SELECT
-    asked.place, entry.seq, entry.event_type, entry.node_id, entry.iteration, entry.attempt,
-    entry.node_status, entry.output_variable, entry.payload, entry.error_message, entry.at_ms
+-- Ranges of logs, each entry with the place of its range among those that were asked for.
+SELECT asked.place, {entry_columns}
 FROM unnest(
     :instance_ids::text[], :firsts::bigint[], :lasts::bigint[]
 ) WITH ORDINALITY AS asked (instance_id, first_seq, last_seq, place)
@@ -2610,42 +2424,37 @@ CROSS JOIN LATERAL (
 ORDER BY asked.place, entry.seq;
 
 -- name: delete_outbox
--- It has been told.
+-- Delete rows of the outbox that were delivered.
 DELETE FROM tenuto.outbox WHERE number = ANY(:numbers::bigint[]);
 
 -- name: release_shares
--- What a process had of the outbox is nobody's.
+-- Release the shares of the outbox that a process holds.
 DELETE FROM tenuto.shares
 WHERE process_id = :process_id AND name >= 'drain/' AND name < 'drain0';
 
 -- name: release_listener
--- What is on its way to a listener is nobody's any more, if it was this process's.
+-- Release the deliveries to a listener, if this process holds them.
 DELETE FROM tenuto.shares
 WHERE name = 'to/' || :listener_id::text AND process_id = :process_id
 RETURNING 1;
 
 -- name: forget_share_of
--- A listener is gone, whoever had what was on its way to it.
+-- Delete the share of a listener that is gone, held or not.
 DELETE FROM tenuto.shares WHERE name = 'to/' || :listener_id::text;
 
 -- name: insert_postings
--- Put events on their way; behind others, until they are promoted.
-INSERT INTO tenuto.webhook_deliveries (
-    listener_id, event_id, stream, body, created_at, attempts
-)
-SELECT posting.listener_id, posting.event_id, posting.stream, posting.body, posting.created_at,
-    posting.attempts
+-- Insert deliveries; behind others of their stream, until they are promoted.
+INSERT INTO tenuto.webhook_deliveries ({posting_columns})
+SELECT {posting_columns}
 FROM unnest(
     :listener_id::text[], :event_id::text[], :stream::text[], :body::bytea[], :created_at::bigint[],
     :attempts::bigint[]
-) WITH ORDINALITY AS posting (
-    listener_id, event_id, stream, body, created_at, attempts, place
-)
+) WITH ORDINALITY AS posting ({posting_columns}, place)
 ORDER BY posting.place
 ON CONFLICT (listener_id, event_id) DO NOTHING;
 
 -- name: promote_postings
--- The first of each of these streams is due.
+-- Make the first delivery of each of these streams due.
 UPDATE tenuto.webhook_deliveries AS posting SET due = posting.created_at
 WHERE
     posting.number = ANY(
@@ -2661,8 +2470,8 @@ WHERE
     AND coalesce(posting.due, -1) = -1;
 
 -- name: claim_listeners
--- Listeners to whom something is due and whom no other living process has, found by stepping from one
--- to the next in the index; and, without an id, when something else will be due.
+-- Claim listeners that have deliveries due and that no other living process holds, found by stepping
+-- from one to the next in the index; and, without an id, when the next delivery will be due.
 WITH RECURSIVE waiting (id) AS (
     (
         SELECT posting.listener_id FROM tenuto.webhook_deliveries AS posting
@@ -2709,13 +2518,7 @@ wanted AS MATERIALIZED (
 claimed AS (
     INSERT INTO tenuto.shares (name, process_id)
     SELECT 'to/' || wanted.id, :process_id FROM wanted ORDER BY wanted.id
-    ON CONFLICT (name) DO UPDATE SET process_id = excluded.process_id
-    WHERE
-        shares.process_id = excluded.process_id
-        OR (
-            SELECT true FROM tenuto.processes AS living
-            WHERE living.id = shares.process_id AND living.stopped_at IS NULL
-        ) IS NULL
+    {unless_held}
     RETURNING name
 )
 
@@ -2725,9 +2528,9 @@ UNION ALL
 SELECT NULL, min(first.due) FROM first WHERE first.due > :now;
 
 -- name: postings_due
--- What may go out to these listeners: to each by turns what was never tried and what did not arrive, of
--- both the longest due first.
-SELECT first.listener_id, first.event_id, first.stream, first.body, first.created_at, first.attempts
+-- Deliveries that are due to these listeners: for each in turn one that was never tried and one that
+-- failed, of both the longest due first.
+SELECT {posting_columns}
 FROM unnest(:ids::text[]) WITH ORDINALITY AS wanted (id, place)
 CROSS JOIN LATERAL (
     SELECT untried.*, row_number() OVER (ORDER BY untried.due, untried.number) AS turn
@@ -2748,19 +2551,19 @@ CROSS JOIN LATERAL (
 ORDER BY wanted.place, first.turn, first.attempts;
 
 -- name: delete_postings
--- They have arrived; their streams.
+-- Delete deliveries that have arrived; their streams.
 DELETE FROM tenuto.webhook_deliveries
 WHERE listener_id = :listener_id AND event_id = ANY(:event_ids::text[])
 RETURNING stream;
 
 -- name: put_off_postings
--- They did not arrive, and are tried again.
+-- Postpone deliveries that failed.
 UPDATE tenuto.webhook_deliveries AS posting SET attempts = posting.attempts + 1, due = later.due
 FROM unnest(:event_ids::text[], :dues::bigint[]) AS later (event_id, due)
 WHERE posting.listener_id = :listener_id AND posting.event_id = later.event_id;
 
 -- name: backlogs
--- What is on its way to the listeners of a tenant.
+-- Count and age of the deliveries that the listeners of a tenant have.
 SELECT listener.id, found.count, found.oldest
 FROM tenuto.listeners AS listener
 CROSS JOIN LATERAL (
@@ -2772,8 +2575,8 @@ CROSS JOIN LATERAL (
 WHERE listener.tenant = :tenant AND listener.kind <> 'definition' AND found.count > 0;
 
 -- name: prune_events
--- Forget the oldest events before a moment, and whom they went to, but for those that have not arrived
--- yet where they are for; how many.
+-- Delete the oldest events before a moment, with their deliveries, except those that are still to be
+-- delivered; how many.
 WITH old AS MATERIALIZED (
     SELECT event.number, event.id FROM tenuto.events AS event
     WHERE
@@ -2818,19 +2621,20 @@ UPDATE tenuto.access_keys AS known SET last_used_at = greatest(known.last_used_a
 FROM used WHERE known.id = used.id;
 
 -- name: lock_audit_heads
--- Where chains end; nobody else goes on with them before the transaction is over; all in one order.
+-- Lock the ends of chains, in one order: no other process continues them before the transaction is
+-- over.
 SELECT tenant, number, hash FROM tenuto.audit_heads
 WHERE tenant = ANY(:tenants::text[]) ORDER BY tenant FOR UPDATE;
 
 -- name: begin_audit
--- Ends of chains that have nothing yet.
+-- Insert the ends of chains that have no line yet.
 INSERT INTO tenuto.audit_heads (tenant, number, hash)
 SELECT wanted.tenant, 0, ''::bytea FROM unnest(:tenants::text[]) AS wanted (tenant)
 ORDER BY wanted.tenant
 ON CONFLICT (tenant) DO NOTHING;
 
 -- name: insert_audit
--- Write lines of the audit log, and where their chains end.
+-- Insert lines of the audit log, and update the ends of their chains.
 WITH ended AS (
     UPDATE tenuto.audit_heads AS head SET number = after.number, hash = after.hash
     FROM unnest(
@@ -2839,24 +2643,16 @@ WITH ended AS (
     WHERE head.tenant = after.tenant
 )
 
-INSERT INTO tenuto.audit_log (
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-)
-SELECT
-    line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
-    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
+INSERT INTO tenuto.audit_log ({audit_columns})
+SELECT {audit_columns}
 FROM unnest(
     :tenant::text[], :number::bigint[], :id::text[], :at::bigint[], :actor::text[], :kind::text[],
     :action::text[], :target::text[], :outcome::text[], :source::text[], :request_id::text[],
     :before::bytea[], :after::bytea[], :previous_hash::bytea[], :hash::bytea[]
-) AS line (
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-);
+) AS line ({audit_columns});
 
 -- name: audit_by_id
--- Those of these entries that are written.
+-- Those of these lines of the audit log that are written.
 SELECT
     line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
     line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
@@ -2864,7 +2660,7 @@ FROM unnest(:tenants::text[], :ids::text[]) AS wanted (tenant, id)
 INNER JOIN tenuto.audit_log AS line ON line.tenant = wanted.tenant AND line.id = wanted.id;
 
 -- name: pushed_with_jobs
--- The tasks of all tenants that are pushed and have jobs that nobody works on.
+-- The tasks of all tenants that are pushed and have unclaimed jobs.
 SELECT task.tenant, task.id
 FROM tenuto.task_definitions AS task
 CROSS JOIN LATERAL (
@@ -2878,21 +2674,17 @@ WHERE task.is_pushed
 ORDER BY task.tenant, task.id;
 
 -- name: hand_over
--- Let leases of workers go on until their attempts' time-outs.
+-- Extend leases of workers to the time-outs of their attempts.
 UPDATE tenuto.jobs AS job SET leased_until = job.overdue_at
-FROM unnest(
-    :instance_id::text[], :node::text[], :iteration::text[], :attempt::bigint[], :token::bigint[]
-) AS held (instance_id, node, iteration, attempt, token)
+FROM {given_leases}
 WHERE
-    job.instance_id = held.instance_id AND job.node = held.node
-    AND job.iteration = held.iteration AND job.attempt = held.attempt
-    AND job.token = held.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
+    {is_given_job} AND job.token = given.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
 RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
 ------------------------------------------------------------------------------------------------ upkeep
 
 -- name: depths
--- How much waits, and since when; each count stops at its limit.
+-- How much is waiting, and since when; each count stops at its limit.
 WITH RECURSIVE tenants AS (
     SELECT (
         SELECT instance.tenant FROM tenuto.workflow_instances AS instance
@@ -2919,8 +2711,8 @@ SELECT
             LIMIT :most
         ) AS counted
     )
-    -- Those that are only tried out do not count. By an index of their own: to look at the
-    -- definition of each that runs would read as many rows.
+    -- Test runs do not count. They have an index of their own: to test the definition of each
+    -- active instance would read as many rows.
     - (
         SELECT count(*) FROM (
             SELECT 1 FROM tenants
@@ -2984,13 +2776,13 @@ CROSS JOIN (
 ------------------------------------------------------------------------------------- for good
 
 -- name: lock_roots
--- Roots of a tenant, which nobody changes from now on.
+-- Lock roots of a tenant.
 SELECT root.id FROM tenuto.workflow_instances AS root
 WHERE root.id = ANY(:ids::text[]) AND root.tenant = :tenant AND root.root_id IS NULL
 ORDER BY root.id FOR UPDATE;
 
 -- name: lock_children
--- All that is below roots, which nobody changes from now on.
+-- Lock all instances below roots.
 SELECT child.root_id, child.id
 FROM unnest(:ids::text[]) AS wanted (id)
 CROSS JOIN LATERAL (
@@ -2999,9 +2791,9 @@ CROSS JOIN LATERAL (
 ) AS child;
 
 -- name: busy_instances
--- Those of these instances that have not ended, and unless that does not count those that owe
--- something, left a dead letter, or are still to be told of. Letters are walked over: they are what
--- nobody has taken yet.
+-- Those of these instances that have not ended, and, unless these are ignored, those that have open
+-- work, a dead letter or undelivered events. The mailbox is walked: it holds only messages that are
+-- not yet taken.
 SELECT wanted.id
 FROM unnest(:ids::text[], :shares::bigint[]) AS wanted (id, share)
 WHERE
@@ -3055,7 +2847,7 @@ WHERE
     );
 
 -- name: erase_instances
--- Forget instances, with every row that is about them.
+-- Delete instances, with all their rows in other tables.
 WITH steps AS (
     DELETE FROM tenuto.workflow_current_steps WHERE instance_id = ANY(:ids::text[])
 ),
@@ -3118,19 +2910,19 @@ postings AS (
 DELETE FROM tenuto.workflow_instances WHERE id = ANY(:ids::text[]);
 
 -- name: erase_definition
--- Forget all versions of a definition.
+-- Delete all versions of a definition.
 DELETE FROM tenuto.workflow_definitions WHERE tenant = :tenant AND id = :id;
 
 -- name: old_rehearsals
--- Definitions that are only tried out, oldest first.
+-- Definitions of test runs, oldest first.
 SELECT tenant, id FROM tenuto.workflow_definitions
 WHERE id >= '~test:' AND id < '~tesu' AND created_at < :before
 ORDER BY created_at LIMIT :limit;
 
----------------------------------------------------------------------------- actions over many things
+--------------------------------------------------------------------------------------- bulk operations
 
 -- name: prune_bulks
--- Forget those of a tenant that are over, oldest first.
+-- Delete bulk operations of a tenant that have ended, oldest first.
 WITH old AS MATERIALIZED (
     SELECT tenant, id FROM tenuto.bulk_operations
     WHERE tenant = :tenant AND created_at < :before AND is_open = 0
@@ -3143,7 +2935,7 @@ WHERE gone.tenant = old.tenant AND gone.id = old.id
 RETURNING gone.id;
 
 -- name: claim_bulks
--- Take open ones that nobody holds.
+-- Claim open bulk operations that no process holds.
 WITH free AS MATERIALIZED (
     SELECT tenant, id FROM tenuto.bulk_operations
     WHERE is_open = 1 AND held_until <= :now

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms
-from tenuto.store.columns import from_ms
+from tenuto.store.columns import depths_of
 from tenuto.store.erasing import ACTIVE
 from tenuto.store.parts.upkeep import COUNTED, Depths, RowSecurity, Upkeep
 from tenuto.store.postgres.database import Database
@@ -29,24 +29,7 @@ class PostgresUpkeep(Upkeep):
         size, in_use = sum(each.size for each in pools), sum(each.in_use for each in pools)
         asked = {"now": epoch_ms(now), "most": COUNTED, "statuses": list(ACTIVE)}
         [row] = await pool.rows("depths", asked)
-        active, waits, mail, jobs, timers, untold, postings = row[:7]
-        oldest = [from_ms(moment) for moment in row[7:]]
-        return Depths(
-            active=active,
-            waits=waits,
-            mail=mail,
-            jobs=jobs,
-            timers_due=timers,
-            untold=untold,
-            postings=postings,
-            oldest_mail=oldest[0],
-            oldest_job=oldest[1],
-            oldest_timer=oldest[2],
-            oldest_untold=oldest[3],
-            oldest_posting=oldest[4],
-            connections=size,
-            connections_in_use=in_use,
-        )
+        return depths_of(row, connections=size, connections_in_use=in_use)
 
     async def tenants(self) -> list[str]:
         return [tenant for (tenant,) in await self._database.connections.rows("tenants")]

@@ -355,11 +355,11 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     _put_deliveries(session, [each for write in won for each in write.deliveries])
     withdrawn = [key for write in won for key in write.jobs_withdrawn]
     if withdrawn:
-        session.run("delete_jobs", (as_json(withdrawn),))
+        session.run("delete_jobs", {"keys": as_json(withdrawn)})
     session.insert("put_jobs", [job_columns(job) for write in won for job in write.jobs_offered])
     called_off = [key for write in won for key in write.jobs_called_off]
     if called_off:
-        session.run("call_off_jobs", (as_json(called_off),))
+        session.run("call_off_jobs", {"keys": as_json(called_off)})
     taken = [(id, write.instance_id) for write in won for id in write.mail_taken]
     if taken:
         session.run("delete_mail", (as_json(taken),))

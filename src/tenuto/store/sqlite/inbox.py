@@ -8,9 +8,8 @@ from typing import Any
 
 from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
-from tenuto.store.columns import EventColumns, event_value
+from tenuto.store.columns import EventColumns, event_value, latest_page, past_page
 from tenuto.store.parts.inbox import (
-    EARLIER_MS,
     MOST_READ,
     Delivery,
     EventPlace,
@@ -21,9 +20,6 @@ from tenuto.store.parts.inbox import (
 from tenuto.store.sqlite.part import SqlitePart, looks, looks_for, writes
 from tenuto.store.sqlite.session import Column, Session, as_json
 
-_ENDLESS = 2**62
-"""Below this is everything."""
-
 
 class SqliteInbox(SqlitePart):
     """Events and their deliveries, in tables of the file."""
@@ -33,13 +29,7 @@ class SqliteInbox(SqlitePart):
         self, session: Session, asked: PastEvents, *, after: int = 0, limit: int = 100
     ) -> PastPage:
         page: dict[str, Column] = {
-            "tenant": asked.tenant,
-            "instance_id": asked.instance_id,
-            "since": epoch_ms(asked.since),
-            "received_from": epoch_ms(asked.received_from),
-            "long_before": epoch_ms(asked.received_from) - EARLIER_MS,
-            "after": after,
-            "limit": limit,
+            **past_page(asked, after, limit),
             "terms": as_json([(_path(term.path), *term[1:]) for term in asked.terms]),
         }
         name = "past_events"
@@ -80,13 +70,7 @@ class SqliteInbox(SqlitePart):
         limit: int,
         below: EventPlace | None = None,
     ) -> list[tuple[int, Event]]:
-        page: dict[str, Column] = {
-            "tenant": tenant,
-            "since": epoch_ms(since),
-            "limit": limit,
-            "below_at": _ENDLESS if below is None else epoch_ms(below.received_at),
-            "below": _ENDLESS if below is None else below.number,
-        }
+        page = latest_page(tenant, since, below, limit)
         if pattern is None:
             return _events(session.packed("latest_events", page))
         return _events(session.packed("latest_events_of_pattern", page | {"pattern": pattern}))

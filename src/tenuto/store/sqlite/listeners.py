@@ -11,7 +11,7 @@ from tenuto.store.parts.listeners import Backlog, Listener, ListenerKind
 from tenuto.store.sqlite.outbox_writes import Heard, heard
 from tenuto.store.sqlite.part import SqlitePart, looks
 from tenuto.store.sqlite.rows import with_bytes
-from tenuto.store.sqlite.session import Column, Session
+from tenuto.store.sqlite.session import Session
 
 T = TypeVar("T")
 
@@ -23,14 +23,12 @@ class SqliteListeners(SqlitePart):
         await self._changed(lambda session: session.run("put_listener", listener_columns(listener)))
 
     async def enable(self, listener: Listener) -> bool:
-        names = ("tenant", "kind", "id", "level", "hears_inbox", "health")
-        change = _some_columns(listener, names)
-        return await self._changed(lambda session: bool(session.rows("enable_listener", change)))
+        columns = listener_columns(listener)._asdict()
+        return await self._changed(lambda session: bool(session.rows("enable_listener", columns)))
 
     async def change(self, listener: Listener) -> bool:
-        names = ("tenant", "kind", "id", "patterns", "level", "hears_inbox", "settings")
-        change = _some_columns(listener, names)
-        return await self._changed(lambda session: bool(session.rows("change_listener", change)))
+        columns = listener_columns(listener)._asdict()
+        return await self._changed(lambda session: bool(session.rows("change_listener", columns)))
 
     async def remove(self, tenant: str, kind: ListenerKind, id: str) -> bool:
         def remove(session: Session) -> bool:
@@ -81,11 +79,6 @@ class SqliteListeners(SqlitePart):
 
         result, self._file.heard = await self._file.write_beside(work)
         return result
-
-
-def _some_columns(listener: Listener, names: Sequence[str]) -> dict[str, Column]:
-    columns = listener_columns(listener)
-    return {name: getattr(columns, name) for name in names}
 
 
 def listener_in(row: Sequence[Any]) -> Listener:

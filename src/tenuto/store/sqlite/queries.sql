@@ -1,17 +1,18 @@
--- Every statement the store executes, by name, with what it is for.
+-- The statements of the store, by name, each with its purpose. SQL that several statements share is a
+-- fragment, named in braces. Fragments of columns are in `../columns.sql`.
 --
 -- A statement crosses into SQLite and back once per row it returns, and each crossing gives Python's
 -- lock away: beside a busy thread, fetching a thousand rows one by one takes seconds. Hence two
--- habits. Lists come back *packed*, as one JSON array of arrays, bytes in hexadecimal. Many rows go
--- in with one statement: the tuple marked "for each row" is repeated as often as there are rows, or
+-- rules. Lists are returned *packed*, as one JSON array of arrays, bytes in hexadecimal. Many rows are
+-- written with one statement: the tuple marked "for each row" is repeated as often as there are rows, or
 -- with "or null" more often, the rest being rows of nulls that the statement passes over.
 
 -- name: begin_write
--- Start a transaction that will write; waits for a process that is sending mail.
+-- Start a transaction that writes; waits for a process that is sending mailbox messages.
 BEGIN IMMEDIATE;
 
 -- name: begin_read
--- Start a transaction in which every read sees the same moment.
+-- Start a transaction in which all reads see the same moment.
 BEGIN DEFERRED;
 
 -- name: commit
@@ -19,18 +20,15 @@ BEGIN DEFERRED;
 COMMIT;
 
 -- name: rollback
--- Forget a transaction.
+-- Undo a transaction.
 ROLLBACK;
 
 ------------------------------------------------------------------------------------------------ gate
 
 -- name: insert_entries
--- The gate: entries in the log where nobody's are. The first of an instance in a turn, the one with
--- the turn's id, goes in only if the one before it is there.
-INSERT INTO workflow_execution_history (
-    instance_id, seq, event_type, node_id, iteration, attempt, node_status, output_variable,
-    payload, error_message, at_ms, turn_id
-)
+-- The gate: insert entries into the log where there are none. The first of an instance in a turn, the
+-- one with the turn's id, is inserted only if the entry before it is there.
+INSERT INTO workflow_execution_history (instance_id, {entry_columns}, turn_id)
 SELECT * FROM (
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row, or null */
 ) AS entry
@@ -55,19 +53,19 @@ CROSS JOIN workflow_execution_history AS history
 WHERE history.turn_id = :turn_id;
 
 -- name: instances_with_entries_at
--- Which of these (instance, seq) there are: whoever decided without them is out of date. Packed.
+-- Which of these (instance, seq) exist: a decision without them is out of date. Packed.
 SELECT json_group_array(history.instance_id)
 FROM json_each(?) AS wanted
 CROSS JOIN workflow_execution_history AS history
     ON history.instance_id = wanted.value ->> 0 AND history.seq = wanted.value ->> 1;
 
 -- name: delete_first_rows
--- Take back the entry of a start that won the gate but not its idempotency key.
+-- Delete the entry of a start that won the gate but not its idempotency key.
 DELETE FROM workflow_execution_history
 WHERE (instance_id, seq) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
 
 -- name: used_keys
--- Who has these idempotency keys. Packed.
+-- The owners of these idempotency keys: instance and content hash of each. Packed.
 SELECT
     json_group_array(
         json_array(used.tenant, used.key, used.instance_id, hex(used.content_hash))
@@ -77,7 +75,7 @@ CROSS JOIN idempotency_keys AS used
     ON used.tenant = wanted.value ->> 0 AND used.key = wanted.value ->> 1;
 
 -- name: insert_keys
--- Keep the idempotency keys of new instances.
+-- Insert the idempotency keys of new instances.
 INSERT INTO idempotency_keys (tenant, key, instance_id, content_hash)
 VALUES (?, ?, ?, ?) /* for each row */;
 
@@ -85,15 +83,11 @@ VALUES (?, ?, ?, ?) /* for each row */;
 
 -- name: insert_instances
 -- The rows of new instances.
-INSERT INTO workflow_instances (
-    id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
-    created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
-    output, last_error, cancellation, follows
-)
+INSERT INTO workflow_instances ({instance_columns}, follows)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
 -- name: update_instances
--- What lists show, after a change of status or when an instance comes to rest.
+-- Update the columns that lists show, after a change of status or when an instance comes to rest.
 UPDATE workflow_instances
 SET
     status = changed.column2,
@@ -108,19 +102,17 @@ FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */) AS changed
 WHERE workflow_instances.id = changed.column1;
 
 -- name: delete_searchable
--- These instances are found by no value any more.
+-- Delete the values by which these instances are found.
 DELETE FROM workflow_searchable_values WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: insert_searchable
--- By which values instances are found.
-INSERT INTO workflow_searchable_values (
-    instance_id, name, tenant, definition_id, value_text, created_at
-)
+-- Insert the values by which instances are found.
+INSERT INTO workflow_searchable_values ({searchable_columns})
 VALUES (?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, name) DO UPDATE SET value_text = excluded.value_text;
 
 -- name: put_snapshots
--- Keep folds; an older one never replaces a newer one.
+-- Insert folds; an older one never replaces a newer one.
 INSERT INTO workflow_snapshots (instance_id, version, state)
 VALUES (?, ?, ?) /* for each row */
 ON CONFLICT (instance_id) DO UPDATE SET version = excluded.version, state = excluded.state
@@ -142,12 +134,12 @@ SELECT
 FROM json_each(?) AS wanted CROSS JOIN workflow_instances AS i ON i.id = wanted.value;
 
 -- name: owners_of
--- Who works for these instances. Packed.
+-- The owners of these instances. Packed.
 SELECT json_group_array(json_array(owners.instance_id, owners.process_id))
 FROM json_each(?) AS wanted CROSS JOIN owners ON owners.instance_id = wanted.value;
 
 -- name: owner_rows
--- Who works for these instances, and how often they were taken over. Packed.
+-- The owners of these instances, and how often they were taken over. Packed.
 SELECT json_group_array(json_array(instance_id, process_id, epoch))
 FROM json_each(?) AS wanted CROSS JOIN owners ON owners.instance_id = wanted.value;
 
@@ -157,15 +149,18 @@ SELECT snapshot.instance_id, snapshot.version, snapshot.state
 FROM json_each(?) AS wanted
 CROSS JOIN workflow_snapshots AS snapshot ON snapshot.instance_id = wanted.value;
 
+-- fragment: packed_entries
+-- Entries of logs, packed.
+json_group_array(
+    json_array(
+        instance_id, seq, event_type, node_id, iteration, attempt, node_status,
+        output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
+    )
+)
+
 -- name: tails
 -- The entries of these instances after their folds, in no order. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, seq, event_type, node_id, iteration, attempt, node_status,
-            output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
-        )
-    )
+SELECT {packed_entries}
 FROM (
     SELECT history.*
     FROM json_each(?) AS wanted
@@ -176,13 +171,7 @@ FROM (
 
 -- name: entries
 -- A page of the log of one instance. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, seq, event_type, node_id, iteration, attempt, node_status,
-            output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
-        )
-    )
+SELECT {packed_entries}
 FROM (
     SELECT * FROM workflow_execution_history
     WHERE instance_id = :instance_id AND seq > :after
@@ -191,13 +180,7 @@ FROM (
 
 -- name: entries_at
 -- Single entries of one instance. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, seq, event_type, node_id, iteration, attempt, node_status,
-            output_variable, iif(payload IS NULL, NULL, hex(payload)), error_message, at_ms
-        )
-    )
+SELECT {packed_entries}
 FROM (
     SELECT * FROM workflow_execution_history
     WHERE instance_id = :instance_id AND seq IN (SELECT value FROM json_each(:seqs))
@@ -220,7 +203,7 @@ FROM json_each(?) AS wanted;
 
 ------------------------------------------------------------------------------------------------ lists
 -- Positions (created_at, id), newest first, read from indexes alone where the filter allows it. Which
--- statement is used depends on the narrowest filter; the others are tested on what it finds.
+-- statement is used depends on the narrowest filter; the others are tested on the rows that it finds.
 
 -- name: positions_by_status
 -- All instances of a status. Packed.
@@ -257,6 +240,12 @@ FROM (
     ORDER BY created_at DESC, id DESC LIMIT :limit
 );
 
+-- fragment: instance_fits
+-- Whether instance `i` has the correlation id, the definition and one of the statuses.
+(:correlation_id IS NULL OR i.correlation_id = :correlation_id)
+    AND (:definition_id IS NULL OR i.definition_id = :definition_id)
+    AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+
 -- name: positions_by_step
 -- Instances that are at a step. Packed.
 SELECT json_group_array(json_array(created_at, id))
@@ -268,9 +257,7 @@ FROM (
         step.tenant = :tenant AND step.step_id = :step_id
         AND (step.created_at, step.instance_id) < (:below_created, :below_id)
         AND step.created_at >= :from_created
-        AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
-        AND (:definition_id IS NULL OR i.definition_id = :definition_id)
-        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+        AND {instance_fits}
     ORDER BY step.created_at DESC, step.instance_id DESC LIMIT :limit
 );
 
@@ -290,6 +277,25 @@ ORDER BY
     )
 LIMIT 1;
 
+-- fragment: step_and_terms_fit
+-- Whether instance `i` is at the step and has all the values.
+(
+    :step_id IS NULL
+    OR EXISTS (
+        SELECT 1 FROM workflow_current_steps AS step
+        WHERE step.instance_id = i.id AND step.step_id = :step_id
+    )
+)
+AND NOT EXISTS (
+    SELECT 1 FROM json_each(:terms) AS term
+    WHERE NOT EXISTS (
+        SELECT 1 FROM workflow_searchable_values AS other
+        WHERE
+            other.instance_id = i.id AND other.name = term.value ->> 0
+            AND other.value_text = term.value ->> 1
+    )
+)
+
 -- name: positions_by_value
 -- Instances of a definition that have a value, and all the others that are asked for. Packed.
 SELECT json_group_array(json_array(created_at, id))
@@ -304,22 +310,7 @@ FROM (
         AND lead.created_at >= :from_created
         AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
         AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
-        AND (
-            :step_id IS NULL
-            OR EXISTS (
-                SELECT 1 FROM workflow_current_steps AS step
-                WHERE step.instance_id = i.id AND step.step_id = :step_id
-            )
-        )
-        AND NOT EXISTS (
-            SELECT 1 FROM json_each(:terms) AS term
-            WHERE NOT EXISTS (
-                SELECT 1 FROM workflow_searchable_values AS other
-                WHERE
-                    other.instance_id = i.id AND other.name = term.value ->> 0
-                    AND other.value_text = term.value ->> 1
-            )
-        )
+        AND {step_and_terms_fit}
     ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit
 );
 
@@ -332,32 +323,15 @@ FROM (
     WHERE
         i.tenant = :tenant
         AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
-        AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
-        AND (:definition_id IS NULL OR i.definition_id = :definition_id)
-        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
-        AND (
-            :step_id IS NULL
-            OR EXISTS (
-                SELECT 1 FROM workflow_current_steps AS step
-                WHERE step.instance_id = i.id AND step.step_id = :step_id
-            )
-        )
-        AND NOT EXISTS (
-            SELECT 1 FROM json_each(:terms) AS term
-            WHERE NOT EXISTS (
-                SELECT 1 FROM workflow_searchable_values AS other
-                WHERE
-                    other.instance_id = i.id AND other.name = term.value ->> 0
-                    AND other.value_text = term.value ->> 1
-            )
-        )
+        AND {instance_fits}
+        AND {step_and_terms_fit}
     ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
 );
 
 ------------------------------------------------------------------------------------------ definitions
 
 -- name: insert_definition
--- A new version.
+-- Insert a new version.
 INSERT INTO workflow_definitions (tenant, id, version, content, content_hash, created_at)
 VALUES (?, ?, ?, ?, ?, ?);
 
@@ -374,7 +348,7 @@ WHERE coalesce(
 ) = :removed;
 
 -- name: delete_triggers
--- The triggers of a definition: those of a newer version take their place.
+-- Delete the triggers of a definition: those of a newer version replace them.
 DELETE FROM workflow_event_subscriptions WHERE instance_id = '' AND node = ? AND iteration = ?;
 
 -- name: definition
@@ -388,7 +362,8 @@ SELECT tenant, id, version, content, content_hash, created_at FROM workflow_defi
 WHERE tenant = ? AND id = ? ORDER BY version DESC LIMIT 1;
 
 -- name: tenants
--- Whoever has a definition, an event or a listener, each found by one step through an index. Packed.
+-- The tenants that have a definition, an event or a listener, each found by one step through an index.
+-- Packed.
 WITH RECURSIVE
 defining (tenant) AS (
     SELECT min(tenant) FROM workflow_definitions
@@ -436,7 +411,7 @@ WITH RECURSIVE walk (id) AS (
 SELECT json_group_array(id) FROM walk WHERE id IS NOT NULL;
 
 -- name: newest_definitions
--- A page of the definitions of a tenant, each with its newest version; not those that are tried out.
+-- A page of the definitions of a tenant, each with its newest version, without those of test runs.
 WITH RECURSIVE walk (id, rest) AS (
     SELECT min(id), :limit FROM workflow_definitions
     WHERE tenant = :tenant AND id > :after AND (id < '~test:' OR id >= '~tesu')
@@ -468,26 +443,13 @@ WHERE
 
 -- name: put_waits
 -- Open waits.
-INSERT INTO workflow_event_subscriptions (
-    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
-    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
-)
+INSERT INTO workflow_event_subscriptions ({wait_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, arm) DO UPDATE SET
-    position = excluded.position,
-    attempt = excluded.attempt,
+    {wait_replacement},
     tenant = excluded.tenant,
-    pattern = excluded.pattern,
-    is_wildcard = excluded.is_wildcard,
-    condition = excluded.condition,
-    captures = excluded.captures,
-    term_paths = excluded.term_paths,
-    term_values = excluded.term_values,
-    since = excluded.since,
-    opened_at = excluded.opened_at,
     correlation_id = excluded.correlation_id,
-    looked_back = excluded.looked_back,
-    follows = excluded.follows;
+    looked_back = excluded.looked_back;
 
 -- name: delete_waits
 -- Close waits, with all their arms.
@@ -559,19 +521,22 @@ FROM (
     ORDER BY 1, 2
 );
 
+-- fragment: packed_waits
+-- Waits, packed.
+json_group_array(
+                json_array(
+                    instance_id, node, iteration, attempt, tenant, pattern, is_wildcard,
+                    condition, hex(captures), term_paths, term_values, since, opened_at,
+                    correlation_id, looked_back, follows, arm, position
+                )
+            )
+
 -- name: waits_of_terms
 -- Open waits under each of some terms, in key order: a list for each term. Packed.
 SELECT
     json_group_array(
         json((
-            SELECT
-                json_group_array(
-                    json_array(
-                        instance_id, node, iteration, attempt, tenant, pattern, is_wildcard,
-                        condition, hex(captures), term_paths, term_values, since, opened_at,
-                        correlation_id, looked_back, follows, arm, position
-                    )
-                )
+            SELECT {packed_waits}
             FROM (
                 SELECT * FROM workflow_event_subscriptions
                 WHERE
@@ -586,15 +551,8 @@ SELECT
 FROM json_each(:terms) AS wanted;
 
 -- name: waits_near_term
--- Some open waits under one term, whatever their values, in the order of the index. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows, arm, position
-        )
-    )
+-- Some open waits under one term, of any values, in the order of the index. Packed.
+SELECT {packed_waits}
 FROM (
     SELECT * FROM workflow_event_subscriptions
     WHERE tenant = :tenant AND pattern = :pattern AND term_paths = :term_paths
@@ -603,14 +561,7 @@ FROM (
 
 -- name: waits_of_instance
 -- The open waits of one instance. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows, arm, position
-        )
-    )
+SELECT {packed_waits}
 FROM (
     SELECT * FROM workflow_event_subscriptions
     WHERE instance_id = ? ORDER BY instance_id, node, iteration, arm
@@ -618,14 +569,7 @@ FROM (
 
 -- name: unlooked_waits
 -- Open waits that have not looked back. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition,
-            hex(captures), term_paths, term_values, since, opened_at, correlation_id, looked_back,
-            follows, arm, position
-        )
-    )
+SELECT {packed_waits}
 FROM (
     SELECT * FROM workflow_event_subscriptions
     WHERE looked_back = 0 ORDER BY instance_id, node, iteration, arm LIMIT ?
@@ -634,11 +578,8 @@ FROM (
 ----------------------------------------------------------------------------------------------- events
 
 -- name: insert_events
--- Events that were not there before.
-INSERT INTO events (
-    tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
-    turn_id
-)
+-- Insert events that are new.
+INSERT INTO events ({event_columns}, turn_id)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (tenant, id) DO NOTHING;
 
@@ -647,7 +588,7 @@ ON CONFLICT (tenant, id) DO NOTHING;
 SELECT coalesce(max(number), 0) FROM events;
 
 -- name: known_events
--- What is known of these events. Packed.
+-- Content hash, number and matching of these events, where they are stored. Packed.
 SELECT
     json_group_array(
         json_array(
@@ -659,7 +600,7 @@ FROM json_each(?) AS wanted
 CROSS JOIN events AS e ON e.tenant = wanted.value ->> 0 AND e.id = wanted.value ->> 1;
 
 -- name: mark_matched
--- The matching of these events is done; the first time counts.
+-- Record that the matching of these events is done, once for each.
 UPDATE events
 SET
     matched_at = done.column3,
@@ -670,8 +611,8 @@ FROM (VALUES (?, ?, ?, ?, ?, ?) /* for each row */) AS done
 WHERE events.tenant = done.column1 AND events.id = done.column2 AND events.matched_at IS NULL;
 
 -- name: put_deliveries
--- What came of events at waits; "matched" is settled once. What a retry opened anew may take an event
--- that it had missed.
+-- Outcomes of events at waits; only "matched" is replaced. A wait that a retry opened anew may take an
+-- event that it had missed.
 INSERT INTO event_deliveries (instance_id, node, iteration, arm, event_id, outcome, reason, tenant)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, arm, event_id)
@@ -680,32 +621,40 @@ WHERE
     outcome = 'matched'
     OR (outcome = 'discarded' AND excluded.outcome IN ('resumed', 'cancelled'));
 
+-- fragment: packed_deliveries
+-- Deliveries of events to waits, packed.
+json_group_array(
+    json_array(event_id, instance_id, node, iteration, outcome, arm, reason, tenant)
+)
+
 -- name: deliveries_of_instance
--- What came of events at the waits of one instance. Packed.
-SELECT
-    json_group_array(
-        json_array(event_id, instance_id, node, iteration, outcome, arm, reason, tenant)
-    )
+-- The deliveries of events to the waits of one instance. Packed.
+SELECT {packed_deliveries}
 FROM (
     SELECT * FROM event_deliveries
     WHERE instance_id = ? ORDER BY instance_id, node, iteration, arm, event_id
 );
 
 -- name: deliveries_of_event
--- To whom one event went, and what came of it. Packed.
-SELECT
-    json_group_array(
-        json_array(event_id, instance_id, node, iteration, outcome, arm, reason, tenant)
-    )
+-- The deliveries of one event. Packed.
+SELECT {packed_deliveries}
 FROM (
     SELECT * FROM event_deliveries
     WHERE event_id = ? AND tenant = ? ORDER BY instance_id, node, iteration, arm
 );
 
--- name: past_events_of_pattern
--- The inbox of one pattern, in the order of storing: what a wait may
--- take, from where its instance began or from a moment. How far was looked, and at how many. Packed.
-WITH begun AS MATERIALIZED (
+-- fragment: packed_event
+-- An event of the inbox, with bytes in hexadecimal.
+number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
+    hex(content_hash), chain
+
+-- fragment: packed_events
+-- Events of the inbox, packed.
+json_group_array(json_array({packed_event}))
+
+-- fragment: look_back_start
+-- Common table expression: the number of the event after which the instance started.
+begun AS MATERIALIZED (
     SELECT
         (
             SELECT instance.follows FROM workflow_instances AS instance
@@ -713,158 +662,93 @@ WITH begun AS MATERIALIZED (
         ) AS follows
 ),
 
+-- fragment: is_after_start
+-- Whether an event is behind the start of the look-back: where the instance started, else a moment.
+number > max(
+        :after,
+        coalesce(
+            (SELECT follows FROM begun),
+            (
+                SELECT older.number FROM events AS older
+                WHERE older.tenant = :tenant AND older.received_at < :long_before
+                ORDER BY older.received_at DESC, older.number DESC LIMIT 1
+            ),
+            0
+        )
+    )
+
+-- fragment: look_back_result
+-- The last number and the count of the events that were examined, and those that a wait may take.
+-- Packed.
+SELECT
+    json_array(
+        (SELECT max(number) FROM looked_at),
+        (SELECT count(*) FROM looked_at),
+        json(
+            (
+                SELECT {packed_events}
+                FROM (
+                    SELECT * FROM looked_at AS event
+                    WHERE
+                        (event.received_at >= :received_from OR (SELECT follows FROM begun) IS NOT NULL)
+                        AND NOT EXISTS (
+                            SELECT 1 FROM event_deliveries AS taken
+                            WHERE
+                                taken.event_id = event.id AND taken.instance_id = :instance_id
+                                AND taken.outcome = 'resumed'
+                        )
+                        AND NOT EXISTS (
+                            SELECT 1
+                            FROM json_each(:terms) AS term
+                            WHERE
+                                json_valid(CAST(event.payload AS TEXT))
+                                AND CASE
+                                    WHEN term.value ->> 2 IS NULL
+                                        THEN json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
+                                            <> term.value ->> 1
+                                    ELSE abs(
+                                        json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
+                                        - CAST(term.value ->> 2 AS REAL)
+                                    ) > abs(CAST(term.value ->> 2 AS REAL)) * 1e-9
+                                END
+                        )
+                    ORDER BY event.number
+                )
+            )
+        )
+    )
+
+-- name: past_events_of_pattern
+-- A look-back over the events of one pattern, in the order of storing. Packed.
+WITH {look_back_start}
+
 looked_at AS MATERIALIZED (
-    SELECT
-        number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-        chain
-    FROM events
+    SELECT number, {event_columns} FROM events
     WHERE
         tenant = :tenant AND pattern = :pattern
-        AND number > max(
-            :after,
-            coalesce(
-                (SELECT follows FROM begun),
-                (
-                    SELECT older.number FROM events AS older
-                    WHERE older.tenant = :tenant AND older.received_at < :long_before
-                    ORDER BY older.received_at DESC, older.number DESC LIMIT 1
-                ),
-                0
-            )
-        )
+        AND {is_after_start}
     ORDER BY number LIMIT :limit
 )
 
-SELECT
-    json_array(
-        (SELECT max(number) FROM looked_at),
-        (SELECT count(*) FROM looked_at),
-        json(
-            (
-                SELECT
-                    json_group_array(
-                        json_array(
-                            number, tenant, id, pattern, hex(payload), received_at, timestamp,
-                            correlation_id, hex(content_hash), chain
-                        )
-                    )
-                FROM (
-                    SELECT * FROM looked_at AS event
-                    WHERE
-                        (event.received_at >= :received_from OR (SELECT follows FROM begun) IS NOT NULL)
-                        AND NOT EXISTS (
-                            SELECT 1 FROM event_deliveries AS taken
-                            WHERE
-                                taken.event_id = event.id AND taken.instance_id = :instance_id
-                                AND taken.outcome = 'resumed'
-                        )
-                        AND NOT EXISTS (
-                            SELECT 1
-                            FROM json_each(:terms) AS term
-                            WHERE
-                                json_valid(CAST(event.payload AS TEXT))
-                                AND CASE
-                                    WHEN term.value ->> 2 IS NULL
-                                        THEN json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
-                                            <> term.value ->> 1
-                                    ELSE abs(
-                                        json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
-                                        - CAST(term.value ->> 2 AS REAL)
-                                    ) > abs(CAST(term.value ->> 2 AS REAL)) * 1e-9
-                                END
-                        )
-                    ORDER BY event.number
-                )
-            )
-        )
-    );
+{look_back_result};
 
 -- name: past_events
--- The inbox of all patterns, in the order of storing: what a wait may
--- take, from where its instance began or from a moment. How far was looked, and at how many. Packed.
-WITH begun AS MATERIALIZED (
-    SELECT
-        (
-            SELECT instance.follows FROM workflow_instances AS instance
-            WHERE instance.id = :instance_id AND instance.created_at = :since
-        ) AS follows
-),
+-- A look-back over the events of all patterns, in the order of storing. Packed.
+WITH {look_back_start}
 
 looked_at AS MATERIALIZED (
-    SELECT
-        number, tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash,
-        chain
-    FROM events
+    SELECT number, {event_columns} FROM events
     WHERE
         +tenant = :tenant
-        AND number > max(
-            :after,
-            coalesce(
-                (SELECT follows FROM begun),
-                (
-                    SELECT older.number FROM events AS older
-                    WHERE older.tenant = :tenant AND older.received_at < :long_before
-                    ORDER BY older.received_at DESC, older.number DESC LIMIT 1
-                ),
-                0
-            )
-        )
+        AND {is_after_start}
     ORDER BY number LIMIT :limit
 )
 
-SELECT
-    json_array(
-        (SELECT max(number) FROM looked_at),
-        (SELECT count(*) FROM looked_at),
-        json(
-            (
-                SELECT
-                    json_group_array(
-                        json_array(
-                            number, tenant, id, pattern, hex(payload), received_at, timestamp,
-                            correlation_id, hex(content_hash), chain
-                        )
-                    )
-                FROM (
-                    SELECT * FROM looked_at AS event
-                    WHERE
-                        (event.received_at >= :received_from OR (SELECT follows FROM begun) IS NOT NULL)
-                        AND NOT EXISTS (
-                            SELECT 1 FROM event_deliveries AS taken
-                            WHERE
-                                taken.event_id = event.id AND taken.instance_id = :instance_id
-                                AND taken.outcome = 'resumed'
-                        )
-                        AND NOT EXISTS (
-                            SELECT 1
-                            FROM json_each(:terms) AS term
-                            WHERE
-                                json_valid(CAST(event.payload AS TEXT))
-                                AND CASE
-                                    WHEN term.value ->> 2 IS NULL
-                                        THEN json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
-                                            <> term.value ->> 1
-                                    ELSE abs(
-                                        json_extract(CAST(event.payload AS TEXT), term.value ->> 0)
-                                        - CAST(term.value ->> 2 AS REAL)
-                                    ) > abs(CAST(term.value ->> 2 AS REAL)) * 1e-9
-                                END
-                        )
-                    ORDER BY event.number
-                )
-            )
-        )
-    );
+{look_back_result};
 
 -- name: latest_events_of_pattern
 -- The inbox of one pattern, newest first. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain
-        )
-    )
+SELECT {packed_events}
 FROM (
     SELECT * FROM (
         SELECT * FROM events
@@ -877,13 +761,7 @@ FROM (
 
 -- name: latest_events
 -- The inbox of all patterns, newest first. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain
-        )
-    )
+SELECT {packed_events}
 FROM (
     SELECT * FROM events
     WHERE
@@ -893,18 +771,17 @@ FROM (
 );
 
 -- name: event
--- One event, and what it did. Packed.
+-- One event, with the counts of its matching. Packed.
 SELECT
     json_group_array(
         json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain, matched_at IS NOT NULL, resumed, cancelled, started
+            {packed_event}, matched_at IS NOT NULL, resumed, cancelled, started
         )
     )
 FROM events WHERE tenant = ? AND id = ?;
 
 -- name: first_past
--- The first event of a name that a wait may look back at, for each that asks. Packed.
+-- The first event of a pattern that a wait may look back at, for each wait that asks. Packed.
 SELECT
     json_group_array(
         (
@@ -926,7 +803,7 @@ SELECT
 FROM json_each(?) AS asked;
 
 -- name: past_texts
--- What stands at a path of events of a name, in the order of storing. Packed.
+-- The text at a path in the payloads of events of one pattern, in the order of storing. Packed.
 SELECT json_group_array(json_array(number, found))
 FROM (
     SELECT
@@ -942,16 +819,10 @@ FROM (
 
 -- name: unmatched_events
 -- Events whose matching was not recorded, in the order of storing. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-            hex(content_hash), chain
-        )
-    )
+SELECT {packed_events}
 FROM (SELECT * FROM events WHERE matched_at IS NULL ORDER BY number LIMIT ?);
 
------------------------------------------------------------------------------ timers, mail, dead letters
+-------------------------------------------------------------------------- timers, mailbox, dead letters
 
 -- name: put_timers
 -- Set timers; one of the same key is replaced.
@@ -977,23 +848,23 @@ SELECT json_group_array(json_array(instance_id, kind, node, iteration, due))
 FROM json_each(?) AS wanted CROSS JOIN timers ON timers.instance_id = wanted.value;
 
 -- name: insert_mail
--- Mail that is not there already.
+-- Insert mailbox messages that are not there already.
 INSERT INTO mailbox (id, instance_id, input, created_at)
 VALUES (?, ?, ?, ?) /* for each row */
 ON CONFLICT (id, instance_id) DO NOTHING;
 
 -- name: delete_mail
--- Mail that an instance's log has taken.
+-- Delete mailbox messages that the log of their instance has taken.
 DELETE FROM mailbox
 WHERE (id, instance_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
 
 -- name: waiting_mail
--- Those of these letters that are there. Packed.
+-- The mailbox messages among these that are there. Packed.
 SELECT json_group_array(json_array(id, instance_id)) FROM mailbox
 WHERE (id, instance_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
 
 -- name: mail
--- Mail for instances that no other living process owns, oldest first. Packed.
+-- Mailbox messages for instances that no other living process owns, oldest first. Packed.
 SELECT json_group_array(json_array(id, instance_id, hex(input), created_at))
 FROM (
     SELECT m.id, m.instance_id, m.input, m.created_at
@@ -1010,23 +881,31 @@ FROM (
 );
 
 -- name: put_jobs
--- Offer jobs; one that is there already stays as it is.
-INSERT INTO jobs (
-    instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence,
-    is_called_off
-)
+-- Offer jobs; one that is there already is unchanged.
+INSERT INTO jobs ({job_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, node, iteration, attempt) DO NOTHING;
+
+-- fragment: is_given_job
+-- Whether a job is one of the given ones.
+(instance_id, node, iteration, attempt) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:keys)
+)
+
+-- fragment: is_given_lease
+-- Whether the lease of a job is one of the given ones.
+(instance_id, node, iteration, attempt, token) IN (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
+    FROM json_each(:leases)
+)
 
 -- name: delete_jobs
 -- Withdraw jobs.
 DELETE FROM jobs
-WHERE (instance_id, node, iteration, attempt) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
-);
+WHERE {is_given_job};
 
 -- name: drop_dead_letters
--- What was given up is tried again.
+-- Delete dead letters of nodes that are retried.
 DELETE FROM dead_letters
 WHERE
     kind <> 'late-result'
@@ -1035,11 +914,9 @@ WHERE
     );
 
 -- name: call_off_jobs
--- Nobody is to begin with these jobs.
+-- Cancel jobs, so that no process begins them.
 UPDATE jobs SET is_called_off = 1
-WHERE (instance_id, node, iteration, attempt) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)
-);
+WHERE {is_given_job};
 
 -- name: jobs_of
 -- The open jobs of these instances, in no order. Packed.
@@ -1047,11 +924,11 @@ SELECT json_group_array(json_array(instance_id, node, iteration, attempt, token)
 FROM json_each(?) AS wanted CROSS JOIN jobs ON jobs.instance_id = wanted.value;
 
 -- name: has_offered_jobs
--- Whether there is a job that nobody works on.
+-- Whether there is an unclaimed job.
 SELECT EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_offered WHERE leased_by IS NULL);
 
 -- name: first_jobs
--- Jobs of a task that nobody works on, those that were offered first. Packed.
+-- Unclaimed jobs of a task, those that were offered first. Packed.
 SELECT json_group_array(json_array(offered_at, instance_id, node, iteration, attempt, token))
 FROM (
     SELECT * FROM jobs WHERE leased_by IS NULL AND task_id = :task_id AND NOT is_called_off
@@ -1061,13 +938,11 @@ FROM (
 -- name: lease_jobs
 -- Grant leases.
 UPDATE jobs SET token = token + 1, leased_by = :process_id, leased_until = :until
-WHERE (instance_id, node, iteration, attempt) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:keys)
-);
+WHERE {is_given_job};
 
 -- name: lapsed_jobs
--- Leases that nobody extended, and those of processes that are gone, with whether those stopped in good
--- order, and of workers' leases what they ended by. Packed.
+-- Leases that have lapsed, and those of processes that are gone, with whether the process stopped
+-- cleanly, and for leases of workers the limits that ended them. Packed.
 SELECT
     json_group_array(
         json_array(
@@ -1102,27 +977,24 @@ FROM (
 );
 
 -- name: leases_of
--- What is leased to this process. Packed.
+-- The leases of this process. Packed.
 SELECT json_group_array(json_array(instance_id, node, iteration, attempt, token))
 FROM jobs WHERE leased_by = :process_id AND NOT is_outside AND leased_until > :now;
 
 -- name: extend_leases
--- Hold on to jobs, where the lease is still this process's.
+-- Extend leases of this process.
 UPDATE jobs SET leased_until = max(leased_until, :until)
 WHERE
     leased_by = :process_id AND NOT is_outside
-    AND (instance_id, node, iteration, attempt, token) IN (
-        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
-        FROM json_each(:leases)
-    );
+    AND {is_given_lease};
 
 -- name: next_offered_task
--- Of the tasks of a tenant whose jobs nobody works on, the one after this.
+-- The next task of a tenant that has unclaimed jobs.
 SELECT min(task_id) FROM jobs INDEXED BY jobs_of_tenant
 WHERE leased_by IS NULL AND tenant = :tenant AND task_id > :after;
 
 -- name: first_jobs_of_tenant
--- Jobs of a tenant's task that nobody works on, those that were offered first. Packed.
+-- Unclaimed jobs of a task of a tenant, those that were offered first. Packed.
 SELECT json_group_array(json_array(offered_at, instance_id, node, iteration, attempt, token))
 FROM (
     SELECT * FROM jobs INDEXED BY jobs_of_tenant
@@ -1131,17 +1003,15 @@ FROM (
 );
 
 -- name: lease_to_worker
--- Grant leases to a worker outside: no longer than a job may take, or its worker be silent.
+-- Grant leases to a worker outside, at most for the time-out of the job and of its heartbeat.
 UPDATE jobs SET
     token = token + 1, leased_by = :worker_id, is_outside = 1, lease = :lease,
     overdue_at = :now + timeout, details = NULL,
     leased_until = :now + min(:lease, timeout, ifnull(silence, :lease))
-WHERE (instance_id, node, iteration, attempt) IN (
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(:keys)
-);
+WHERE {is_given_job};
 
 -- name: extend_for_workers
--- Let leases of workers go on that have not lapsed.
+-- Extend leases of workers that have not lapsed.
 UPDATE jobs SET
     leased_until = max(leased_until, min(:now + min(lease, ifnull(silence, lease)), overdue_at)),
     details = ifnull(beat.value ->> 5, details)
@@ -1153,7 +1023,7 @@ WHERE
     AND jobs.is_outside AND jobs.leased_by IS NOT NULL AND jobs.leased_until > :now;
 
 -- name: workers_leases
--- Leases of workers that have not lapsed: until when, and whether their jobs were called off. Packed.
+-- Leases of workers that have not lapsed: until when, and whether their jobs were cancelled. Packed.
 SELECT
     json_group_array(
         json_array(
@@ -1166,17 +1036,12 @@ FROM json_each(:keys) AS wanted CROSS JOIN jobs ON
 WHERE jobs.is_outside AND jobs.leased_by IS NOT NULL AND jobs.leased_until > :now;
 
 -- name: put_back_jobs
--- Have jobs as if no worker had been granted them.
+-- Undo the leases of these jobs, as if no worker had been granted them.
 UPDATE jobs SET leased_by = NULL, leased_until = NULL, is_outside = 0
-WHERE
-    is_outside
-    AND (instance_id, node, iteration, attempt, token) IN (
-        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
-        FROM json_each(:leases)
-    );
+WHERE is_outside AND {is_given_lease};
 
 -- name: called_off_jobs
--- Those of these jobs that were called off and that nobody has. Packed.
+-- Those of these jobs that were cancelled and that have no lease. Packed.
 SELECT json_group_array(json_array(jobs.instance_id, node, iteration, attempt, token))
 FROM json_each(:keys) AS wanted CROSS JOIN jobs ON
     jobs.instance_id = wanted.value ->> 0 AND jobs.node = wanted.value ->> 1
@@ -1189,23 +1054,24 @@ SELECT min(leased_until) FROM jobs INDEXED BY jobs_leased
 WHERE leased_by IS NOT NULL AND leased_until > :now AND is_outside;
 
 -- name: insert_dead_letters
--- Keep what could not be done.
-INSERT INTO dead_letters (
-    instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
-)
+-- Insert dead letters.
+INSERT INTO dead_letters ({dead_letter_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (instance_id, id) DO NOTHING;
 
+-- fragment: packed_dead_letters
+-- Dead letters, packed.
+json_group_array(
+    json_array(
+        instance_id, id, tenant, kind, node, iteration, attempt, task_id,
+        iif(input IS NULL, NULL, hex(input)), iif(error IS NULL, NULL, hex(error)),
+        iif(output IS NULL, NULL, hex(output)), at
+    )
+)
+
 -- name: dead_letters
 -- Dead letters of a tenant, newest first. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, id, tenant, kind, node, iteration, attempt, task_id,
-            iif(input IS NULL, NULL, hex(input)), iif(error IS NULL, NULL, hex(error)),
-            iif(output IS NULL, NULL, hex(output)), at
-        )
-    )
+SELECT {packed_dead_letters}
 FROM (
     SELECT * FROM dead_letters
     WHERE tenant = ? AND (at, id, instance_id) < (?, ?, ?)
@@ -1214,32 +1080,25 @@ FROM (
 
 -- name: dead_letter
 -- One dead letter of a tenant. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            instance_id, id, tenant, kind, node, iteration, attempt, task_id,
-            iif(input IS NULL, NULL, hex(input)), iif(error IS NULL, NULL, hex(error)),
-            iif(output IS NULL, NULL, hex(output)), at
-        )
-    )
+SELECT {packed_dead_letters}
 FROM dead_letters WHERE instance_id = ? AND id = ? AND tenant = ?;
 
 -- name: delete_dead_letter
--- Forget a dead letter.
+-- Delete a dead letter.
 DELETE FROM dead_letters WHERE instance_id = ? AND id = ? AND tenant = ? RETURNING 1;
 
 ----------------------------------------------------------------------------------- owners and processes
 
 -- name: insert_process
--- A process has opened the store.
+-- Record a process that has opened the store.
 INSERT INTO processes (id, started_at, seen_at) VALUES (?, ?, ?);
 
 -- name: latest_moment
--- How far time has come, by all clocks that are not wrong.
+-- The latest moment that a process has recorded, without those of wrong clocks.
 SELECT max(seen_at) FROM processes WHERE seen_at <= ?;
 
 -- name: see_moment
--- So far the time of a process has come: something that moments are compared with was stored.
+-- Record how far the time of a process has come, when moments are stored.
 UPDATE processes SET seen_at = :at WHERE id = :id AND seen_at < :at;
 
 -- name: living_processes
@@ -1253,17 +1112,17 @@ WHERE processes.stopped_at IS NULL;
 SELECT 1 FROM processes WHERE id = ?;
 
 -- name: stop_process
--- A process lets go.
+-- Record that a process has stopped.
 UPDATE processes SET stopped_at = :now, is_clean = :is_clean, seen_at = max(seen_at, :now)
 WHERE id = :id;
 
 -- name: bury_processes
--- Processes that are gone without having said so.
+-- Declare processes dead that are gone without having stopped.
 UPDATE processes SET stopped_at = :now
 WHERE stopped_at IS NULL AND id NOT IN (SELECT value FROM json_each(:living));
 
 -- name: forget_processes
--- Stopped processes that own nothing any more and have left no job begun.
+-- Delete stopped processes that own nothing and have left no job begun.
 DELETE FROM processes
 WHERE
     stopped_at IS NOT NULL
@@ -1273,13 +1132,13 @@ WHERE
     );
 
 -- name: take_instances
--- Become the owner of what nobody owns.
+-- Become the owner of instances that have none.
 INSERT INTO owners (instance_id, process_id, epoch)
 VALUES (?, ?, 1) /* for each row */
 ON CONFLICT (instance_id) DO NOTHING;
 
 -- name: release_instances
--- Own no more.
+-- Release instances.
 DELETE FROM owners
 WHERE process_id = :process_id AND instance_id IN (SELECT value FROM json_each(:ids));
 
@@ -1294,21 +1153,21 @@ FROM (
 );
 
 -- name: claim_instances
--- Take over from owners that are gone.
+-- Take over instances of processes that are gone.
 UPDATE owners SET process_id = :process_id, epoch = epoch + 1
 WHERE instance_id IN (SELECT value FROM json_each(:ids));
 
 ------------------------------------------------------------------------------------------------ schema
 
 -- name: has_schema_info
--- Whether this database has ever been migrated, and whether it holds anything at all.
+-- Whether this database has ever been migrated, and whether it has tables at all.
 SELECT
     count(*) FILTER (WHERE name = 'schema_info'),
     count(*)
 FROM sqlite_schema WHERE type = 'table';
 
 -- name: schema_info
--- Which migrations have run, and the oldest program that may use what they made.
+-- The newest migration that has run, and the oldest program that may use its schema.
 SELECT version, oldest_program FROM schema_info;
 
 -- name: put_schema_info
@@ -1320,32 +1179,34 @@ SET version = excluded.version, oldest_program = excluded.oldest_program;
 ------------------------------------------------------------------------------------------- connections
 
 -- name: settings
--- Of every connection. Memory-mapped reads stay off: a disk error would be a signal, not an error.
+-- Settings of every connection. Memory-mapped reads stay off: a disk error would be a signal, not an
+-- error.
 PRAGMA busy_timeout = 5000;
 PRAGMA cache_size = -16384;
 PRAGMA temp_store = MEMORY;
 PRAGMA trusted_schema = OFF;
 
 -- name: writer_settings
--- Of the one that writes. FULL: what is acknowledged survives a power cut. The log of changes may grow
--- to 32 MB before it is copied back, and shrinks to 64 MB after a long reader kept it from being so.
+-- Settings of the connection that writes. FULL: an acknowledged write survives a power cut. The write-
+-- ahead log may grow to 32 MB before a checkpoint, and shrinks to 64 MB after a long reader has
+-- prevented checkpoints.
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA wal_autocheckpoint = 8000;
 PRAGMA journal_size_limit = 67108864;
 
 -- name: reader_settings
--- Of one that only reads.
+-- Settings of a connection that only reads.
 PRAGMA query_only = ON;
 
 -- name: sender_settings
--- Of a process without the lock, which reads and sends mail: as durable as the writer, and it leaves the
--- copying back to it.
+-- Settings of a process without the lock, which reads and sends mailbox messages: as durable as the
+-- writer, to which it leaves the checkpoints.
 PRAGMA synchronous = FULL;
 PRAGMA wal_autocheckpoint = 0;
 
 -- name: settings_in_force
--- What a benchmark prints beside its figures.
+-- The settings that a benchmark prints beside its figures.
 PRAGMA journal_mode;
 PRAGMA synchronous;
 PRAGMA page_size;
@@ -1356,63 +1217,58 @@ SELECT sqlite_version();
 ------------------------------------------------------------------------------------------------- outbox
 
 -- name: heard
--- The highest level of lifecycle events that anybody listens for, and whether anybody outside listens
--- for others.
+-- The highest level of lifecycle events that has a listener, and whether other events have one
+-- outside.
 SELECT coalesce(max(level), 0), coalesce(max(hears_inbox), 0) FROM listeners;
 
 -- name: put_listener
--- Keep a listener, instead of one of the same kind and id.
-INSERT OR REPLACE INTO listeners (
-    tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
-)
+-- Insert a listener, or replace the one of the same kind and id.
+INSERT OR REPLACE INTO listeners ({listener_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: delete_listener
--- Forget a listener.
+-- Delete a listener.
 DELETE FROM listeners WHERE tenant = ? AND kind = ? AND id = ? RETURNING 1;
 
--- name: listeners
--- Everybody who listens. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
-            expires_at
-        )
+-- fragment: packed_listeners
+-- Listeners, packed.
+json_group_array(
+    json_array(
+        tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
+        expires_at
     )
+)
+
+-- name: listeners
+-- The listeners of a tenant. Packed.
+SELECT {packed_listeners}
 FROM listeners WHERE tenant = ?;
 
 -- name: all_listeners
--- Everybody who listens, whosever. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
-            expires_at
-        )
-    )
+-- The listeners of all tenants. Packed.
+SELECT {packed_listeners}
 FROM listeners;
 
 -- name: listening
--- A number that rises with every change of who listens, and for what.
+-- A number that rises with every change of the listeners.
 SELECT coalesce(max(version), 0) FROM listening;
 
 -- name: put_health
--- What is known of how deliveries go.
+-- Record the health of a listener's deliveries.
 UPDATE listeners SET health = ? WHERE id = ? AND kind <> 'definition';
 
 -- name: disable_listener
--- It hears nothing more.
+-- Disable a listener: it gets no events.
 UPDATE listeners SET level = 0, hears_inbox = 0 WHERE id = ? AND kind <> 'definition';
 
 -- name: enable_listener
--- One that hears nothing hears again.
+-- Enable a listener that is disabled.
 UPDATE listeners SET level = :level, hears_inbox = :hears_inbox, health = :health
 WHERE tenant = :tenant AND kind = :kind AND id = :id AND level = 0 AND hears_inbox = 0
 RETURNING 1;
 
 -- name: change_listener
--- One is told elsewhere, or of other things; whoever hears nothing goes on so.
+-- Change the address or the patterns of a listener; a disabled one stays disabled.
 UPDATE listeners SET
     patterns = :patterns, settings = :settings,
     level = CASE WHEN level = 0 AND hears_inbox = 0 THEN 0 ELSE :level END,
@@ -1421,17 +1277,18 @@ WHERE tenant = :tenant AND kind = :kind AND id = :id
 RETURNING 1;
 
 -- name: insert_outbox
--- Stretches of logs that somebody listens for.
+-- Insert ranges of logs that have a listener.
 INSERT INTO outbox (tenant, instance_id, first_seq, last_seq, status)
 VALUES (?, ?, ?, ?, ?) /* for each row */;
 
 -- name: insert_outbox_events
--- Events of the inbox that somebody listens for.
+-- Insert events of the inbox that have a listener.
 INSERT OR IGNORE INTO outbox (tenant, instance_id, first_seq, last_seq, status, event_number)
 VALUES (?, ?, 0, 0, '', ?) /* for each row */;
 
 -- name: outbox
--- What is to be told, oldest first, but for some streams; with the events of the inbox. Packed.
+-- Rows of the outbox, oldest first, except those of some streams; with the events of the inbox.
+-- Packed.
 SELECT
     json_group_array(
         json_array(
@@ -1448,7 +1305,7 @@ FROM (
 LEFT JOIN events AS event ON event.number = told.event_number;
 
 -- name: stretches
--- Stretches of logs, each entry with the place of its stretch among those that were asked for. Packed.
+-- Ranges of logs, each entry with the place of its range among those that were asked for. Packed.
 SELECT
     json_group_array(
         json_array(
@@ -1464,25 +1321,26 @@ CROSS JOIN workflow_execution_history AS entry
         AND entry.seq BETWEEN asked.value ->> 1 AND asked.value ->> 2;
 
 -- name: delete_outbox
--- It has been told.
+-- Delete rows of the outbox that were delivered.
 DELETE FROM outbox WHERE number IN (SELECT value FROM json_each(?));
 
 -- name: addressees
--- Those of these that hear anything: who was disabled or removed since somebody looked gets nothing.
--- Packed.
+-- Those of these listeners that are enabled: one that was disabled or removed in the meantime gets
+-- nothing. Packed.
 SELECT json_group_array(id) FROM listeners
 WHERE
     id IN (SELECT value FROM json_each(?)) AND kind <> 'definition'
     AND (level > 0 OR hears_inbox > 0);
 
 -- name: insert_postings
--- Put events on their way to listeners that are there; behind others, until they are promoted.
-INSERT INTO webhook_deliveries (listener_id, event_id, stream, body, created_at, attempts)
+-- Insert deliveries to listeners that are there; behind others of their stream, until they are
+-- promoted.
+INSERT INTO webhook_deliveries ({posting_columns})
 VALUES (?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (listener_id, event_id) DO NOTHING;
 
 -- name: promote_postings
--- The first of each of these streams is due.
+-- Make the first delivery of each of these streams due.
 UPDATE webhook_deliveries SET due = created_at
 WHERE
     due IS NULL
@@ -1495,8 +1353,8 @@ WHERE
     );
 
 -- name: waiting_listeners
--- Listeners to whom something is on its way, with when the first of it is due, by stepping from one to
--- the next in the index. Packed.
+-- Listeners that have deliveries, with when the first one is due, by stepping from one to the next in
+-- the index. Packed.
 WITH RECURSIVE waiting (id) AS (
     SELECT min(listener_id) FROM webhook_deliveries WHERE due IS NOT NULL AND listener_id > ''
     UNION ALL
@@ -1520,8 +1378,8 @@ SELECT
 FROM waiting WHERE waiting.id IS NOT NULL;
 
 -- name: postings_due
--- What may go out to one listener: by turns what was never tried and what did not arrive, of both the
--- longest due first. Packed.
+-- Deliveries that are due to one listener: in turn one that was never tried and one that failed, of
+-- both the longest due first. Packed.
 SELECT
     json_group_array(
         json_array(listener_id, event_id, stream, hex(body), created_at, attempts)
@@ -1544,40 +1402,34 @@ FROM (
 );
 
 -- name: listeners_named
--- Those of these to whom something can be on its way. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            tenant, kind, id, patterns, level, hears_inbox, hex(settings), hex(health), created_at,
-            expires_at
-        )
-    )
+-- Those of these listeners that can have deliveries. Packed.
+SELECT {packed_listeners}
 FROM listeners
 WHERE id IN (SELECT value FROM json_each(?)) AND kind <> 'definition';
 
 -- name: streams_of_postings
--- The streams of these postings. Packed.
+-- The streams of these deliveries. Packed.
 SELECT json_group_array(json_array(posting.listener_id, posting.stream))
 FROM json_each(:event_ids) AS wanted
 CROSS JOIN webhook_deliveries AS posting
     ON posting.listener_id = :listener_id AND posting.event_id = wanted.value;
 
 -- name: delete_postings
--- They have arrived.
+-- Delete deliveries that have arrived.
 DELETE FROM webhook_deliveries
 WHERE listener_id = :listener_id AND event_id IN (SELECT value FROM json_each(:event_ids));
 
 -- name: delete_postings_of
--- Nothing is on its way to a listener any more.
+-- Delete all deliveries to a listener.
 DELETE FROM webhook_deliveries WHERE listener_id = ?;
 
 -- name: put_off_posting
--- It did not arrive, and is tried again.
+-- Postpone a delivery that failed.
 UPDATE webhook_deliveries SET attempts = attempts + 1, due = :due
 WHERE listener_id = :listener_id AND event_id = :event_id;
 
 -- name: backlogs
--- What is on its way to the listeners of a tenant. Packed.
+-- Count and age of the deliveries that the listeners of a tenant have. Packed.
 SELECT json_group_array(json_array(found.id, found.count, found.oldest))
 FROM (
     SELECT
@@ -1596,8 +1448,8 @@ FROM (
 WHERE found.count > 0;
 
 -- name: events_to_prune
--- The oldest events before a moment, but for the newest of all, after which the next is numbered, and
--- for those that have not arrived yet where they are for. Packed.
+-- The oldest events before a moment, except the newest of all, after which the next is numbered, and
+-- those that are still to be delivered. Packed.
 SELECT json_group_array(json_array(old.number, old.id))
 FROM (
     SELECT event.number, event.id FROM events AS event
@@ -1616,11 +1468,11 @@ FROM (
 ) AS old;
 
 -- name: delete_events
--- Forget events.
+-- Delete events.
 DELETE FROM events WHERE number IN (SELECT value FROM json_each(?));
 
 -- name: delete_deliveries
--- Forget whom events went to.
+-- Delete the deliveries of events.
 DELETE FROM event_deliveries
 WHERE event_id IN (SELECT value FROM json_each(:event_ids)) AND tenant = :tenant;
 
@@ -1630,7 +1482,7 @@ UPDATE access_keys SET last_used_at = max(coalesce(last_used_at, 0), :at ->> use
 FROM json_each(:ids) AS used WHERE access_keys.id = used.value;
 
 -- name: audit_by_id
--- Those of these entries that are written.
+-- Those of these lines of the audit log that are written.
 SELECT
     line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
     line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
@@ -1639,30 +1491,27 @@ INNER JOIN audit_log AS line
     ON line.tenant = :tenants ->> wanted.key AND line.id = wanted.value;
 
 -- name: insert_audit
--- Write lines of the audit log.
-INSERT INTO audit_log (
-    tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
-)
+-- Insert lines of the audit log.
+INSERT INTO audit_log ({audit_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
 -- name: lock_audit_heads
--- Where chains end: there is one writer, so that nothing has to be locked.
+-- The ends of chains: there is one writer, so that nothing has to be locked.
 SELECT tenant, number, hash FROM audit_heads WHERE tenant IN (SELECT value FROM json_each(:tenants));
 
 -- name: begin_audit
--- Ends of chains that have no line yet.
+-- Insert the ends of chains that have no line yet.
 INSERT INTO audit_heads (tenant, number, hash)
 SELECT value, 0, x'' FROM json_each(:tenants) WHERE TRUE ON CONFLICT (tenant) DO NOTHING;
 
 -- name: pushed_tasks
 -- The tasks of all tenants that are pushed.
-SELECT tenant, id, version, document, is_pushed, created_at, updated_at
+SELECT {task_columns}
 FROM task_definitions INDEXED BY task_definitions_pushed
 WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
 
 -- name: pushed_with_jobs
--- The tasks of all tenants that are pushed and have jobs that nobody works on.
+-- The tasks of all tenants that are pushed and have unclaimed jobs.
 SELECT task.tenant, task.id
 FROM task_definitions AS task INDEXED BY task_definitions_pushed
 WHERE
@@ -1679,19 +1528,16 @@ ORDER BY task.tenant, task.id;
 SELECT id FROM task_definitions INDEXED BY task_definitions_pushed WHERE is_pushed AND tenant = ?;
 
 -- name: hand_over
--- Let leases of workers go on until their attempts' time-outs.
+-- Extend leases of workers to the time-outs of their attempts.
 UPDATE jobs SET leased_until = overdue_at
 WHERE
     is_outside AND leased_by IS NOT NULL AND leased_until > :now
-    AND (instance_id, node, iteration, attempt, token) IN (
-        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4
-        FROM json_each(:leases)
-    );
+    AND {is_given_lease};
 
 ------------------------------------------------------------------------------------------------ upkeep
 
 -- name: depths
--- How much waits, and since when; each count stops at its limit. Packed.
+-- How much is waiting, and since when; each count stops at its limit. Packed.
 WITH RECURSIVE tenants (tenant) AS (
     SELECT min(instance.tenant) FROM workflow_instances AS instance
     UNION ALL
@@ -1713,8 +1559,8 @@ SELECT
                 LIMIT :most
             )
         )
-        -- Those that are only tried out do not count. By an index of their own: to look at the
-        -- definition of each that runs would read as many rows.
+        -- Test runs do not count. They have an index of their own: to test the definition of each
+        -- active instance would read as many rows.
         - (
             SELECT count(*) FROM (
                 SELECT 1 FROM tenants
@@ -1760,11 +1606,11 @@ SELECT
     );
 
 ------------------------------------------------------------------------------------- for good
--- What is erased is named in every table that mentions instances.
+-- Erasing an instance deletes its rows in every table that names instances.
 
 -- name: families
--- Roots with all that is below them, and whether each of those could go: it has ended and owes nothing.
--- Letters and what is to be told are walked over: they are what nobody has taken yet. Packed.
+-- Roots with all instances below them, and whether each can be erased: it has ended and has no open
+-- work. The mailbox and the outbox are walked: they hold only rows that are not yet delivered. Packed.
 SELECT json_group_array(json_array(
     member.root, member.id,
     instance.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
@@ -1807,78 +1653,79 @@ CROSS JOIN workflow_instances AS instance
 WHERE instance.id = member.id;
 
 -- name: erase_steps
--- Forget where they are.
+-- Delete their current steps.
 DELETE FROM workflow_current_steps WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_snapshots
--- Forget their folds.
+-- Delete their folds.
 DELETE FROM workflow_snapshots WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_logs
--- Forget their logs.
+-- Delete their logs.
 DELETE FROM workflow_execution_history WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_keys
--- Let their idempotency keys be used again.
+-- Delete their idempotency keys, which can be used again.
 DELETE FROM idempotency_keys WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_waits
--- Forget what they wait for.
+-- Delete their waits.
 DELETE FROM workflow_event_subscriptions WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_deliveries
--- Forget which events went to them.
+-- Delete the deliveries of events to them.
 DELETE FROM event_deliveries WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_timers
--- Forget their timers.
+-- Delete their timers.
 DELETE FROM timers WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_mail
--- Forget letters to them. A walk over what nobody has taken yet.
+-- Delete mailbox messages to them. Walks the mailbox, which holds only messages that are not yet
+-- taken.
 DELETE FROM mailbox WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_owners
--- Nobody works for them.
+-- Delete their owners.
 DELETE FROM owners WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_jobs
--- Nobody runs their attempts.
+-- Delete their jobs.
 DELETE FROM jobs WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_dead_letters
--- Forget what they could not do.
+-- Delete their dead letters.
 DELETE FROM dead_letters WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_outbox
--- Forget what was to be told of them. A walk over what nobody was told yet.
+-- Delete their rows of the outbox. Walks the outbox, which holds only undelivered rows.
 DELETE FROM outbox WHERE instance_id IN (SELECT value FROM json_each(?));
 
 -- name: erase_postings
--- Forget what is on its way to those who listen.
+-- Delete their deliveries to listeners.
 DELETE FROM webhook_deliveries
 WHERE
     stream IN (SELECT value FROM json_each(?))
     AND listener_id IN (SELECT DISTINCT listeners.id FROM listeners);
 
 -- name: erase_instances
--- Forget instances.
+-- Delete instances.
 DELETE FROM workflow_instances WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: erase_definition
--- Forget all versions of a definition.
+-- Delete all versions of a definition.
 DELETE FROM workflow_definitions WHERE tenant = :tenant AND id = :id;
 
 -- name: old_rehearsals
--- Definitions that are only tried out, oldest first.
+-- Definitions of test runs, oldest first.
 SELECT tenant, id FROM workflow_definitions INDEXED BY workflow_definitions_rehearsed
 WHERE id >= '~test:' AND id < '~tesu' AND created_at < :before
 ORDER BY created_at LIMIT :limit;
 
----------------------------------------------------------------------------- actions over many things
+--------------------------------------------------------------------------------------- bulk operations
 
 -- name: prune_bulks
--- Forget those of a tenant that are over, oldest first.
+-- Delete bulk operations of a tenant that have ended, oldest first.
 DELETE FROM bulk_operations
 WHERE
     tenant = :tenant
@@ -1890,7 +1737,7 @@ WHERE
 RETURNING id;
 
 -- name: claim_bulks
--- Take open ones that nobody holds.
+-- Claim open bulk operations that no process holds.
 UPDATE bulk_operations SET token = token + 1, held_until = :until
 WHERE
     (tenant, id) IN (
@@ -1898,7 +1745,7 @@ WHERE
         WHERE free.is_open = 1 AND free.held_until <= :now
         ORDER BY free.held_until LIMIT :limit
     )
-RETURNING tenant, id, content, progress, created_at, is_open, is_stopped, token;
+RETURNING {bulk_columns};
 
 ------------------------------------------------------------------------------------------- numbers
 

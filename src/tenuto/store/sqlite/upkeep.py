@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms
-from tenuto.store.columns import from_ms
+from tenuto.store.columns import depths_of
 from tenuto.store.erasing import ACTIVE
 from tenuto.store.parts.upkeep import COUNTED, Depths, RowSecurity
 from tenuto.store.sqlite.part import SqlitePart, looks
@@ -25,23 +25,7 @@ class SqliteUpkeep(SqlitePart):
             "most": COUNTED,
             "statuses": as_json(ACTIVE),
         }
-        found = session.packed("depths", asked)
-        active, waits, mail, jobs, timers, untold, postings = found[:7]
-        oldest = [from_ms(moment) for moment in found[7:]]
-        return Depths(
-            active=active,
-            waits=waits,
-            mail=mail,
-            jobs=jobs,
-            timers_due=timers,
-            untold=untold,
-            postings=postings,
-            oldest_mail=oldest[0],
-            oldest_job=oldest[1],
-            oldest_timer=oldest[2],
-            oldest_untold=oldest[3],
-            oldest_posting=oldest[4],
-        )
+        return depths_of(session.packed("depths", asked))
 
     @looks
     def tenants(self, session: Session) -> list[str]:

@@ -1,0 +1,73 @@
+-- The columns of tables, in the order of the named tuples of `*columns.py`: fragments for the statements
+-- of every database.
+
+-- fragment: key_columns
+-- An API key.
+id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoked_at, last_used_at
+
+-- fragment: audit_columns
+-- A line of the audit log.
+tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
+    previous_hash, hash
+
+-- fragment: task_columns
+-- A declared task.
+tenant, id, version, document, is_pushed, created_at, updated_at
+
+-- fragment: bulk_columns
+-- A bulk operation.
+tenant, id, content, progress, created_at, is_open, is_stopped, token
+
+-- fragment: instance_columns
+-- An instance.
+id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
+    created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
+    output, last_error, cancellation
+
+-- fragment: searchable_columns
+-- A value by which an instance is found.
+instance_id, name, tenant, definition_id, value_text, created_at
+
+-- fragment: entry_columns
+-- An entry of the log of an instance.
+seq, event_type, node_id, iteration, attempt, node_status, output_variable, payload, error_message,
+    at_ms
+
+-- fragment: wait_columns
+-- An open wait, or a trigger.
+instance_id, node, iteration, attempt, tenant, pattern, is_wildcard, condition, captures,
+    term_paths, term_values, since, opened_at, correlation_id, looked_back, follows, arm, position
+
+-- fragment: wait_replacement
+-- Assignments that replace a wait or trigger by a newer one of the same key.
+attempt = excluded.attempt,
+    position = excluded.position,
+    pattern = excluded.pattern,
+    is_wildcard = excluded.is_wildcard,
+    condition = excluded.condition,
+    captures = excluded.captures,
+    term_paths = excluded.term_paths,
+    term_values = excluded.term_values,
+    since = excluded.since,
+    opened_at = excluded.opened_at,
+    follows = excluded.follows
+
+-- fragment: event_columns
+-- An event of the inbox.
+tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain
+
+-- fragment: job_columns
+-- A job as it is offered.
+instance_id, node, iteration, attempt, task_id, offered_at, tenant, timeout, silence, is_called_off
+
+-- fragment: dead_letter_columns
+-- A dead letter.
+instance_id, id, tenant, kind, node, iteration, attempt, task_id, input, error, output, at
+
+-- fragment: listener_columns
+-- A listener.
+tenant, kind, id, patterns, level, hears_inbox, settings, health, created_at, expires_at
+
+-- fragment: posting_columns
+-- A delivery to a listener.
+listener_id, event_id, stream, body, created_at, attempts
