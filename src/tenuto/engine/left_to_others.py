@@ -170,7 +170,7 @@ class LeftToOthers:
 
     async def _give_back_once(self) -> None:
         unread = Unread(
-            instances=tuple(self._orphans), letters=tuple(self._mail), leases=tuple(self._leases)
+            instances=tuple(self._orphans), messages=tuple(self._mail), leases=tuple(self._leases)
         )
         requests = self._requests
         self._orphans, self._mail, self._leases, self._requests = [], [], [], []

@@ -163,7 +163,7 @@ def append(
 
 
 def audit_filter(query: AuditQuery) -> dict[str, str | int | None]:
-    """What the statement that reads lines is told."""
+    """The parameters of the statement that reads lines."""
     return {
         "tenant": query.tenant,
         "actor": query.actor,

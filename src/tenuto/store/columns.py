@@ -1,7 +1,7 @@
 """Protocol values as columns and back, the same for every store.
 
-Columns are text, whole numbers, bytes and None: what a database keeps, and what nobody can change
-behind its back. Moments are milliseconds since 1970.
+Columns are text, whole numbers, bytes and None: immutable values that any database can store.
+Moments are milliseconds since 1970.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ def cursor_after(row: InstanceRow) -> str:
 
 
 def page_bounds(query: InstanceQuery) -> dict[str, str | int]:
-    """What every statement that reads positions is told.
+    """The parameters of every statement that reads a page of positions.
 
-    One row more than a page is asked for, so that it is known whether there is another.
+    The limit is one row more than a page, to find out whether there is another page.
     """
     below = begins_below(query)
     return {

@@ -91,7 +91,7 @@ class MemoryMembers(MemoryPart):
                     given += 1
         ids = {each.instance_id for each in unread.instances}
         timers = {key for key in disk.timers if key[0] in ids}
-        numbers = {disk.mail_numbers[key] for key in unread.letters if key in disk.mail_numbers}
+        numbers = {disk.mail_numbers[key] for key in unread.messages if key in disk.mail_numbers}
         for claimed in timers | numbers:
             if disk.claims.get(claimed) == process_id:
                 del disk.claims[claimed]
@@ -102,7 +102,7 @@ class MemoryMembers(MemoryPart):
     async def pass_over(
         self,
         instance_ids: Collection[str],
-        letters: Collection[MailKey],
+        messages: Collection[MailKey],
         *,
         only_own: bool = False,
     ) -> None:
@@ -110,7 +110,7 @@ class MemoryMembers(MemoryPart):
         context.require_open()
         if context.is_shared:
             context.passed_over = frozenset(instance_ids)
-            context.messages_passed_over = frozenset(letters)
+            context.messages_passed_over = frozenset(messages)
             context.only_own = only_own
 
 

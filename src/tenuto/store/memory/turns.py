@@ -289,7 +289,7 @@ def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
     for job in write.jobs_offered:
         if job.key not in disk.jobs:
             disk.put(disk.jobs, job.key, pack(Job(*job_columns(job)[4:])))
-    cancel_jobs(disk, write.jobs_called_off)
+    cancel_jobs(disk, write.jobs_cancelled)
     for wait_key in write.waits_closed:
         disk.drop(disk.waits, wait_key[:3])
     put_waits(disk, write.waits_opened)

@@ -17,7 +17,7 @@ class Item(NamedTuple):
 
     kind: str
     table: str
-    """Whose it is; a dash where it is nobody's."""
+    """The table that it belongs to; a dash if it belongs to none."""
     name: str
     """Of a key its columns, with commas: its index may be made again under another name."""
     detail: str = ""
@@ -71,7 +71,7 @@ def names_of_ours() -> frozenset[str]:
 
 
 def complete_tables(version: int, found: frozenset[Item]) -> list[Item]:
-    """The tables that have all their columns: one with a name of ours alone is somebody else's."""
+    """The tables that have all their columns: a table that only has the right name is foreign."""
     lost = {item.table for item in expected(version) - found if item.kind in ("table", "column")}
     return sorted(
         item for item in expected(version) if item.kind == "table" and item.name not in lost
@@ -81,7 +81,7 @@ def complete_tables(version: int, found: frozenset[Item]) -> list[Item]:
 def missing(version: int, found: frozenset[Item]) -> list[Item]:
     """What the migrations up to `version` made, and is not there; of a lost table that alone.
 
-    What is there and does not work says why.
+    Items that exist and do not work have the reason in `detail`.
     """
     spoilt = {item._replace(detail=""): item for item in found if item.is_spoilt}
     lost = expected(version) - found

@@ -59,7 +59,7 @@ def _holds_certificates(file: str) -> bool:
 
 
 def _mismatch(options: Mapping[str, str]) -> str | None:
-    # Without a password nobody at the terminal may be asked for one.
+    # OpenSSL must not prompt for a password at the terminal.
     password = options.get("sslpassword", "")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:

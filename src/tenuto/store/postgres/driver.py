@@ -47,13 +47,13 @@ BROKEN: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""What is raised when a connection ends in the middle, apart from a last word of the server's.
+"""Raised when a connection breaks during a statement, without an error message from the server.
 
-Whatever the driver itself complains of leaves a connection that nobody should go on with.
+After an error of the driver itself the connection must not be used again, either.
 """
 
 NOT_CONNECTED: tuple[type[Exception], ...] = (*BROKEN, asyncpg.PostgresError, ValueError)
-"""What is raised when no connection comes about."""
+"""Raised when no connection can be made."""
 
 
 async def connect(

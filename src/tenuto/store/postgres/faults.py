@@ -26,10 +26,10 @@ CONTENDED = "TEN01"
 READ_ONLY = "25006"
 
 _NOT_IN_STATE = "55000"
-"""Of a connection: the database lets nobody in."""
+"""Of a connection: the database accepts no connections."""
 
 PROTOCOL_VIOLATION = "08P01"
-"""Of a connection: what poolers say, whatever is wrong."""
+"""Of a connection: the code that poolers send for any error."""
 
 DENIED = "42501"
 LOCKED = "55P03"
@@ -46,7 +46,7 @@ _AGAIN = frozenset({"40001", "40P01"})
 _REFUSED_CLASSES = frozenset({"22", "23", "54"})
 _WORK_GOES_ON = "Processes at work go on when it is back."
 
-_WEATHER: dict[str, tuple[str, str, str]] = {
+_OUTAGES: dict[str, tuple[str, str, str]] = {
     # One state, or a class of them by its first two characters; the longer one first.
     "28P01": (
         "TEN-4009",
@@ -118,7 +118,7 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
     "42": (
         "TEN-4006",
         "has other tables than this program expects",
-        "Run `tenuto migrate`: it brings them up to date, or says what is missing and what helps.",
+        "Run `tenuto migrate`: it updates them, or says which are missing and what helps.",
     ),
     "58": ("TEN-4001", "reports a fault of its disk", "Look at the server's log."),
     "XX": ("TEN-4001", "reports a fault of its own", "Look at the server's log."),
@@ -161,7 +161,7 @@ def was_rolled_back(error: StoreUnavailable) -> bool:
 
 
 def is_refused(error: BaseException) -> bool:
-    """Whether the data are at fault, and not the weather."""
+    """Whether the data are the cause, and not an outage."""
     return isinstance(error, DataError) or sqlstate(error)[:2] in _REFUSED_CLASSES
 
 
@@ -184,7 +184,7 @@ def translated(error: Exception, address: Address) -> Exception:
         return DataRefused(first_line(error))
     state = sqlstate(error)
     if state:
-        code, what, advice = _WEATHER.get(state) or _WEATHER.get(
+        code, what, advice = _OUTAGES.get(state) or _OUTAGES.get(
             state[:2], ("TEN-4001", "cannot do it", "Look at the server's log.")
         )
         return StoreUnavailable(

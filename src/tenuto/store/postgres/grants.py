@@ -6,7 +6,7 @@ from tenuto.store.postgres.address import identifier
 
 
 def grants_for_work(schema: str, user: str) -> str:
-    """What the owner runs, for what is there and for what later versions add.
+    """The SQL by which the owner grants rights on all tables, also on those of later versions.
 
     `user` is as SQL names it.
     """

@@ -65,13 +65,13 @@ class PostgresMailbox(Mailbox):
                     page["again"] = True
         return await self._database.connections.rows("claim_mail", page)
 
-    async def put_back(self, letters: Sequence[MailKey]) -> None:
+    async def put_back(self, messages: Sequence[MailKey]) -> None:
         process_id = self._database.require_writer()
-        had = part("mail_taken", letters).parameters()
+        had = part("mail_taken", messages).parameters()
         await self._database.pool.rows("put_back_mail", had | {"process_id": process_id})
 
-    async def waiting(self, letters: Sequence[MailKey]) -> set[MailKey]:
-        asked = part("mail_taken", letters).parameters()
+    async def waiting(self, messages: Sequence[MailKey]) -> set[MailKey]:
+        asked = part("mail_taken", messages).parameters()
         found = await self._database.connections.rows("waiting_mail", asked)
         return {MailKey(*row) for row in found}
 
@@ -88,5 +88,5 @@ class PostgresMailbox(Mailbox):
         except CommitUnknown as error:
             # Not repeated: a message that was taken meanwhile would come, and be done, again.
             raise may_be_written(
-                f"the connection broke while letters were sent: {error}"
+                f"the connection broke while messages were sent: {error}"
             ) from error

@@ -127,7 +127,7 @@ async def require_newest(session: Session, version: int) -> None:
 async def _migrate(session: Session, transaction: Transaction, newest: int) -> list[Migration]:
     pid = (await transaction.rows("server"))[0][0]
     async with watching(session.server, pid) as watch:
-        # Whoever has the lock may be busy with a long log, as long as the scripts below may be.
+        # The holder of the lock may take as long as the scripts below may take on a long log.
         lock = statement("lock_schema", session.schema)
         await transaction.run_script(lock.sql, patience=_PATIENCE)
         before = watch.waited
@@ -176,7 +176,7 @@ async def _apply(
 
 
 async def _found(transaction: Transaction) -> tuple[frozenset[Item], list[Row]]:
-    """What is in the schema, and what its schema_info says if it is ours."""
+    """The objects in the schema, and the rows of its schema_info if the schema is Tenuto's."""
     rows = await transaction.rows("catalogue", {"schema": transaction.schema})
     found = frozenset(Item(*row) for row in rows)
     return found, await transaction.rows("schema_info") if _is_ours(found) else []
@@ -237,7 +237,7 @@ def _half(session: Session, what: str, repair: str | None = None) -> StoreUnavai
         code="TEN-4006",
         advice=f"No data are lost: run in the database, as the owner of the tables: {repair}"
         if repair
-        else "A migration does not help, for it takes what is there as done. Restore a backup; or, "
-        "if nothing in it is needed, run in the database: "
+        else "A migration does not help: it takes existing steps as complete. Restore a backup; "
+        "or, if nothing in it is needed, run in the database: "
         f"DROP SCHEMA {identifier(session.schema)} CASCADE.",
     )

@@ -12,7 +12,7 @@ from tenuto.store.postgres.session import Session
 
 
 class Roles(NamedTuple):
-    """Whose the tables are, else the schema, and as whom this connection acts."""
+    """The owner of the tables, or of the schema if there are none; and the connection's role."""
 
     owner: str
     user: str

@@ -40,7 +40,7 @@ _SETTINGS_OF_POOLED = {"application_name": "tenuto"}
 
 
 class Server:
-    """Makes connections; finds out at the first one what is at the other end."""
+    """Makes connections; detects with the first one whether it reaches a server or a pooler."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -91,7 +91,7 @@ class Server:
         except TimeoutError:
             if "parameter" in str(refusal):
                 raise
-        # It did like them: PgBouncer says once what is wrong, and lets those who ask again wait.
+        # It accepted the parameters: PgBouncer reports an error once, and then lets clients wait.
         raise refusal
 
     async def _introduced(self, connection: Connection) -> Connection:

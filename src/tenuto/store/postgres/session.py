@@ -51,7 +51,7 @@ class Session:
         self.statements = 0
         """How many statements were sent: what a store costs when idle can be tested."""
         self.recorder: Recorder | None = None
-        """Is shown what is sent, for measurements."""
+        """Receives the statements that are sent, for measurements."""
         self._connection: Connection | None = None
         self._in_use = asyncio.Lock()
 

@@ -141,7 +141,7 @@ class PostgresStore(PostgresParts, Store):
         with suppress(TimeoutError):
             async with asyncio.timeout(self._database.rhythm.patience):
                 if self._database.may_write:
-                    # Another process continues what is left: at once, if the hint arrives.
+                    # Another process takes over the open work: at once, if the hint arrives.
                     with suppress(StoreUnavailable):
                         await self.members.hint(())
                 await self._database.close()

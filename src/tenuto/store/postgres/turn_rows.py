@@ -285,7 +285,7 @@ def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
 
 def _job_parts(won: Sequence[InstanceWrite], ended: AbstractSet[JobKey]) -> _Made:
     withdrawn = {key for write in won for key in write.jobs_withdrawn}
-    cancelled = {key for write in won for key in write.jobs_called_off}
+    cancelled = {key for write in won for key in write.jobs_cancelled}
     offered = {job.key: job for write in won for job in write.jobs_offered}
     # No two parts touch one row.
     return [
@@ -311,7 +311,7 @@ def _wait_parts(won: Sequence[InstanceWrite], looked_back: Sequence[LookedBack])
     arms: dict[tuple[str, ...], list[str]] = {}
     for key in opened:
         arms.setdefault(key[:3], []).append(key.arm)
-    # No two parts touch one row: what is opened is passed over by the others.
+    # No two parts touch one row: the other parts skip the waits that are opened.
     spared = {place: _encode(names).decode() for place, names in arms.items()}
     marked = [(*each, spared.get(each[:3])) for each in sorted(done) if each[:3] not in closed]
     over = [(*place, spared.get(place)) for place in closed]

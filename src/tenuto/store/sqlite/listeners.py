@@ -74,7 +74,7 @@ class SqliteListeners(SqlitePart):
         }
 
     async def _changed(self, change: Callable[[Session], T]) -> T:
-        """Change who listens, and know at once what is listened for."""
+        """Change the listeners, and update what this process knows of them at once."""
 
         def work(session: Session) -> tuple[T, Heard]:
             return change(session), heard(session)

@@ -130,7 +130,7 @@ class _Job:
         try:
             self._loop.call_soon_threadsafe(deliver, value)
         except RuntimeError:
-            # The loop was closed under us: nobody is left to be told.
+            # The loop was closed meanwhile: there is no caller left to notify.
             return
 
     def _succeed(self, result: object) -> None:
