@@ -28,7 +28,7 @@ from tenuto.testing.misuse import refuse_async, refuse_endless, refuse_missed, r
 from tenuto.testing.shrinking import shrunk
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 Invariant = Callable[[Instance], object]
 
@@ -39,7 +39,7 @@ _AT_ONCE = (2, 2, 2, 3)
 _WHILE_RECOVERING = (1, 2)
 """So many writes after a crash there is another one."""
 _MORE_WRITES = 4
-"""So many writes are added by whoever takes over, and may be crashed again."""
+"""So many writes are added by the process that takes over, and may be crashed again."""
 _TRIES = 5
 """How often something new is drawn for, before it is taken that there is nothing left."""
 
@@ -234,7 +234,7 @@ def _story(found: _Run, mishaps: Sequence[Mishap], ending: str) -> str:
     lines = [f"{found.run.workflow} does not hold: {found.broken}"]
     lines += ["It takes this:"] if mishaps else []
     lines += [
-        f"  {number}. {mishap.told(notes.get(mishap.at, ''))}"
+        f"  {number}. {mishap.described(notes.get(mishap.at, ''))}"
         for number, mishap in enumerate(mishaps, start=1)
     ]
     return "\n".join([*lines, ending])

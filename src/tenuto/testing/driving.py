@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tenuto.testing.instance import Instance
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 
 class Decide(Struct, frozen=True, kw_only=True):

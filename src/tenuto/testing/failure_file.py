@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = ".tenuto/failed"
 _SHOWN: Final = 3
-"""So many instances are told about; all of them are in the file."""
+"""So many instances are shown; the file has all of them."""
 _NAME: Final = 120
 
 
@@ -69,7 +69,7 @@ def kept(
     place, _, name = test.partition("::")
     words = "-".join(part for part in (Path(place).stem, name) if part)
     file = folder / f"{re.sub(r'[^A-Za-z0-9_]+', '-', words).strip('-')[:_NAME]}.json"
-    said = told(record, _SHOWN, already=already)
+    said = described(record, _SHOWN, already=already)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1))
@@ -91,7 +91,7 @@ def read(file: Path) -> Kept:
         ) from error
 
 
-def told(record: Kept, most: int | None = None, *, already: str = "") -> str:
+def described(record: Kept, most: int | None = None, *, already: str = "") -> str:
     """A kept test for people; what stands in `already` is left out."""
     parts = [] if record.story is None else [record.story]
     timelines = [

@@ -18,7 +18,7 @@ from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import NodeStatus, Status
 from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
-from tenuto.testing.stand_ins import Named
+from tenuto.testing.task_mocks import Named
 from tenuto.testing.timeline import named, path_of, timeline, undone_of
 from tenuto.workspace.instance import InstanceRef
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 S = TypeVar("S", Status, NodeStatus)
 
@@ -130,7 +130,7 @@ class Instance:
 
     @property
     def approvals(self) -> list[str]:
-        """The steps that somebody is to decide on; in a loop `review[0]`."""
+        """The steps that wait for a decision; in a loop `review[0]`."""
         state = self._held.state
         keys = [key for key in state.open_nodes() if state.nodes[key].approval is not None]
         opened = sorted(keys, key=lambda key: state.nodes[key].opened)
@@ -167,11 +167,11 @@ class Instance:
         if self.status.is_final:
             return f"it has ended {self.status}"
         if self.status is Status.PAUSED:
-            return "it is paused, and nobody resumes it"
+            return "it is paused, and never resumed"
         if self.waiting_for:
-            return f"it waits for {' and '.join(self.waiting_for)}, and nobody publishes that"
+            return f"it waits for {' and '.join(self.waiting_for)}, which is never published"
         if self.approvals:
-            return f"nobody decides on {' and '.join(self.approvals)}"
+            return f"no decision is made on {' and '.join(self.approvals)}"
         return f"it is {self.status} after all that time"
 
     def calls(self, task: Named | None = None) -> list[Call]:

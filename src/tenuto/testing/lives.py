@@ -18,7 +18,7 @@ from tenuto.testing.process import Process, World
 from tenuto.testing.virtual_loop import Crashed
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 T = TypeVar("T")
 
@@ -147,7 +147,7 @@ class Lives:
             self._process, self.crashed = None, "it was killed"
 
     def end(self) -> None:
-        """Let nothing more happen; what is on the disk can still be looked at."""
+        """Stop the engine; the disk can still be inspected."""
         crashed = self.crashed
         self.kill()
         self.crashed, self._is_over = crashed, True
@@ -169,7 +169,7 @@ class Lives:
         if process.step(now):
             return True
         if not self._is_moving():
-            # Somebody may still find a letter that was left for him.
+            # An instance may still have an unclaimed mailbox message.
             patience = self.world.settings.mail_every + 1
             return process.step(min(limit, now + patience))
         upcoming = process.loop.next_timer

@@ -11,7 +11,7 @@ from msgspec import Struct
 from tenuto.model.errors import TenutoError
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 
 class Kind(StrEnum):
@@ -51,7 +51,7 @@ _SAID = {
     Kind.EVENT_TWICE: "event {at} is sent twice with the same id",
     Kind.EVENT_EARLY: "event {at} comes as soon as the instance has started",
     Kind.EVENT_LATE: "event {at} comes when its wait has timed out, or after a day",
-    Kind.CANCEL: "somebody cancels right after durable write {at}{what}",
+    Kind.CANCEL: "the instance is cancelled right after durable write {at}{what}",
     Kind.CLOCK_FORWARD: "the clock is put forward by an hour at durable write {at}{what}",
     Kind.CLOCK_BACK: "the clock is put back by five minutes at durable write {at}{what}",
 }
@@ -66,8 +66,8 @@ class Mishap(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.kind}@{self.at}"
 
-    def told(self, what: str = "") -> str:
-        """For people; `what` is what was written there."""
+    def described(self, what: str = "") -> str:
+        """A description for people; `what` names the content of the write."""
         return _SAID[self.kind].format(at=self.at, what=f" ({what})" if what else "")
 
 
@@ -89,7 +89,7 @@ def parse(text: str) -> list[Mishap]:
 
 
 def kind_of(word: str) -> Kind:
-    """The kind that somebody wrote."""
+    """The kind with this name."""
     if word not in set(Kind):
         _refuse(word)
     return Kind(word)

@@ -24,7 +24,7 @@ def note(turn: Turn) -> str:
     said = [f"event {event.pattern}" for event in turn.events]
     said += [_said(row) for write in turn.writes for row in write.rows if row.event_type in _SAID]
     if turn.matches:
-        said.append("whom an event is for")
+        said.append("the matching of an event")
     if not said:
         return "bookkeeping"
     more = f" and {len(said) - _MOST} more" if len(said) > _MOST else ""
