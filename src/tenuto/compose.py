@@ -108,7 +108,7 @@ def without_password(url: str) -> str:
 
 
 def as_typed(url: str) -> str:
-    """A URL that names the same store again, for whoever knows its passwords."""
+    """A URL of the same store without its passwords, for users who know them."""
     if not is_postgres(url):
         return without_password(url)
     from tenuto.store.postgres import address  # noqa: PLC0415
@@ -157,9 +157,9 @@ def build_authenticator(
     is_required: bool = False,
     may_be_private: bool = False,
 ) -> Authenticator:
-    """Whoever knows people by their credentials; with `oidc` also by tokens of a provider.
+    """An authenticator of API keys; with `oidc` also of tokens of an identity provider.
 
-    With `may_be_private` that provider may be one of no public network, such as this machine.
+    With `may_be_private` that provider may be in a private network, such as this machine.
     """
     from tenuto.access.authenticator import Authenticator  # noqa: PLC0415 - only where it is used
 

@@ -20,7 +20,7 @@ _STEP_BITS = 40
 
 
 class Timer(Protocol):
-    """Something that will be called, and can still be called off."""
+    """A scheduled call that can be cancelled."""
 
     def cancel(self) -> None: ...
 
@@ -33,11 +33,11 @@ class Clock(Protocol):
         ...
 
     def follow(self, moment: datetime) -> None:
-        """Be told what time it is by a clock that others go by too."""
+        """Adjust to the time of a clock that all processes share."""
         ...
 
     def not_before(self, moment: datetime) -> None:
-        """Be told that a moment has been: none before it is given from now on."""
+        """Never return a moment before this one from now on."""
         ...
 
     def ticks(self) -> float:
@@ -56,7 +56,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Names that nobody else has."""
+    """Unique ids."""
 
     def instance_id(self, now: datetime) -> str:
         """A UUID that sorts by `now`, and within one millisecond by when it was made."""
@@ -144,7 +144,7 @@ class SystemClock:
 
     def follow(self, moment: datetime) -> None:
         ahead = moment - self._wall()
-        # What is less is the way here, and not the clock.
+        # A smaller difference is the time in transit, and not the clock.
         if abs(ahead - self._ahead) > CLOSE_ENOUGH:
             self._ahead = ahead
 
