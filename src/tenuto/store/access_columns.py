@@ -61,7 +61,7 @@ class AuditColumns(NamedTuple):
 
 
 class Append(NamedTuple):
-    """What an append comes to: rows to write, where the chains end then, and what it answers."""
+    """The effect of an append: rows to write, the new ends of the chains, and the answer."""
 
     rows: list[AuditColumns]
     heads: dict[str, AuditHead]

@@ -1,4 +1,4 @@
-"""Jobs as rows: the columns that all stores have of one when it is offered."""
+"""Jobs as columns: those of an offered job, the same for every store."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class OutboxColumns(NamedTuple):
 
 
 class PostingColumns(NamedTuple):
-    """A row of webhook_deliveries, but for its number and when it is due."""
+    """A row of webhook_deliveries, without its number and due time."""
 
     listener_id: str
     event_id: str

@@ -10,7 +10,7 @@ _OLDEST_MS = -(1 << 63)
 
 
 def begins_below(query: InstanceQuery) -> Position:
-    """The page has what lies below this position; InvalidInput if the query's cursor is none."""
+    """The position below which the page begins; InvalidInput if the cursor is malformed."""
     below = BEFORE_ALL if query.after is None else read_cursor(query.after)
     if query.created_before is not None:
         below = min(below, Position(epoch_ms(query.created_before), ""))

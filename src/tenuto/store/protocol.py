@@ -1,4 +1,4 @@
-"""What a store promises: durability, atomicity and claims. It does not know what an entry means.
+"""The contract of a store: durability, atomicity and claims. Entries are opaque to it.
 
 Three rules carry the product:
 
@@ -79,7 +79,7 @@ class Store(Parts, ABC):
     is_shared: bool
     """Whether several engine processes may have the store open at once."""
     beat_every: timedelta
-    """How often a process has to `beat`, or it is presumed dead; where it is shared."""
+    """How often a process of a shared store has to `beat`, so as not to be presumed dead."""
 
     @property
     @abstractmethod

@@ -115,7 +115,7 @@ class MemoryMembers(MemoryPart):
 
 
 def _gone_process(disk: MemoryDisk, *, clean: bool) -> str:
-    """The id of a process that never ran, as whose instances are kept that were given back."""
+    """The id of a fictitious dead process: the owner of instances that were given back."""
     id = "given-back-clean" if clean else "given-back"
     stopped = Process(started_at=0, stopped_at=0, clean=clean, seen_at=0)
     disk.put(disk.processes, id, pack(stopped))

@@ -51,7 +51,7 @@ class Address(NamedTuple):
 
 
 def read_address(url: str, schema: str | None = None, *, what: str = STORE_URL) -> Address:
-    """What a URL says; `?schema=` names the schema, the rest is left to the driver.
+    """Parse a URL; `?schema=` names the schema, the other options are for the driver.
 
     `what` the URL is stands in the refusal of one that cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Who keeps a migration waiting, said while it waits and when it gives up.
+"""The sessions that block a migration, logged while it waits and reported when it gives up.
 
 A statement that changes a table waits for every transaction that has used it, and all others wait
 behind that statement. So it waits for a short time only. The server says nothing about a wait that
@@ -25,14 +25,14 @@ LOOK_EVERY = 1.0
 
 
 class Blocker(NamedTuple):
-    """A transaction that holds what a session waits for."""
+    """A transaction that holds a lock which a session waits for."""
 
     pid: int
     user: str | None
     application: str | None
     state: str | None
     since: datetime | None
-    """When it began, or was prepared; the server tells that only to those who may know."""
+    """When it began, or was prepared; None if the user may not see it."""
     gid: str | None = None
     """The name of one that is prepared, which has no session."""
 
@@ -60,7 +60,7 @@ class Blocker(NamedTuple):
 
     @property
     def end(self) -> str:
-        """What ends it."""
+        """How to end it."""
         if self.pid:
             return f"SELECT pg_terminate_backend({self.pid});"
         # Its session is over: only its name ends it.
@@ -109,7 +109,7 @@ async def _look(server: Server, pid: int, watch: Watch, over: asyncio.Event) -> 
     try:
         while not await _is_over(over):
             found = [Blocker(*row) for row in await session.rows("blockers", {"pid": pid})]
-            # What it waited for at last is what it gave up for: an answer from afterwards is empty.
+            # The last blockers made it give up: after that the answer is empty.
             watch.last = found or watch.last
             watch.waited += LOOK_EVERY if found else 0.0
             if (now := {(each.pid, each.gid) for each in found}) - logged:

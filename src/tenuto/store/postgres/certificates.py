@@ -1,4 +1,4 @@
-"""Which file of certificates is at fault: what the driver raises names none."""
+"""Finds the faulty certificate file: the driver's error does not name it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHECKING = frozenset({"require", "verify-ca", "verify-full"})
 
 
 class Unusable(NamedTuple):
-    """A file that a URL names, and why it is of no use."""
+    """A file that a URL names, and why it cannot be used."""
 
     option: str
     file: str

@@ -11,7 +11,7 @@ Row: TypeAlias = Sequence[Any]
 
 
 class ServerError(Protocol):
-    """What the server says when it refuses, with its code of five characters."""
+    """An error message of the server, with its code of five characters."""
 
     sqlstate: str
     severity: str
@@ -74,4 +74,4 @@ async def connect(
 
 _STATEMENTS_KEPT = 400
 _COMMAND_PATIENCE = 45.0
-"""Longer than the server itself lets a statement run: who does not answer by then is gone."""
+"""Longer than the server's own statement time-out: without an answer by then it is gone."""

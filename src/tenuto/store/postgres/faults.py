@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean to those who can act on them."""
+"""Errors of PostgreSQL, translated to errors with advice for operators."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _BAD_SETTING = "22023"
 _QUOTED = re.compile(r'"(\w[\w.]*)"')
 
 _AGAIN = frozenset({"40001", "40P01"})
-"""The transaction was rolled back because of others, and may do better the next time."""
+"""The transaction was rolled back because of a conflict, and may succeed if repeated."""
 
 _REFUSED_CLASSES = frozenset({"22", "23", "54"})
 _WORK_GOES_ON = "Processes at work go on when it is back."
@@ -132,12 +132,12 @@ _OUTAGES: dict[str, tuple[str, str, str]] = {
 
 
 def sqlstate(error: BaseException) -> str:
-    """The server's code for an error; empty when the server has not said anything."""
+    """The server's code for an error; empty if the error is not from the server."""
     return cast("ServerError", error).sqlstate or "" if isinstance(error, PostgresError) else ""
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Whether the server ended the connection with this word."""
+    """Whether the server ended the connection with this error."""
     if not isinstance(error, PostgresError):
         return False
     severity = getattr(error, "severity_en", None) or getattr(error, "severity", None)
@@ -145,7 +145,7 @@ def is_fatal(error: BaseException) -> bool:
 
 
 def is_broken(error: BaseException) -> bool:
-    """Whether the connection is gone; what was under way on it may or may not have happened."""
+    """Whether the connection is gone; the statement under way may or may not have been done."""
     if isinstance(error, DataError):
         return False
     return isinstance(error, (*BROKEN, asyncio.TimeoutError)) or is_fatal(error)
@@ -156,7 +156,7 @@ def may_go_again(error: BaseException) -> bool:
 
 
 def was_rolled_back(error: StoreUnavailable) -> bool:
-    """Whether others were in the way of what was to be done, which may do better the next time."""
+    """Whether a conflict with other transactions is the cause, so that a retry may succeed."""
     return error.__cause__ is not None and may_go_again(error.__cause__)
 
 
@@ -166,7 +166,7 @@ def is_refused(error: BaseException) -> bool:
 
 
 def first_line(error: BaseException | None) -> str:
-    """What it says in one line: details may quote rows, and hints are for those who wrote SQL."""
+    """The message in one line, without details, which may quote rows, and hints about SQL."""
     return str(error).partition("\n")[0]
 
 
@@ -179,7 +179,7 @@ def _filled(advice: str, address: Address) -> str:
 
 
 def translated(error: Exception, address: Address) -> Exception:
-    """What the store protocol knows instead of what the driver raised; else the error itself."""
+    """The store protocol's error for an error of the driver; else the error itself."""
     if is_refused(error):
         return DataRefused(first_line(error))
     state = sqlstate(error)
@@ -202,7 +202,7 @@ def translated(error: Exception, address: Address) -> Exception:
 
 
 def translated_connect(error: Exception, address: Address) -> Exception:
-    """What it means that no connection came about."""
+    """The store protocol's error for a failed connection."""
     if sqlstate(error) == _NOT_IN_STATE:
         return StoreUnavailable(
             f"{address.shown} refuses connections ({first_line(error)})",
@@ -264,7 +264,7 @@ def translated_connect(error: Exception, address: Address) -> Exception:
 
 
 def _wrong_setting(error: Exception, address: Address) -> StoreUnavailable:
-    # The server names the setting first; what it was set to is not repeated.
+    # The server names the setting first; its value is not repeated.
     named = _QUOTED.search(str(error))
     name = named[1] if named else "something"
     is_unknown = sqlstate(error) == _UNKNOWN_SETTING

@@ -17,7 +17,7 @@ from tenuto.store.postgres.turn_rows import part
 
 
 class PostgresMailbox(Mailbox):
-    """Messages in a table; `hint` says to their owners that there are some."""
+    """Messages in a table; `hint` notifies their owners."""
 
     def __init__(
         self, database: Database, hint: Callable[[Collection[str]], Awaitable[None]]
@@ -40,7 +40,7 @@ class PostgresMailbox(Mailbox):
                 break
             last = rows[-1][4]
         if owners:
-            # They look by themselves too, only later.
+            # They also poll, only later.
             with suppress(StoreUnavailable):
                 await self._hint(owners)
         return found

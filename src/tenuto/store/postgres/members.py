@@ -1,4 +1,4 @@
-"""Processes that come and go, and takeover of what dead ones own, by the clock of the server.
+"""Processes that enter and leave, and takeover from dead ones, by the clock of the server.
 
 A process is presumed dead when it has been silent for `dead_after`, and only by one that has itself
 been heard of without a gap for as long: after an outage of the server all have been silent, and
@@ -113,7 +113,7 @@ class PostgresMembers(Members):
                 raise StoreUnavailable(f"the connection broke during a claim: {error}") from error
 
     async def _claimed(self, session: Session, process_id: str) -> list[Orphan]:
-        """What the last claim brought, whose answer was lost."""
+        """The result of the last claim, if its answer was lost."""
 
         async def work(transaction: Transaction) -> list[Orphan]:
             await transaction.rows("lock_claims", {"process_id": process_id})

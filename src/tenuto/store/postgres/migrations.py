@@ -109,7 +109,7 @@ async def checked_version(session: Session) -> int:
 
 
 async def require_newest(session: Session, version: int) -> None:
-    """For those who may not migrate."""
+    """The refusal for users who may not migrate."""
     if version == 0:
         raise StoreUnavailable(
             f"there is no store of Tenuto in {session.server.shown}",
@@ -133,7 +133,7 @@ async def _migrate(session: Session, transaction: Transaction, newest: int) -> l
         before = watch.waited
 
         async def lock_patience() -> None:
-            # Others wait for what the scripts before have changed while this one waits.
+            # While this script waits, others wait for the tables that earlier scripts have changed.
             left = max(_LOCK_PATIENCE - (watch.waited - before), _LOCK_PATIENCE / 10)
             await transaction.rows("lock_patience", {"patience": f"{round(left * 1000)}ms"})
 
@@ -208,7 +208,7 @@ def _require_free(session: Session, found: frozenset[Item]) -> None:
 
 
 def _require_whole(session: Session, version: int, found: frozenset[Item]) -> None:
-    """That there is what the migrations have made, and nothing yet of those to come."""
+    """Check that the schema has all that the migrations made, and nothing of later ones."""
     # First: a later migration may have taken something away again.
     if early := ahead(version, NEWEST, found):
         raise _half(session, f"schema_info says {version}, and there is {shown(early)} already")

@@ -167,7 +167,7 @@ def over(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
 
 
 def leased(writes: Iterable[InstanceWrite], ended: Container[JobKey] = ()) -> list[tuple[Any, ...]]:
-    """The leases that writes rest on, but for those on jobs that end with them."""
+    """The leases that writes depend on, except those on jobs that the writes end."""
     return [
         (*lease.key, lease.token)
         for write in writes
@@ -177,7 +177,7 @@ def leased(writes: Iterable[InstanceWrite], ended: Container[JobKey] = ()) -> li
 
 
 def ended_jobs(writes: Iterable[InstanceWrite]) -> dict[JobKey, int]:
-    """Jobs that are withdrawn by their holders: one look at their rows does both."""
+    """Jobs that are withdrawn by their holders: one statement checks and deletes."""
     return {
         lease.key: lease.token
         for write in writes
@@ -354,7 +354,7 @@ def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:
         for each in deliveries:
             key = (*each[1:4], each.arm, each.event_id)
             before = settled.get(key)
-            # What two deliveries come to, whatever was there before them.
+            # Two deliveries merged, whatever was stored before them.
             if before is None or may_follow(before.outcome, each.outcome):
                 settled[key] = each
     delivered = [

@@ -128,7 +128,7 @@ def _gate_all(
 def _gate_each(
     session: Session, turn_id: str, gated: list[InstanceWrite], foreign: set[str]
 ) -> Outcomes:
-    """First entries alone tell who goes through; those who do write the others."""
+    """The first entry of each write decides whether it succeeds; winners write the rest."""
     used = _used_keys(session, gated)
     taken = {write.instance_id: key_taken(write, used) for write in gated}
     outcomes = {
@@ -275,13 +275,13 @@ def _claim_keys(session: Session, writes: Iterable[InstanceWrite]) -> None:
 
 
 def _settled(session: Session, turn: Turn) -> TurnResult:
-    """What a turn that was committed before had as its result."""
+    """The result of a turn that was committed before."""
     winners = _winners(session, turn.id, turn.writes)
     used = _used_keys(session, turn.writes)
     published = events_of(turn, [each for each in turn.writes if each.instance_id in winners])
     return TurnResult(
         {
-            # Nothing tells what became of those without entries; to decide them again does no harm.
+            # The outcome of writes without entries is unknown; deciding them again does no harm.
             write.instance_id: WON
             if write.instance_id in winners
             else key_taken(write, used) or LOST

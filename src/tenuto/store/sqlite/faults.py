@@ -1,4 +1,4 @@
-"""What SQLite's errors mean to those who can act on them."""
+"""Errors of SQLite, translated to errors with advice for operators."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _SYNC_FAILED = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
 
 @contextmanager
 def translated(path: str) -> Iterator[None]:
-    """Raise what the store protocol knows instead of what SQLite raised."""
+    """Raise the store protocol's errors instead of SQLite's."""
     try:
         yield
     except REFUSED as error:
@@ -89,7 +89,7 @@ def translated(path: str) -> Iterator[None]:
 
 
 def translated_commit(error: apsw.Error) -> Exception:
-    """What a failing COMMIT means.
+    """The store protocol's error for a failing COMMIT.
 
     The last thing a commit writes is the frame that makes it one, and then it is synced. When a
     write failed, that frame is not there. When only the sync failed, it is: a crash before the next

@@ -69,7 +69,7 @@ class SqliteJobs(SqlitePart):
         process_id, until = self._file.require_writer(), epoch_ms(now + lease)
         wanted = as_json([(*lease.key, lease.token) for lease in leases])
         session.run("extend_leases", {"process_id": process_id, "until": until, "leases": wanted})
-        # Also what has lapsed, and no process has acted upon.
+        # Including lapsed leases that no process has acted on.
         return set(leases).intersection(_held(session, process_id, _LONG_AGO))
 
     @writes

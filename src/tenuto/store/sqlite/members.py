@@ -65,7 +65,7 @@ class SqliteMembers(SqlitePart):
         return orphans
 
     async def give_back(self, unread: Unread) -> bool:  # noqa: ARG002
-        """A file has one program: what that cannot read waits for the next."""
+        """A file has one program: unreadable data wait for the next version of it."""
         self._file.require_writer()
         return False
 
@@ -76,7 +76,7 @@ class SqliteMembers(SqlitePart):
         *,
         only_own: bool = False,
     ) -> None:
-        """There is no other process that could take what this one passes over."""
+        """Nothing is excluded: there is no other process that could take it."""
 
 
 def enter(session: Session, process_id: str, now: datetime, living: AbstractSet[str]) -> datetime:

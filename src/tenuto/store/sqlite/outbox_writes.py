@@ -1,4 +1,4 @@
-"""What a turn writes into the outbox, for listeners that are known to this process."""
+"""The outbox rows of a turn, for the listeners that this process knows."""
 
 from __future__ import annotations
 
