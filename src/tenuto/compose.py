@@ -1,4 +1,4 @@
-"""Wiring: the only module that knows which store a URL names and what an engine is made of."""
+"""Wiring: the only module that maps URLs to stores and builds engines from their parts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def open_reader(url: str) -> Store:
 
 
 async def migrate_store(url: str) -> list[str]:
-    """Create the store that `url` names or bring its schema up to date; what was done."""
+    """Create the store at `url` or migrate its schema; returns the names of the migrations."""
     if is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
@@ -125,7 +125,7 @@ def build_engine(
     ids: Ids | None = None,
     sender: Sender | None = None,
 ) -> Engine:
-    """An engine with the real clock, ids and way out, unless others are given."""
+    """An engine; clock, ids and sender are the real ones by default."""
     # A command that only reads a store loads no engine.
     from tenuto.egress import LateSender  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
@@ -142,7 +142,7 @@ def build_engine(
 
 
 def build_caller(*, may_be_private: bool = False) -> Caller:
-    """What tasks are pushed with."""
+    """The HTTP client for pushed tasks."""
     from tenuto.egress.http import HttpSender  # noqa: PLC0415 - aiohttp only where used
 
     return HttpSender(may_be_private=may_be_private)

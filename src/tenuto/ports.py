@@ -1,4 +1,4 @@
-"""What the product takes from the world: time, ids, the way out; tests bring their own."""
+"""The ports of the product: time, ids, outgoing requests; tests bring their own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RANDOM_BITS = 74
-"""What a UUIDv7 has beside its time, version and variant."""
+"""The random bits of a UUIDv7, beside its time, version and variant."""
 CLOSE_ENOUGH = timedelta(milliseconds=100)
 """So far apart clocks may be that follow the same one."""
 _STEP_BITS = 40
@@ -68,14 +68,14 @@ class Ids(Protocol):
 
 
 class Reply(NamedTuple):
-    """What came of a request: a status, or why there is none."""
+    """The outcome of a request: a status, or why there is none."""
 
     status: int | None
     error: str | None = None
 
 
 class Page(NamedTuple):
-    """What came of asking for something: a status and a body, or why there is neither."""
+    """The outcome of a request: a status and a body, or why there is neither."""
 
     status: int | None
     body: bytes = b""
@@ -83,7 +83,7 @@ class Page(NamedTuple):
 
 
 class Fetcher(Protocol):
-    """What gets things from addresses outside."""
+    """Fetches documents from external addresses."""
 
     async def get(self, url: str, *, seconds: float, most: int) -> Page:
         """Get at most so many bytes within so many seconds; it does not raise."""
@@ -93,7 +93,7 @@ class Fetcher(Protocol):
 
 
 class Caller(Protocol):
-    """What asks addresses outside to do something, and reads what they answer."""
+    """Sends requests to external addresses, and reads the answers."""
 
     async def call(
         self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
@@ -105,7 +105,7 @@ class Caller(Protocol):
 
 
 class Sender(Protocol):
-    """What sends requests to addresses outside."""
+    """Sends requests to external addresses, and reads only the status of the answers."""
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, seconds: float

@@ -1,4 +1,4 @@
-"""Lets any number of subscribers watch instances, whichever process runs them."""
+"""Lets any number of subscribers watch instances, run by any process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Watched(Struct, eq=False):
     """The instance and its tenant."""
     subscribers: int = 0
     hinted: int = 0
-    """The newest seq that was heard of while it was being opened."""
+    """The newest seq that was reported while it was being opened."""
     missed: int = 0
     """Polls in a row that have found no log."""
 

@@ -1,4 +1,4 @@
-"""`python -m tenuto.testing FILE` shows what a failing test kept."""
+"""`python -m tenuto.testing FILE` shows the records of a failing test."""
 
 from __future__ import annotations
 

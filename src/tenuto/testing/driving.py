@@ -1,4 +1,4 @@
-"""Sees a workflow to its end: publishes what it waits for, and starts it again when it crashed."""
+"""Drives a workflow to its end: publishes the events it waits for, restarts it after crashes."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Engine:
         begin = (aware(at, "at") or BEGIN).astimezone(UTC)
         self.tasks = tasks if isinstance(tasks, TaskMocks) else TaskMocks(behind=tasks)
         self.task = self.tasks.task
-        """Declares a task of this test alone, such as one that only workers have."""
+        """Declares a task for this test alone, such as one that only workers have."""
         self.world = World(
             disk=MemoryDisk(),
             wall=Wall(begin),

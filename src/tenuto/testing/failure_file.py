@@ -1,4 +1,4 @@
-"""What a failing test leaves behind: a text to read at once, and a file to open later."""
+"""The records of a failing test: a text to read at once, and a file to open later."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Kept(msgspec.Struct, kw_only=True):
 def kept(
     engine: Engine, test: str, folder: Path, story: str | None = None, *, already: str = ""
 ) -> str:
-    """Write the file of a failing test, and say what happened and where the file is.
+    """Write the file of a failing test; returns a description and the path of the file.
 
     What stands in `already`, the error that is shown beside it, is not said again.
     """
@@ -92,7 +92,7 @@ def read(file: Path) -> Kept:
 
 
 def described(record: Kept, most: int | None = None, *, already: str = "") -> str:
-    """A kept test for people; what stands in `already` is left out."""
+    """A readable description of a kept test, without the lines that are in `already`."""
     parts = [] if record.story is None else [record.story]
     timelines = [
         timeline(

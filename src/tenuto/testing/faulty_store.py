@@ -33,7 +33,7 @@ class FaultyStore(WrappedStore):
         self._is_dead = False
 
     def kill(self) -> None:
-        """The process is gone: whatever of it still runs reaches nothing."""
+        """Mark the process as dead: calls from its remaining code have no effect."""
         self._is_dead = True
         self.inner.abandon()
 
@@ -47,7 +47,7 @@ class FaultyStore(WrappedStore):
         return await call()
 
     def _fault_on(self, call: Call) -> Fault | None:
-        """What happens to this write."""
+        """The fault for this write."""
         return self._fault_plan.on_write(call.verb)
 
     async def _write(self, call: Call) -> Any:  # noqa: ANN401
@@ -94,7 +94,7 @@ class FaultyStore(WrappedStore):
 
 
 def _unknown(call: Call) -> Exception:
-    """What a broken connection looks like: of commits the turn itself can tell."""
+    """The error of a broken connection; after a commit, the turn can be asked for its outcome."""
     if call.verb == "turns.commit":
         return CommitUnknown("simulated: the connection broke")
     return may_be_written("simulated: the connection broke")

@@ -1,4 +1,4 @@
-"""One instance of a test: let it go on, look at it, tell it what to do."""
+"""One instance of a test: advance it, inspect it, control it."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Instance:
 
     @property
     def output(self) -> JSON:
-        """What it gave in the end; None before, and when it failed."""
+        """Its output; None before the end, and if it failed."""
         held = self._held
         return output_of(held.plan, held.state) if self.status is Status.COMPLETED else None
 
@@ -138,7 +138,7 @@ class Instance:
 
     @property
     def timeline(self) -> str:
-        """What happened to it, for people."""
+        """Its history as a readable timeline."""
         if not self.exists:
             return f"{self.id}  was never started"
         state = self._held.state

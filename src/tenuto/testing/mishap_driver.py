@@ -45,7 +45,7 @@ def resting(engine: Engine) -> list[Instance]:
 
 
 class MishapDriver(Driver):
-    """One run with mishaps; `struck` are those that came to pass."""
+    """One run with mishaps; `struck` are those that happened."""
 
     def __init__(
         self, engine: Engine, events: Sequence[Scripted], mishaps: Sequence[Mishap]
@@ -133,5 +133,5 @@ class MishapDriver(Driver):
 
 
 def _open_in(run: Instance) -> list[str]:
-    """What an instance waits for."""
+    """The events and decisions that an instance waits for."""
     return [*run.waiting_for, *run.approvals]

@@ -1,4 +1,4 @@
-"""What may go wrong while a workflow runs, as values that can be written down and repeated."""
+"""Mishaps of a running workflow, as values that can be written down and repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __tracebackhide__ = True
 
 
 class Kind(StrEnum):
-    """The closed list of what `crash_test` does to a workflow."""
+    """All kinds of mishaps that `crash_test` injects."""
 
     CRASH_BEFORE = "crash-before"
     CRASH_AFTER = "crash-after"
@@ -84,7 +84,7 @@ def spelled(mishaps: Sequence[Mishap]) -> str:
 
 
 def parse(text: str) -> list[Mishap]:
-    """What `spelled` wrote."""
+    """Parse the text that `spelled` wrote."""
     return [_parse(word) for word in text.split()]
 
 

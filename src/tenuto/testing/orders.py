@@ -41,7 +41,7 @@ class Gate:
         return len(self._held)
 
     def release(self, number: int) -> str:
-        """Let one of them arrive; returns whose it was."""
+        """Let one result arrive; returns its step."""
         step, future = self._held.pop(number)
         future.set_result(None)
         return step

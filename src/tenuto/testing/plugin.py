@@ -1,4 +1,4 @@
-"""For pytest: the fixture `engine`, and what a failing test says about its instances."""
+"""The pytest plugin: the fixture `engine`, and the report of a failing test's instances."""
 
 from __future__ import annotations
 

@@ -35,13 +35,13 @@ __tracebackhide__ = True
 T = TypeVar("T")
 
 _LATE = 60.0
-"""Seconds by which a result comes late that is to come behind others."""
+"""The delay in seconds of a result that is to arrive after others."""
 _A_MOMENT = 0.001
-"""Seconds by which results come behind what was asked before them: the clock counts in them."""
+"""The delay in seconds of results after earlier requests: the resolution of the clock."""
 
 
 class NotedStore(FaultyStore):
-    """Notes what each durable write is about, before anything happens to it."""
+    """Notes a description of each durable write, before a fault can hit it."""
 
     def __init__(self, inner: MemoryStore, loop: VirtualLoop, unrest: Unrest) -> None:
         super().__init__(inner, loop, unrest)
@@ -54,7 +54,7 @@ class NotedStore(FaultyStore):
 
 
 class World(Struct, kw_only=True):
-    """What outlives a process."""
+    """The state that outlives a process."""
 
     disk: MemoryDisk
     wall: Wall
@@ -73,7 +73,7 @@ class Process:
     """The shipped engine over a disk that outlives it."""
 
     def __init__(self, world: World, written: Callable[[Draft], None]) -> None:
-        """`written` hears of everything that has become durable."""
+        """`written` is called with everything that has become durable."""
         self._world = world
         self._written = written
         self.loop = VirtualLoop(started_at=world.passed)

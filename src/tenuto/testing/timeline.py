@@ -1,4 +1,4 @@
-"""A log as a small timeline for people: what happened when, one line each."""
+"""A log as a short readable timeline, one line per event."""
 
 from __future__ import annotations
 

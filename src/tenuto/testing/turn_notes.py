@@ -1,4 +1,4 @@
-"""What a durable write was about, in a few words."""
+"""Short descriptions of durable writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST: Final = 3
 
 
 def note(turn: Turn) -> str:
-    """Say what a turn writes."""
+    """Describe the writes of a turn."""
     said = [f"event {event.pattern}" for event in turn.events]
     said += [_said(row) for write in turn.writes for row in write.rows if row.event_type in _SAID]
     if turn.matches:

@@ -21,7 +21,7 @@ class Unrest(NoFaults):
         self.reports = 0
         """How many results of tasks were reported."""
         self.notes: dict[int, str] = {}
-        """What each durable write was about."""
+        """A short description of each durable write."""
 
     def strike(self, write: int, fault: Fault) -> None:
         """Plan a fault at a durable write, counted from the first one."""
