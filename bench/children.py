@@ -9,7 +9,7 @@ import time
 from bench.engine_runs import new_app, run_all
 from bench.report import Report
 from bench.workflows import linear
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.json import JSON, Object
 
 MANY = 1_000

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tenuto import Tenuto, task
-from tenuto.engine.differences import Verdict
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.differences import Verdict
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.json import JSON, Object
 
 Statement = tuple[str, object]

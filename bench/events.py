@@ -16,7 +16,7 @@ from bench.report import Report
 from bench.workflows import WAITING
 from tenuto import Tenuto
 from tenuto.cli.service import fast_loop
-from tenuto.engine.draft import Draft
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.status import Status
 from tenuto.workspace.instance import InstanceRef
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.client import Client, SyncClient
-    from tenuto.engine.endpoints import Gap
+    from tenuto.engine.outbox.endpoints import Gap
     from tenuto.engine.settings import Settings
     from tenuto.model.edited import EditedInput
     from tenuto.model.errors import (
@@ -72,7 +72,7 @@ _HOMES = {
     "EditedInput": "tenuto.model.edited",
     "Failure": "tenuto.model.failure",
     "Forbidden": "tenuto.model.errors",
-    "Gap": "tenuto.engine.endpoints",
+    "Gap": "tenuto.engine.outbox.endpoints",
     "Instance": "tenuto.workspace.protocol",
     "InstanceFilter": "tenuto.workspace.values",
     "InstanceRef": "tenuto.workspace.instance",

@@ -113,7 +113,7 @@ class Tenuto(EngineWorkspace):
         less often; everything else is delivered meanwhile. Webhooks and subscriptions that cannot
         be read, and are sent nothing because of it, are named too.
         """
-        return self.engine.telling.drainer.untold
+        return self.engine.outbox.drainer.undelivered
 
 
 __all__ = ["Tenuto"]

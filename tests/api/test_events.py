@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.endpoints import endpoint_of
+from tenuto.engine.outbox.endpoints import endpoint_of
 from tenuto.engine.settings import Settings
 from tests.api.conftest import WAIT, Serve, tasks, until
 

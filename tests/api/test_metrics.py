@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
 from tenuto import Tenuto
-from tenuto.engine.histogram import Histogram
+from tenuto.engine.meters import Histogram
 from tenuto.metrics.metrics import LOOK_EVERY, Metrics
 from tenuto.metrics.names import MOST_NAMES, MOST_TENANTS, Named, Names
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, Serve

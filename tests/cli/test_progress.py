@@ -14,7 +14,7 @@ from tenuto import Context, TaskError, Tenuto
 from tenuto.cli.local_run import moved
 from tenuto.cli.views.progress import Line, counts, lines_of
 from tenuto.core import InstanceState
-from tenuto.engine.draft import Draft
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.json import Object
 from tenuto.model.status import NodeStatus
 from tests.cli.conftest import DOUBLE, Terminal

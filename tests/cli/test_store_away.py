@@ -16,7 +16,7 @@ from tenuto.cli.backends import mailbox, opened, store_workspace
 from tenuto.cli.backends.reader import Reader
 from tenuto.cli.lookup import find_instance
 from tenuto.engine import engine
-from tenuto.engine.postmaster import Postmaster, StoredEvent
+from tenuto.engine.events.event_router import EventRouter, StoredEvent
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.status import Status
 from tenuto.store.parts.mailbox import Mail
@@ -132,13 +132,13 @@ async def test_an_event_that_is_stored_when_the_database_goes_away_is_said_to_be
     on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(on_postgres.past, one_of_each)
-    match = Postmaster.match_together
+    match = EventRouter.match_together
 
-    async def cut_before(self: Postmaster, events: Sequence[StoredEvent]) -> None:
+    async def cut_before(self: EventRouter, events: Sequence[StoredEvent]) -> None:
         cut(line)
         await match(self, events)
 
-    monkeypatch.setattr(Postmaster, "match_together", cut_before)
+    monkeypatch.setattr(EventRouter, "match_together", cut_before)
     monkeypatch.setattr(store_workspace, "PATIENCE", 0.5)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     url = line.url(on_postgres.store)

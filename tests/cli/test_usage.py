@@ -83,3 +83,13 @@ def test_what_needs_a_store_does_not_ask_a_server(terminal: Terminal) -> None:
     assert (shown["value"], shown["origin"]) == ("sqlite:///.tenuto/tenuto.db", "default")
     refused = terminal.call("audit", "verify")
     assert (refused.code, "TEN-4030" in refused.err) == (5, True)
+
+
+@pytest.mark.parametrize("words", [(), ("keys",), ("-o",)])
+def test_no_words_or_half_of_them_are_wrong_usage_and_no_traceback(
+    terminal: Terminal, words: tuple[str, ...]
+) -> None:
+    ended = terminal.call(*words)
+    assert ended.code == 2
+    assert "Usage: tenuto" in ended.out + ended.err
+    assert "Traceback" not in ended.out + ended.err

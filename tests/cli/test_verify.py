@@ -13,9 +13,9 @@ import pytest
 from tenuto import Tenuto
 from tenuto.cli import upkeep
 from tenuto.cli.backends.reader import reading
-from tenuto.engine.differences import Verdict
-from tenuto.engine.draft import size_of_rows
-from tenuto.engine.verify import MOST_BYTES, MOST_INSTANCES, verify
+from tenuto.engine.turns.draft import size_of_rows
+from tenuto.engine.upkeep.differences import Verdict
+from tenuto.engine.upkeep.verification import MOST_BYTES, MOST_INSTANCES, verify
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.turns import StoredInstance

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tenuto import InstanceRef, Tenuto
 from tenuto.core import InstanceState
-from tenuto.engine.draft import Draft
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.status import Status
 
 

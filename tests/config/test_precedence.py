@@ -10,6 +10,7 @@ from msgspec import structs
 from tenuto.config.config import Config
 from tenuto.config.names import settings
 from tenuto.config.sources import read_config
+from tenuto.engine.bounds import Bounds
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import InvalidInput, NotFound
 from tenuto.model.policy import Limits, RetryPolicy
@@ -46,9 +47,10 @@ def test_every_setting_of_the_engine_can_be_reached() -> None:
         (Settings, "engine."),
         (Limits, "engine.limits."),
         (RetryPolicy, "engine.retry."),
+        (Bounds, "engine.bounds."),
     ):
         for field in structs.fields(kind):
-            if field.name not in ("limits", "retry"):
+            if field.name not in ("limits", "retry", "bounds"):
                 assert prefix + field.name in names
     assert len({each.variable for each in settings().values()}) == len(names)
 

@@ -30,7 +30,12 @@ PAGES = [
 ]
 LINKED = sorted(
     file.relative_to(ROOT).as_posix()
-    for file in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+    for file in [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/**/*.md"),
+        *ROOT.glob("src/**/*.md"),
+    ]
 )
 
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

@@ -86,7 +86,7 @@ async def until(app: Tenuto, holds: Callable[[], Awaitable[bool]]) -> None:
 
 async def at_rest(app: Tenuto) -> None:
     """Return once nothing waits to be written."""
-    for lane in app.engine.lanes:
+    for lane in app.engine.turns.lanes:
         await lane.idle()
 
 

@@ -18,7 +18,7 @@ from tenuto import (
     WorkflowFailed,
 )
 from tenuto.engine.settings import Settings
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
 from tenuto.model.policy import Limits

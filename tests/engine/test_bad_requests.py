@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tenuto import InvalidDefinition, InvalidInput, NotFound, Tenuto, TenutoError
-from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.events.event_router import EventRouter
 from tenuto.model.events import Event
 from tenuto.model.inputs import CancelAsked
 from tenuto.model.json import Object
@@ -210,7 +210,7 @@ async def test_an_event_that_no_store_takes_holds_up_nothing_that_shares_its_tur
         waiting = await app.start("waiting", {"orderId": 1})
         store.gate.clear()
         now = app.engine.clock.now()
-        postmaster: Postmaster = app.engine.postmaster
+        postmaster: EventRouter = app.engine.events.router
         bad = Event(
             id="bad", pattern="a.b", payload={}, received_at=now, correlation_id=HALF_A_PAIR
         )

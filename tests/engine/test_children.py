@@ -21,7 +21,7 @@ from tenuto import (
     child,
     workflow,
 )
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.effects import SendMail
 from tenuto.model.failure import Failure
 from tenuto.model.family import Parent, child_id
@@ -252,7 +252,8 @@ async def test_a_workflow_that_is_not_there_yet_is_warned_of(
     async with Tenuto(settings=ALONE) as app:
         tasks(app)
         await app.deploy(parent_of(version=2))
-        assert caplog.messages == ["outer starts inner version 2, which is not there yet"]
+        [message] = caplog.messages
+        assert message == "definition=outer starts inner version 2, which is not saved yet"
         caplog.clear()
         await app.deploy(parent_of("outer"))
         await app.deploy(WORK)
@@ -484,7 +485,7 @@ async def test_a_start_that_comes_twice_changes_nothing() -> None:
             parent=Parent(id=parent.id, node="call", root_id=parent.id, depth=1),
         )
         await app.engine.store.mailbox.send([letter("again", child.id, again)])
-        assert await app.engine._mailroom.run_once() == 1
+        assert await app.engine.effects.mailbox.run_once() == 1
         await assert_in_order(app)
         assert await kinds(app, child.id) == before
         assert given == [{"n": 1}]
@@ -508,7 +509,7 @@ async def test_a_late_report_and_a_letter_to_nobody_are_taken_off() -> None:
                 letter("report", nobody, TaskFailed(node="a", attempt=1, error=error)),
             ]
         )
-        await app.engine._mailroom.run_once()
+        await app.engine.effects.mailbox.run_once()
         await assert_in_order(app)
         assert await kinds(app, parent.id) == before
         assert await app.engine.store.turns.load([nobody]) == {}
@@ -524,7 +525,7 @@ async def test_a_cancel_that_overtakes_the_start_is_kept() -> None:
         parent = Parent(id=other, node="n", root_id=other, depth=1)
         start = Started(definition_id="inner", definition_version=1, input=None, parent=parent)
         cancel = CancelAsked(by=other, source="PARENT")
-        store, mailroom = app.engine.store, app.engine._mailroom
+        store, mailroom = app.engine.store, app.engine.effects.mailbox
         await store.mailbox.send([letter("start", id, start), letter("cancel", id, cancel)])
         # The cancel is handed over first, as a hint, and finds nobody.
         mailroom.send(SendMail(to=id, id="cancel", at=NOON, input=cancel), "default")
@@ -557,7 +558,7 @@ async def test_what_a_letter_starts_belongs_to_whom_it_comes_from(tie: str) -> N
         )
         id = str(uuid.uuid4())
         await engine.store.mailbox.send([letter("start", id, start)])
-        await engine._mailroom.run_once()
+        await engine.effects.mailbox.run_once()
         await at_rest(app)
         assert (await engine.store.turns.load([id]))[id].row.tenant == "acme"
 
@@ -575,7 +576,7 @@ async def test_what_comes_from_nobody_is_not_started_for_anybody(tie: str) -> No
             parent=parent,
             rerun_of=None if parent else gone,
         )
-        store, mailroom = app.engine.store, app.engine._mailroom
+        store, mailroom = app.engine.store, app.engine.effects.mailbox
         await store.mailbox.send([letter("start", id, start)])
         while await mailroom.run_once():
             await at_rest(app)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tenuto import InstanceRef, Tenuto
-from tenuto.engine.postmaster import StoredEvent
+from tenuto.engine.events.event_router import StoredEvent
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
@@ -99,7 +99,7 @@ async def test_an_event_that_was_stored_but_not_matched_reaches_the_wait_after_a
             await asyncio.get_running_loop().create_future()
             raise AssertionError(events)
 
-        app.engine.postmaster.match_together = hang  # type: ignore[method-assign]
+        app.engine.events.router.match_together = hang  # type: ignore[method-assign]
         publishing = asyncio.ensure_future(app.publish("payment.received", {"orderId": 1}, id="e"))
         await is_stored.wait()
         dying = asyncio.ensure_future(app.close())

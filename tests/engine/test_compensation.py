@@ -21,7 +21,7 @@ from tenuto import (
     WorkflowCancelled,
     WorkflowFailed,
 )
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.json import JSON, Object
 from tenuto.store.memory import MemoryStore
 from tenuto.store.memory.disk import MemoryDisk

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tenuto.engine.effects.job_runner import LEASE, MOST_AT_ONCE
 from tenuto.engine.engine import Engine
-from tenuto.engine.jobs import LEASE, MOST_AT_ONCE
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import CancelAsked, Started
@@ -171,7 +171,7 @@ def test_a_job_of_a_process_that_fell_silent_is_lost_and_given_to_another() -> N
         await stage.clock.sleep(5)
         assert ("two", "far", 1) in stage.ran
         # From now on it extends no lease, and takes nothing on.
-        for loop in two._loops._tasks:
+        for loop in two.shared.loops._tasks:
             if loop.get_name() == "tenuto jobs":
                 loop.cancel()
         three = stage.engine("three", "far")
@@ -240,12 +240,12 @@ def test_who_has_no_room_for_jobs_tells_of_those_that_were_dropped() -> None:
         await stage.clock.sleep(5)
         # It has as many as it may, and one that nobody can act upon.
         await three.open()
-        three._jobs._leases = {JobKey("x", "", "", n): 0 for n in range(MOST_AT_ONCE)}
+        three.effects.jobs._leases = {JobKey("x", "", "", n): 0 for n in range(MOST_AT_ONCE)}
         told: list[str] = []
-        three._jobs._report = lambda request: told.append(request.instance_id)
+        three.effects.jobs._report = lambda request: told.append(request.instance_id)
         stage.disk.declare_dead(two.process_id)
         two.store.abandon()
-        assert await three._jobs.run_once() == 0
+        assert await three.effects.jobs.run_once() == 0
         assert sorted(told) == sorted(ids)
 
     Stage().play(story)
@@ -311,9 +311,9 @@ def test_what_this_process_was_done_with_is_not_kept_in_mind_for_ever() -> None:
         await one.open()
         await two.open()
         await one.final_state(await stage.started(one))
-        assert len(two._jobs._let_go) == 1
+        assert len(two.effects.jobs._let_go) == 1
         await stage.clock.sleep(3 * LEASE / timedelta(seconds=1))
-        assert two._jobs._let_go == {}
+        assert two.effects.jobs._let_go == {}
 
     Stage().play(story)
 

@@ -43,15 +43,15 @@ def said(caplog: pytest.LogCaptureFixture) -> Said:
 
 def test_who_notices_first_says_it_and_the_last_one_says_that_it_is_over(said: Said) -> None:
     outage = said.outage
-    outage.noticed("heart", AWAY)
+    outage.noticed("heartbeat", AWAY)
     for _ in range(3):
         outage.noticed("jobs", REFUSED)
-        outage.noticed("heart", REFUSED)
+        outage.noticed("heartbeat", REFUSED)
         outage.met("matching event e1", AWAY)
-    assert said.lines == ["the store is unavailable, trying again (heart): TEN-4001  gone"]
+    assert said.lines == ["the store is unavailable, trying again (heartbeat): TEN-4001  gone"]
     said.ticks += 12.5
-    outage.worked("heart")
-    outage.worked("mailroom")
+    outage.worked("heartbeat")
+    outage.worked("mailbox")
     assert said.lines == []
     outage.worked("jobs")
     outage.worked("jobs")
@@ -60,18 +60,18 @@ def test_who_notices_first_says_it_and_the_last_one_says_that_it_is_over(said: S
 
 def test_the_next_outage_is_said_again(said: Said) -> None:
     for _ in range(2):
-        said.outage.noticed("heart", AWAY)
-        said.outage.worked("heart")
+        said.outage.noticed("heartbeat", AWAY)
+        said.outage.worked("heartbeat")
         assert len(said.lines) == 2
 
 
 def test_another_reason_is_said_too(said: Said) -> None:
     for _ in range(2):
         said.outage.noticed("lane 0", FULL)
-        said.outage.noticed("heart", AWAY)
+        said.outage.noticed("heartbeat", AWAY)
     assert said.lines == [
         "the store is unavailable, trying again (lane 0): TEN-4003  full",
-        "the store is unavailable, trying again (heart): TEN-4001  gone",
+        "the store is unavailable, trying again (heartbeat): TEN-4001  gone",
     ]
 
 
@@ -81,11 +81,11 @@ def test_who_has_nothing_to_ask_leaves_it_to_others_to_find_out(said: Said) -> N
     outage.rests("lane 0")
     outage.worked("projector")
     assert len(said.lines) == 1
-    outage.worked("heart")
+    outage.worked("heartbeat")
     assert said.lines == ["the store is back after 0.0 s"]
 
 
-@pytest.mark.parametrize("asks", ["heart", "mailroom"])
+@pytest.mark.parametrize("asks", ["heartbeat", "mailbox"])
 def test_what_only_one_had_met_is_over_when_that_one_rests_and_others_work(
     said: Said, asks: str
 ) -> None:
@@ -127,8 +127,8 @@ async def test_a_server_that_was_away_is_two_lines_in_the_log(
             tries = [asyncio.create_task(_refused(app)) for _ in range(3)]
             await asyncio.gather(*tries)
             proxy.mend()
-            while app.engine._outage._since is not None:
-                app.engine._beat_hint.set()
+            while app.engine.shared.outage._since is not None:
+                app.engine.membership.heartbeat_hint.set()
                 async with connected(url) as connection:
                     await connection.fetch("SELECT pg_sleep(0.05)")
             await app.start("q")

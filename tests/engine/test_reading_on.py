@@ -9,7 +9,7 @@ import pytest
 
 from tenuto import Tenuto
 from tenuto.core import InstanceState, blank
-from tenuto.engine.held import Cache, Held
+from tenuto.engine.turns.held import Cache, Held
 from tenuto.model.errors import TenutoError
 from tenuto.store.memory import MemoryStore
 from tests.engine.situations import steps

@@ -10,9 +10,12 @@ from itertools import pairwise
 import pytest
 
 from tenuto import InstanceRef, Settings, Tenuto, TenutoError, WorkflowFailed
-from tenuto.engine import later
-from tenuto.engine.later import Later
-from tenuto.engine.requests import Request
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.loops import Loops
+from tenuto.engine.outage import Outage
+from tenuto.engine.turns import deferred_inputs
+from tenuto.engine.turns.deferred_inputs import DeferredInputs
+from tenuto.engine.turns.requests import Request
 from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.json import Object
 from tenuto.model.status import Status
@@ -87,8 +90,10 @@ def entry(seq: int, *, of_children: bool = False) -> Callable[[InstanceWrite], b
     return refuses
 
 
-def app_on(store: Store, clock: SystemClock | None = None) -> Tenuto:
-    app = Tenuto(store, settings=Settings(stop_grace=0.0), clock=clock)
+def app_on(
+    store: Store, clock: SystemClock | None = None, bounds: Bounds = DEFAULT_BOUNDS
+) -> Tenuto:
+    app = Tenuto(store, settings=Settings(stop_grace=0.0, bounds=bounds), clock=clock)
 
     @app.task
     async def work(input: object) -> object:
@@ -178,10 +183,7 @@ async def test_what_another_process_left_is_set_aside_too(step: Object) -> None:
         assert await store.timers.due(app.engine.clock.now(), 10) == ([], None)
 
 
-async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(later, "FIRST_PAUSE", 0.001)
+async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while() -> None:
     store = Picky()
 
     def refuses(write: InstanceWrite) -> bool:
@@ -190,7 +192,7 @@ async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while(
         return (is_fired or is_aside) and store.refused < 8
 
     store.refuses = refuses
-    async with app_on(store) as app:
+    async with app_on(store, bounds=Bounds(first_retry=0.001)) as app:
         run = await played(app, event_first=True)
         assert await run.status() == "COMPLETED"
         assert store.refused == 8
@@ -220,14 +222,15 @@ async def test_pauses_grow_until_they_are_long() -> None:
         else:
             done.set()
 
-    waiting = Later(clock, report)
+    waiting = DeferredInputs(clock, report)
     key = TimerKey(TimerKind.DELAY, "nap")
     waiting.put(Request("i", TimerDue(key=key, due=clock.now())))
-    running = asyncio.ensure_future(waiting.run())
+    loops = Loops(clock, Outage(clock), lambda _, error: pytest.fail(repr(error)))
+    waiting.start(loops)
     async with asyncio.timeout(5):
         await done.wait()
-    running.cancel()
+    await loops.stop()
     pauses = [after - before for before, after in pairwise(moments)]
     assert pauses[:4] == [2.0, 4.0, 8.0, 16.0]
     assert pauses == sorted(pauses)
-    assert pauses[-1] == later.LONGEST_PAUSE
+    assert pauses[-1] == deferred_inputs.LONGEST_PAUSE

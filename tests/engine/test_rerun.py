@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tenuto import Context, InstanceRef, InvalidInput, NotFound, TaskError, Tenuto, WorkflowFailed
-from tenuto.engine.rerunning import plan_rerun
-from tenuto.engine.verify import verify
+from tenuto.engine.definitions.reruns import plan_rerun
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.json import JSON, Object
 from tests.core.drawing import draw
 from tests.engine.situations import Moody, steps

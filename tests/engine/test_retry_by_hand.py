@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.json import Object
 from tenuto.store.parts.turns import Turn, TurnResult
 from tests.engine.situations import steps

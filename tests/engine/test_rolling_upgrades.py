@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.effects.unreadable import FIRST_PAUSE
 from tenuto.engine.engine import Engine
-from tenuto.engine.left_to_others import FIRST_PAUSE
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.inputs import CancelAsked, EventCause, Input, PauseAsked, ResumeAsked, Started
@@ -90,7 +90,7 @@ class Stage:
         return (await engine.start(deployed.plan, started)).instance_id
 
     async def kill(self, engine: Engine) -> None:
-        await engine._loops.stop()
+        await engine.shared.loops.stop()
         self.disk.declare_dead(engine.process_id)
         engine.store.abandon()
 
@@ -454,7 +454,7 @@ def test_one_look_into_a_mailbox_that_never_ends_does() -> None:
         asked.clear()
         for number in range(20):
             await stage.send(f"nobody {number}", CancelAsked(by="test"))
-        assert await old._mailroom.run_once() == 5
+        assert await old.effects.mailbox.run_once() == 5
         assert asked["mailbox.claim"] == 5
 
     played(story, Bounds(mail_batch=1, mail_rounds=5))

@@ -61,7 +61,7 @@ class Stage:
     async def kill(self, app: Tenuto) -> None:
         process_id = app.engine.process_id
         self.apps.remove(app)
-        await app.engine._loops.stop()
+        await app.engine.shared.loops.stop()
         app.engine.runner.abandon()
         app.engine.store.abandon()
         await let_time_pass(self.url, process_id)

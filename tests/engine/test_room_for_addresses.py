@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
+from msgspec.structs import replace
 
 from tenuto import Tenuto
-from tenuto.engine.outbox import PAGE
+from tenuto.engine.bounds import Bounds
+from tenuto.engine.outbox.drainer import PAGE
+from tests.engine.notification_world import QUIET, World, quiet
 from tests.engine.situations import steps
-from tests.engine.telling_world import World, quiet
 from tests.kit.hooks import Received
 
 
-def test_silent_addresses_leave_room_for_those_that_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("tenuto.engine.deliverer.MOST_ADDRESSES", 6)
-    monkeypatch.setattr("tenuto.engine.deliverer.MOST_DOUBTFUL", 2)
+def test_silent_addresses_leave_room_for_those_that_answer() -> None:
     world = World()
+    narrow = replace(QUIET, bounds=Bounds(webhooks=6, failing_webhooks=2))
 
     async def work(app: Tenuto) -> None:
         world.hook.answer = lambda each: None if "silent" in each.path else 200
@@ -43,7 +41,7 @@ def test_silent_addresses_leave_room_for_those_that_answer(
         tried = {each.path for each in world.hook.received if "silent" in each.path}
         assert len(tried) == 20
 
-    world.life(work)
+    world.life(work, narrow)
 
 
 def answered(world: World) -> list[Received]:
@@ -61,7 +59,7 @@ def test_who_failed_before_is_known_to_the_next_process() -> None:
 
     async def look(app: Tenuto) -> None:
         await quiet(app, 1)
-        deliverer = app.engine.telling._deliverer
+        deliverer = app.engine.outbox._deliverer
         assert deliverer is not None
         [listener] = await app.engine.store.listeners.of("default")
         assert listener.id in deliverer._failures
@@ -79,11 +77,11 @@ def test_what_is_known_of_an_address_goes_with_it() -> None:
         kept = await app.webhooks.add("https://kept.example.com", "paid")
         await app.publish("paid", id="e1")
         await quiet(app, 1)
-        deliverer = app.engine.telling._deliverer
+        deliverer = app.engine.outbox._deliverer
         assert deliverer is not None
         assert deliverer._failures.keys() == {gone.id, kept.id}
         await app.webhooks.remove(gone.id)
-        app.engine.telling.hint()
+        app.engine.outbox.hint()
         await quiet(app, 1)
         assert deliverer._failures.keys() == {kept.id}
 
@@ -114,12 +112,12 @@ def test_listeners_are_read_once_however_much_there_is_to_tell() -> None:
         await app.webhooks.add("https://example.com", "workflow.completed")
         await quiet(app, 1)
         reads.clear()
-        app.engine.telling.drainer._page = PAGE
-        async with app.engine.telling._passing:
+        app.engine.outbox.drainer._page = PAGE
+        async with app.engine.outbox._passing:
             await asyncio.gather(*(app.start("flow", {"n": n}) for n in range(40)))
             await quiet(app, 1)
             reads.clear()
-        app.engine.telling.hint()
+        app.engine.outbox.hint()
         await quiet(app, 60)
         assert len(world.hook.received) == 40
         assert reads.count("listeners.of") == 0

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tenuto import Conflict, NotFound, Tenuto, WorkflowCancelled, WorkflowFailed
-from tenuto.engine.requests import Answer
 from tenuto.engine.settings import Settings
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.errors import TaskError
 from tenuto.model.json import Object
 from tenuto.model.status import Status
@@ -151,36 +151,27 @@ async def test_a_store_of_one_process_is_not_asked_which_version_is_the_newest(
 async def test_a_removal_finds_what_another_program_starts_just_then(
     apps: tuple[Tenuto, Tenuto], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The start was durable before the removal, which therefore sees it, without waiting."""
     one, other = apps
     await one.deploy(WAIT)
-    start, is_hidden = Starting._start, asyncio.Event()
-    hide = other.engine.plans.hide
+    hide, begun = other.engine.plans.hide, []
 
-    async def telling_hide(tenant: str, id: str) -> DefinitionRow:
-        hidden = await hide(tenant, id)
-        is_hidden.set()
-        return hidden
+    async def hide_after_a_start(tenant: str, id: str) -> DefinitionRow:
+        begun.append(await one.start("wait"))
+        return await hide(tenant, id)
 
-    async def late_start(self: Starting, *of_what: Any) -> Answer:  # noqa: ANN401
-        removing = asyncio.ensure_future(
-            other.workspace("default", "ann").remove_definition("wait")
-        )
-        await is_hidden.wait()
-        answer = await start(self, *of_what)
-        with pytest.raises(Conflict, match="have not ended"):
-            await removing
-        return answer
-
-    monkeypatch.setattr(other.engine.plans, "hide", telling_hide)
-    monkeypatch.setattr(Starting, "_start", late_start)
-    begun = await one.start("wait")
+    monkeypatch.setattr(other.engine.plans, "hide", hide_after_a_start)
+    with pytest.raises(Conflict, match="have not ended"):
+        await other.workspace("default", "ann").remove_definition("wait")
     assert await one.deploy(WAIT) == 3, "it is there again"
-    assert not (await begun.status()).is_final
+    [instance] = begun
+    assert not (await instance.status()).is_final
 
 
-async def test_a_start_that_took_too_long_for_a_removal_to_see_looks_for_itself(
+async def test_a_start_that_comes_after_a_removal_is_refused_and_leaves_nothing(
     apps: tuple[Tenuto, Tenuto], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Although it had read the definition before that was removed."""
     one, other = apps
     await one.deploy(WAIT)
     start = Starting._start
@@ -190,7 +181,6 @@ async def test_a_start_that_took_too_long_for_a_removal_to_see_looks_for_itself(
         return await start(self, *of_what)
 
     monkeypatch.setattr(Starting, "_start", late_start)
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound, match="there is no workflow wait"):
         await one.start("wait")
-    [instance] = await one.instances()
-    assert instance.status is Status.CANCELLED
+    assert await one.instances() == []

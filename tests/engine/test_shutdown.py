@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tenuto import Settings, StoreUnavailable, Tenuto, TenutoError
-from tenuto.engine import engine, lane, outage
+from tenuto.engine import engine, outage
+from tenuto.engine.turns import lane
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
 from tenuto.store.parts.instances import InstanceQuery
@@ -182,12 +183,12 @@ async def test_a_stop_that_is_cut_short_lets_go_of_the_store(tmp_path: Path) -> 
 
 async def test_nothing_waits_for_a_lane_that_is_gone() -> None:
     async with Tenuto() as app:
-        intake = app.engine.intakes[0]
+        intake = app.engine.turns.intakes[0]
         intake.abandon(TenutoError("gone"))
         event = Event(id="e", pattern="a.b", payload={}, received_at=app.engine.clock.now())
         for asked in (
-            app.engine.postmaster.publish(event),
-            app.engine.postmaster.match(1, event),
+            app.engine.events.router.publish(event),
+            app.engine.events.router.match(1, event),
             app.start("flow"),
         ):
             with pytest.raises(TenutoError):
@@ -201,7 +202,7 @@ async def test_what_was_refused_is_not_done_after_all() -> None:
     async with Tenuto() as app:
         await app.deploy(ONE_WAIT)
         asked = asyncio.ensure_future(app.start("waiting", {"orderId": 1}))
-        while app.engine.intakes[0].is_empty and not asked.done():
+        while app.engine.turns.intakes[0].is_empty and not asked.done():
             await turns(1)
         app.engine._loop_died("timekeeper", RuntimeError("gone"))
         with pytest.raises(TenutoError):

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.status import Status
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.migrations import migrate

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tenuto import NotFound, Tenuto
-from tenuto.engine.plans import Deployed
-from tenuto.engine.requests import Request
-from tenuto.engine.timekeeper import Timekeeper
+from tenuto.engine.definitions.plans import Deployed
+from tenuto.engine.effects.timekeeper import Timekeeper
+from tenuto.engine.turns.requests import Request
 from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.json import Object
 from tenuto.ports import SystemClock
@@ -70,12 +70,12 @@ async def test_a_timer_that_was_set_aside_is_forgotten_once_it_is_gone() -> None
     await timekeeper.run_once()
     for request in reported:
         assert isinstance(request.input, TimerDue)
-        timekeeper.set_aside(request.instance_id, request.input)
+        timekeeper.park(request.instance_id, request.input)
     for left in (3, 1, 0):
         del stored[left:]
         timekeeper.look()
         assert await timekeeper.run_once() == 0
-        assert len(timekeeper._set_aside) == left
+        assert len(timekeeper._parked) == left
 
 
 class TwoHoursLater(SystemClock):

@@ -13,6 +13,7 @@ import pytest_asyncio
 from msgspec.structs import replace
 
 from tenuto import Settings, Tenuto, WorkflowCancelled
+from tenuto.engine.turns.requests import Request
 from tenuto.model.errors import InvalidInput
 from tenuto.model.events import Event
 from tenuto.model.family import triggered_id
@@ -112,7 +113,7 @@ async def test_an_event_that_is_older_than_the_instance_cancels_nothing(shop: Sh
     turn = Turn(id="t", process_id=process_id, at=old.received_at, events=(old,))
     stored = await app.engine.store.turns.commit(turn)
     instance = await app.start("order", {"id": 1})
-    match = await app.engine.postmaster.match(stored.events["old"].number, old)
+    match = await app.engine.events.router.match(stored.events["old"].number, old)
     assert (match.cancelled, match.mail) == (0, ())
     assert await instance.status() is Status.WAITING_FOR_EVENT
 
@@ -188,7 +189,7 @@ async def test_an_event_that_is_sent_again_before_it_is_matched_starts_no_second
     number = (await engine.store.turns.commit(turn)).events["big"].number
     again = await app.publish("order.paid", sent, id="big")
     assert (again.duplicate, again.started) == (True, 1)
-    await engine.postmaster.match(number, first)
+    await engine.events.router.match(number, first)
     await until(app, lambda: ended(app, 1))
     await at_rest(app)
     [only] = await app.instances()
@@ -233,6 +234,27 @@ async def test_a_start_that_is_refused_when_it_is_decided_is_recorded_too(shop: 
     [delivery] = await app.engine.store.inbox.deliveries_of("default", "e")
     assert (delivery.outcome, await app.instances()) == ("refused", [])
     assert "deadline" in str(delivery.reason)
+    assert await app.engine.store.mailbox.claim(10) == []
+
+
+async def test_a_start_by_an_event_that_comes_after_a_removal_is_a_recorded_refusal(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its message was read before the definition was removed, and is dropped."""
+    app = shop.app
+    await app.deploy(RECEIPT)
+    mailbox, held = app.engine.effects.mailbox, asyncio.Queue[Request]()
+    report = mailbox._report
+    monkeypatch.setattr(mailbox, "_report", held.put_nowait)
+    await app.publish("order.paid", {"id": 7}, id="e")
+    request = await held.get()
+    await app.remove_definition("receipt")
+    monkeypatch.setattr(mailbox, "_report", report)
+    report(request)
+    await at_rest(app)
+    [delivery] = await app.engine.store.inbox.deliveries_of("default", "e")
+    assert (delivery.outcome, await app.instances()) == ("refused", [])
+    assert "there is no workflow receipt" in str(delivery.reason)
     assert await app.engine.store.mailbox.claim(10) == []
 
 
@@ -327,7 +349,7 @@ async def test_what_a_step_published_before_a_crash_is_matched_after_it(shop: Sh
     app = shop.app
     await app.deploy(TELLING)
     await app.deploy(RECEIPT)
-    app.engine._dispatcher._match = lambda _number, _event: None
+    app.engine.effects.dispatcher._match = lambda _number, _event: None
     telling = await app.start("telling", {"id": 7})
     await telling.result(10)
     assert len(await app.engine.store.inbox.unmatched(10)) == 1

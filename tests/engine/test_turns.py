@@ -17,7 +17,6 @@ from tenuto import (
     Tenuto,
     TenutoError,
     WorkflowFailed,
-    compose,
 )
 from tenuto.core import Decision, InstanceState, Plan, decide
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
@@ -167,7 +166,7 @@ async def test_an_instance_that_cannot_be_decided_on_fails_alone(
             raise ZeroDivisionError("a bug of ours")
         return decide(plan, state, input, now, policies)
 
-    monkeypatch.setattr(compose, "Engine", partial(Engine, decide=broken))
+    monkeypatch.setattr("tenuto.engine.engine.Engine", partial(Engine, decide=broken))
     async with app_on(store) as app:
         await app.deploy(steps("a", "b"))
         good, bad = await app.start("flow", "good"), await app.start("flow", "bad")
@@ -252,7 +251,7 @@ async def test_a_loop_that_dies_is_loud_and_leaves_nobody_waiting(
     def broken(*_: object) -> None:
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr(app.engine.lanes[0], "_turn", broken)
+    monkeypatch.setattr(app.engine.turns.lanes[0], "_turn", broken)
     with pytest.raises(TenutoError, match="died"):
         await app.start("flow", 1)
     async with asyncio.timeout(5):
@@ -292,7 +291,7 @@ async def test_what_moves_on_takes_its_row_along_and_what_stands_still_is_caught
         await may_end.get()
 
     def lagging() -> int:
-        return sum(lane.next_stretch() for lane in app.engine.lanes)
+        return sum(lane.next_stretch() for lane in app.engine.turns.lanes)
 
     async def listed() -> tuple[str, ...]:
         await at_rest(app)
@@ -335,7 +334,7 @@ async def test_a_list_catches_up_where_others_write_too_and_the_store_was_away()
         await at_rest(app)
         store.moods = ["away"]
         for _ in range(2):
-            for lane in app.engine.lanes:
+            for lane in app.engine.turns.lanes:
                 lane.project()
             await at_rest(app)
         assert (await app.instances())[0].current_steps == ("b",)
@@ -372,7 +371,7 @@ async def test_a_list_catches_up_also_after_the_store_was_away(
         monkeypatch.setattr(store.turns, "load", away_once)
         store.moods = ["away"]
         for _ in range(3):  # it cannot be written, then not read, then all is well
-            app.engine.lanes[0].project()
+            app.engine.turns.lanes[0].project()
             await at_rest(app)
         assert (await app.instances())[0].current_steps == ("b",)
         may_end.set()

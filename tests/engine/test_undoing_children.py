@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed, compose
+from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFailed
 from tenuto.core import Decision, InstanceState, Plan, decide
 from tenuto.engine.engine import Engine
 from tenuto.model.inputs import Input, UndoAsked
@@ -155,7 +155,7 @@ async def test_a_child_that_cannot_even_be_asked_answers_its_parent(
             raise ZeroDivisionError("by zero")
         return decide(plan, state, input, now, policies)
 
-    monkeypatch.setattr(compose, "Engine", partial(Engine, decide=raising))
+    monkeypatch.setattr("tenuto.engine.engine.Engine", partial(Engine, decide=raising))
     async with Tenuto() as app:
         parent = await Undoing(app).failed_parent()
         [failed] = (await undoing_of(parent))["failed"]

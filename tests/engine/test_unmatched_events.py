@@ -9,10 +9,10 @@ from typing import cast
 import pytest
 
 from tenuto import Tenuto
-from tenuto.engine.intake import Intake
-from tenuto.engine.looking_back import LookingBack
-from tenuto.engine.postmaster import Postmaster, StoredEvent
-from tenuto.engine.recovery import Recovery
+from tenuto.engine.events.event_router import EventRouter, StoredEvent
+from tenuto.engine.events.look_back import LookBack
+from tenuto.engine.membership.takeover import Takeover
+from tenuto.engine.turns.intake import Intake
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.parts.turns import MatchWrite
@@ -51,10 +51,10 @@ async def test_an_event_that_cannot_be_matched_is_left_alone_once() -> None:
         turn("t1", events=(event("bad"), event("in hand"), event("good"), event("fine")))
     )
     choosy = Choosy(store)
-    recovery = Recovery(
+    recovery = Takeover(
         store=store,
-        postmaster=cast("Postmaster", choosy),
-        looking_back=LookingBack(store, lambda _: Intake()),
+        router=cast("EventRouter", choosy),
+        look_back=LookBack(store, lambda _: Intake()),
         report=lambda _: None,
     )
     await recovery.finish()

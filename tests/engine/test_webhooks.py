@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from tenuto import InvalidInput, NotFound, Settings, TaskError, Tenuto, Webhook
-from tenuto.engine.signing import header_id, signed_headers
+from tenuto.engine.outbox.signatures import header_id, signed_headers
 from tenuto.model.json import Object
 from tenuto.store.protocol import Store
 from tenuto.testing.wrapped_store import Call

@@ -17,7 +17,7 @@ import msgspec
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, decide, snapshot
 from tenuto.definition import compile_definition
-from tenuto.engine.drafting import Decide
+from tenuto.engine.turns.drafter import Decide
 from tenuto.model.effects import Effect
 from tenuto.model.entries import Entry
 from tenuto.model.inputs import Input

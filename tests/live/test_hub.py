@@ -371,7 +371,7 @@ def test_what_another_engine_runs_is_told_also_after_it_was_killed(seed: int) ->
         async with hub.follow("default", id, until_end=True) as feed:
             told = [await anext(feed) for _ in range(3)]
             stores[0].abandon()
-            for task in engines[0]._loops._tasks:
+            for task in engines[0].shared.loops._tasks:
                 task.cancel()
             told += [each async for each in feed]
         seqs = [each.seq for each in told if isinstance(each, Message)]

@@ -24,9 +24,9 @@ from tenuto.core.plan import Plan
 from tenuto.core.state import LoopState, NodeState
 from tenuto.core.timer import _fire
 from tenuto.core.undo_plan import UndoPlan, plan_undo
-from tenuto.engine import looking_back, wait_finder
-from tenuto.engine.looking_back import LookingBack
-from tenuto.engine.timekeeper import Timekeeper
+from tenuto.engine.effects.timekeeper import Timekeeper
+from tenuto.engine.events import look_back, wait_finder
+from tenuto.engine.events.look_back import LookBack
 from tenuto.model.effects import Effect, OpenWait, PublishEvent, StartAttempt
 from tenuto.model.events import Event
 from tenuto.model.graph import Loop, Node
@@ -124,20 +124,20 @@ def poison_comes_at_four() -> AbstractContextManager[Any]:
 def nobody_looks_back() -> AbstractContextManager[Any]:
     """A new wait is marked as if past events had been looked at."""
 
-    async def look_back(self: LookingBack, arms: Sequence[WaitRow]) -> bool:
+    async def look_back(self: LookBack, arms: Sequence[WaitRow]) -> bool:
         wait = arms[0]
         key = LookedBack(wait.instance_id, wait.node, wait.iteration, wait.attempt)
         await self._intake_of(wait.instance_id).looked_back(key)
         return False
 
-    return patch.object(LookingBack, "of", look_back)
+    return patch.object(LookBack, "of", look_back)
 
 
 def snapshots_drop_variables() -> AbstractContextManager[Any]:
     def encode(state: InstanceState) -> bytes:
         return snapshot.encode(replace(state, variables={}))
 
-    return patch("tenuto.engine.draft.encode_snapshot", encode)
+    return patch("tenuto.engine.turns.draft.encode_snapshot", encode)
 
 
 @contextmanager
@@ -151,8 +151,8 @@ def recovery_forgets_attempts() -> Iterator[None]:
         return tuple(effect for effect in owed if not isinstance(effect, StartAttempt))
 
     with (
-        patch("tenuto.engine.drafting.outstanding", without_attempts),
-        patch("tenuto.engine.dispatcher.outstanding", without_attempts),
+        patch("tenuto.engine.turns.drafter.outstanding", without_attempts),
+        patch("tenuto.engine.effects.dispatcher.outstanding", without_attempts),
     ):
         yield
 
@@ -162,7 +162,7 @@ def every_event_fits() -> Iterator[None]:
     """The condition of a wait is not read."""
     with (
         patch.object(wait_finder, "is_fit", lambda _wait, _event: True),
-        patch.object(looking_back, "is_fit", lambda _wait, _event: True),
+        patch.object(look_back, "is_fit", lambda _wait, _event: True),
     ):
         yield
 
@@ -191,7 +191,7 @@ def triggers_stay_open() -> AbstractContextManager[Any]:
 
 def any_arm_takes_an_event() -> AbstractContextManager[Any]:
     """The first by name wins, and not the first listed."""
-    return patch("tenuto.engine.recipients._first_arms", lambda waits: waits[:1])
+    return patch("tenuto.engine.events.recipients._first_arms", lambda waits: waits[:1])
 
 
 def keys_are_shared() -> AbstractContextManager[Any]:
@@ -227,7 +227,7 @@ def loops_forget_how_far_they_are() -> AbstractContextManager[Any]:
         loops = {key: replace(loop, started=loop.started - 1) for key, loop in state.loops.items()}
         return snapshot.encode(replace(state, loops=loops))
 
-    return patch("tenuto.engine.draft.encode_snapshot", encode)
+    return patch("tenuto.engine.turns.draft.encode_snapshot", encode)
 
 
 def parallel_iterations_see_each_other() -> AbstractContextManager[Any]:
@@ -275,7 +275,7 @@ def iterations_share_a_key() -> AbstractContextManager[Any]:
 
 def waits_are_not_written() -> AbstractContextManager[Any]:
     """A wait that no event finds."""
-    return patch("tenuto.engine.obligations.Obligations.open_wait", lambda *_: None)
+    return patch("tenuto.engine.turns.obligations.Obligations.open_wait", lambda *_: None)
 
 
 def a_wait_ends_twice() -> AbstractContextManager[Any]:

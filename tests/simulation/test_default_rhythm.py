@@ -147,7 +147,7 @@ def test_what_the_dead_had_in_hand_moves_again_within_15_seconds_of_their_last_w
         await world.passed(has_beaten)
         await world.clock.sleep(after_beat)
         assert (world.began["gone"], world.began["heir"]) == (INSTANCES, 0)
-        await gone._loops.stop()
+        await gone.shared.loops.stop()
         gone.runner.abandon()
 
         async def all_move() -> bool:

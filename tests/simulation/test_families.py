@@ -182,7 +182,7 @@ def same_for_all_attempts(at: datetime, parent: str, key: NodeKey, attempt: int)
 
 BUGS = {
     "a letter is only a hint": Bug(
-        "tenuto.engine.obligations.Obligations.send", nothing, "one-child", crashes=True
+        "tenuto.engine.turns.obligations.Obligations.send", nothing, "one-child", crashes=True
     ),
     "nobody is told to end": Bug("tenuto.core.cancelling.end_child", nothing, "first-wins"),
     "a time limit ends nobody": Bug("tenuto.core.child.end_child", nothing, "too-long"),

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from tenuto.core import Decision, InstanceState, Plan, decide
-from tenuto.engine.drafting import Decide
+from tenuto.engine.turns.drafter import Decide
 from tenuto.model.inputs import ChildReported, Input, TaskSucceeded
 from tenuto.model.policy import Policies
 from tenuto.testing.fault_plan import AtWrite, Fault

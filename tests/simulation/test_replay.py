@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from tenuto.core import attempt
-from tenuto.engine.declared_tasks import DeclaredTasks
+from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.model.policy import Policies, RetryPolicy
 from tenuto.store.parts.tasks import TaskRow
 from tests.kit.replay import Recorder, replay

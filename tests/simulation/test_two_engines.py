@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tenuto.engine.engine import Engine
-from tenuto.engine.requests import Request
+from tenuto.engine.turns.requests import Request
 from tenuto.model.inputs import PauseAsked, ResumeAsked, Started, TimerDue, TimerKey, TimerKind
 from tenuto.tasks.registry import Registry
 from tenuto.testing.seeded_ids import SeededIds
@@ -57,7 +57,7 @@ def test_an_old_picture_clears_no_timer() -> None:
         until = clock.now() + timedelta(minutes=1)
         await first.ask(id, PauseAsked(by="first", until=until))
         due = TimerDue(key=TimerKey(TimerKind.RESUME), due=until)
-        second._report(Request(id, due))
+        second.turns.report(Request(id, due))
         await clock.sleep(1.0)
         timers, _ = await first.store.timers.due(until, 10)
         assert [timer.key.kind for timer in timers] == [TimerKind.RESUME]

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from tenuto.engine.wait_finder import Found, WaitFinder
+from tenuto.engine.events.wait_finder import Found, WaitFinder
 from tenuto.model.events import Event
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tenuto import Tenuto
+from tests.engine.notification_world import World
 from tests.engine.situations import steps
-from tests.engine.telling_world import World
 from tests.tenants.town import LEFT, RIGHT
 
 
@@ -21,7 +21,7 @@ def test_addresses_are_told_of_what_is_their_tenants() -> None:
             run = await mine.start("flow", {})
             await run.result(10)
             names[tenant] = run.id
-        await app.engine.telling.run_once()
+        await app.engine.outbox.run_once()
         await world.hook.until(lambda: len(world.hook.received) >= 6)
         return names
 

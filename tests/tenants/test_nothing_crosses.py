@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tenuto.engine.retention import Pruner
+from tenuto.engine.upkeep.retention import Pruner
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, WorkflowCancelled
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryDisk, MemoryStore
@@ -155,8 +155,8 @@ async def test_what_an_event_starts_is_its_tenants_after_a_crash() -> None:
     await app.open()
     left = app.workspace(LEFT, "eve")
     await left.deploy(RECEIPT)
-    app.engine._mailroom.send = lambda letter, tenant: None  # type: ignore[method-assign]
-    app.engine.postmaster._send = lambda letter, tenant: None
+    app.engine.effects.mailbox.send = lambda message, tenant: None  # type: ignore[method-assign]
+    app.engine.events.router._send = lambda message, tenant: None
     published = await left.publish("order.paid", {"n": 1}, id="e")
     assert published.started == 1
     assert await left.instances() == []

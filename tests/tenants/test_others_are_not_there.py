@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from tenuto.engine.held import Held
-from tenuto.engine.loading import Loader
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.loader import Loader
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition

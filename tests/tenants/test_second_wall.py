@@ -20,8 +20,8 @@ import pytest_asyncio
 from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
-from tenuto.engine.held import Held
-from tenuto.engine.whose import held_by
+from tenuto.engine.tenancy import held_by
+from tenuto.engine.turns.held import Held
 from tenuto.executions.tokens import execution_id
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.executions import TaskReport

@@ -155,8 +155,8 @@ class Town:
         engine = self.app.engine
         await every_wait_has_looked_back(self.app)
         await at_rest(self.app)
-        await engine.telling.run_once()
-        for lane in engine.lanes:
+        await engine.outbox.run_once()
+        for lane in engine.turns.lanes:
             lane.project()
         await at_rest(self.app)
 

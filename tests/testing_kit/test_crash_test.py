@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import pytest
 
 from tenuto import Context, TenutoError
-from tenuto.engine.intake import Intake
-from tenuto.engine.postmaster import Postmaster
+from tenuto.engine.events.event_router import EventRouter
+from tenuto.engine.turns.intake import Intake
 from tenuto.model.inputs import TaskSucceeded
 from tenuto.store.memory.turns import MemoryTurns
 from tenuto.testing import Engine, Instance, InvariantBroken, crash_test
@@ -202,7 +202,7 @@ def test_a_result_that_comes_twice_reaches_the_engine_twice(number: int, step: s
 
 def test_an_event_that_comes_twice_reaches_the_engine_twice() -> None:
     story = "event-twice@1"
-    told = repeats(lambda: played(story), Postmaster, "publish", lambda event: event.id)
+    told = repeats(lambda: played(story), EventRouter, "publish", lambda event: event.id)
     assert told == ["event-1"]
 
 

@@ -89,7 +89,7 @@ async def test_requests_and_attempts_are_spans_of_one_trace() -> None:
         spans = Spans(SimpleSpanProcessor(exporter), app.engine.clock)
         caller.pipeline.service.spans = spans
         app.engine.listen(spans.heard)
-        app.engine.meter.watch = spans.turn
+        app.engine.turns.meter.watch = spans.turn
         await caller.post("/workflows", FLOW)
         headers = {"traceparent": GIVEN}
         await caller("POST", "/workflows/flow/start?wait=30", {"input": {}}, headers=headers)

@@ -16,7 +16,7 @@ from tenuto.access.client_network import client_network
 from tenuto.access.principal import Principal
 from tenuto.access.redaction import recorded, storable
 from tenuto.access.unauthenticated import MOST_SOURCES, UnauthenticatedRefusals
-from tenuto.engine.together import Together
+from tenuto.engine.batcher import Batcher
 from tenuto.model.errors import MAY_BE_WRITTEN, StoreUnavailable
 from tenuto.ports import Clock, Ids
 from tenuto.store.parts.audit import Audit, AuditEntry, AuditOutcome, AuditRow
@@ -38,7 +38,7 @@ class AuditLog:
         """`most_sources`: addresses whose refusals are counted apart."""
         self._clock = clock
         self._ids = ids
-        self._together: Together[AuditEntry, AuditRow] = Together(store.append, _MOST)
+        self._together: Batcher[AuditEntry, AuditRow] = Batcher(store.append, _MOST)
         self._backlog = AuditBacklog(store.append, clock)
         self._refusals = UnauthenticatedRefusals(clock, self._refused_more, most_sources)
         self._unwaited: set[asyncio.Task[None]] = set()

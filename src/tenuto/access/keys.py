@@ -14,7 +14,7 @@ from msgspec import Struct
 from tenuto.access.permissions import SCOPES, Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
-from tenuto.engine.until_known import until_known
+from tenuto.engine.confirmed_write import confirmed_write
 from tenuto.model.checks import moment_problem
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem
 from tenuto.model.tenants import tenant_problem
@@ -107,7 +107,7 @@ class Keys:
             created_by=principal.name,
             expires_at=wish.expires_at,
         )
-        if not await until_known(lambda: self._store.access.put_key(row), self._clock):
+        if not await confirmed_write(lambda: self._store.access.put_key(row), self._clock):
             raise RuntimeError(f"two keys have the id {row.id}")
         self._changed(row.id)
         return NewKey(row, f"{PREFIX}{row.id}_{secret}")

@@ -6,7 +6,7 @@ import asyncio
 from typing import TypeVar
 
 from tenuto.api.call import Call, ClientGone
-from tenuto.engine.held import Held
+from tenuto.engine.turns.held import Held
 
 QueryT = TypeVar("QueryT")
 

@@ -22,7 +22,7 @@ from tenuto.api.problems import Refusal
 from tenuto.app import Tenuto
 from tenuto.compose import build_caller
 from tenuto.definition.json_check import MOST_BYTES
-from tenuto.engine.held import Held
+from tenuto.engine.turns.held import Held
 from tenuto.executions.broker import TaskBroker
 from tenuto.executions.push_dispatcher import PushDispatcher
 from tenuto.live import LiveHub

@@ -15,7 +15,7 @@ from tenuto.cli.views.instance import entry_line
 from tenuto.cli.views.outcome import conclude
 from tenuto.cli.views.terminal import say, say_command, show, show_as_it_is
 from tenuto.cli.views.watchers import watcher_for
-from tenuto.engine.held import Held
+from tenuto.engine.turns.held import Held
 from tenuto.workspace.values import Summary
 
 if TYPE_CHECKING:

@@ -35,9 +35,9 @@ from tenuto.model.json import JSON
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.core import InstanceState, Plan
-    from tenuto.engine.draft import Draft
     from tenuto.engine.engine import Engine
-    from tenuto.engine.held import Held
+    from tenuto.engine.turns.draft import Draft
+    from tenuto.engine.turns.held import Held
     from tenuto.workspace.instance import InstanceRef
 
 _LOOK_EVERY = 0.5

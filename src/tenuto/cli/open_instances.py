@@ -22,7 +22,7 @@ from tenuto.store.protocol import Store
 from tenuto.workspace.values import InstanceFilter, Summary
 
 if TYPE_CHECKING:
-    from tenuto.engine.draft import Draft
+    from tenuto.engine.turns.draft import Draft
 
 OPEN: Final = tuple(status for status in Status if status not in FINAL)
 _PAGE: Final = 1_000

@@ -114,7 +114,7 @@ async def _traced(gate: RequestPipeline, chosen: Config) -> AsyncIterator[None]:
     engine = gate.service.app.engine
     spans = gate.service.spans = otlp_spans(engine.clock)
     engine.listen(spans.heard)
-    engine.meter.watch = spans.turn
+    engine.turns.meter.watch = spans.turn
     try:
         yield
     finally:

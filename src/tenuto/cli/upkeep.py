@@ -12,9 +12,9 @@ from tenuto.cli.backends.engine import engine
 from tenuto.cli.backends.reader import described, make_room, reading, refuse_memory, require_there
 from tenuto.cli.views.terminal import say, show, show_json, talk
 from tenuto.compose import migrate_store as migrate, without_password
-from tenuto.engine.differences import Difference
-from tenuto.engine.reindexing import Reindexer
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.differences import Difference
+from tenuto.engine.upkeep.reindexer import Reindexer
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import Duration, parse_duration
 from tenuto.model.errors import TenutoError
@@ -144,15 +144,15 @@ async def prune(url: str, options: PruneOptions, *, is_json: bool) -> int:
     tenants = None if options.tenant is None else [options.tenant]
     async with engine(url, is_brief=True, is_guest=True) as app:
         ours = app.engine
-        gone = {"instances": await ours.forgetter.prune(manner, older_than, tenants)}
+        gone = {"instances": await ours.upkeep.instances.prune(manner, older_than, tenants)}
         if tenants is None and not options.dry_run:
             # These have a time of their own, by which every engine forgets them too.
-            pruned = await ours.pruner.run_once()
+            pruned = await ours.upkeep.pruner.run_once()
             gone |= {
                 "events": pruned.events,
                 "listeners": pruned.listeners,
                 "bulkOperations": pruned.bulk_operations,
-                "testRuns": await ours.rehearsals.run_once(),
+                "testRuns": await ours.test_runs.run_once(),
             }
     if is_json:
         show_json({"forgotten": {**gone}, "dryRun": options.dry_run})

@@ -14,7 +14,7 @@ from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
 from tenuto.demo.program import DATABASE, SEEN, url
 from tenuto.demo.stage import Program, first_instance, watch_until
-from tenuto.engine.verify import verify
+from tenuto.engine.upkeep.verification import verify
 from tenuto.model.errors import TenutoError
 from tenuto.model.ids import NodeKey
 from tenuto.model.status import NodeStatus, Status

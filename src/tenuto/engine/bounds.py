@@ -1,4 +1,4 @@
-"""How much an engine takes on at once."""
+"""How much an engine processes at once."""
 
 from __future__ import annotations
 
@@ -8,34 +8,46 @@ from tenuto.model.policy import MOST_ENTRIES
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """How much an engine takes on at once; the defaults suit every store, tests turn them down."""
+    """How much an engine processes at once; the defaults suit every store, tests turn them down."""
 
     snapshot_every: int = 100
     """A tail of the log longer than this, and than the snapshot itself in bytes and in parts, is
     folded into a new snapshot: all snapshots together cost about what the log does."""
     turn_rows: int = 2_000
-    """Past so many rows of the log a turn takes on no further instance."""
+    """With more rows of the log a turn takes no further instance."""
     turn_bytes: int = 4_000_000
-    """Past so many bytes of the log it takes on none either."""
+    """With more bytes of the log a turn takes no further instance."""
     turn_requests: int = 2_000
-    """So many of a kind are taken for one turn; but results, timers and mail all together."""
+    """The most inputs of a kind in one turn; results, timers and mail count together."""
     decision_entries: int = MOST_ENTRIES
-    """Past so many entries a decision stops; what is left of it follows in further ones."""
+    """The most entries of one decision; further decisions continue it."""
     waiting: int = 10_000
-    """So many starts and commands may wait, and so many events."""
+    """The most starts and commands that may wait, and the most events."""
+    turn_messages: int = 1_000
+    """The most mailbox messages that matchings write in one turn."""
     look_back_page: int = 500
-    """So many events a wait looks at with one read."""
+    """The most events that a wait reads at once."""
     recovery_batch: int = 500
-    """So many instances, events or waits that others have left are claimed at once."""
+    """The most instances, events or waits of dead processes that are claimed at once."""
     timer_batch: int = 500
-    """So many due timers are in hand at once."""
+    """The most due timers in hand at once."""
     mail_batch: int = 500
-    """So many letters are read at once."""
+    """The most mailbox messages that are read at once."""
     mail_rounds: int = 100
-    """So many times a look into the mailbox does that; the others are for the next look."""
+    """The most reads of one pass over the mailbox; the rest is for the next pass."""
     unreadable_kept: int = 10_000
-    """So many instances, and letters, that this program cannot read are kept in mind; past that
-    nothing more is taken on."""
+    """The most unreadable instances, and messages, that are remembered; then no further ones are
+    claimed."""
+    outbox_events: int = 1_000
+    """The most events of one pass over the outbox; the rest follows with the next."""
+    webhooks: int = 64
+    """The most webhooks that are served at once; failing ones have slots of their own."""
+    failing_webhooks: int = 16
+    """The most failing webhooks that are served at once."""
+    retention_batch: int = 1_000
+    """The most rows that retention deletes at once: other writes wait meanwhile."""
+    first_retry: float = 1.0
+    """Seconds until an input is retried whose consequences the store refuses; doubled each time."""
 
 
 DEFAULT_BOUNDS = Bounds()

@@ -1,16 +1,23 @@
-"""Background loops: a pass at a time, named, watched; one that dies stops the engine loudly."""
+"""Background work: named loops that run one pass at a time, and single tasks beside them.
+
+A loop that dies stops the engine and is logged as critical.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from tenuto.engine.outage import Outage
 from tenuto.model.errors import StoreUnavailable
+from tenuto.model.policy import BAD_WEATHER
 from tenuto.ports import Clock
 
 log = logging.getLogger("tenuto.engine")
+
+T = TypeVar("T")
 
 
 class Loops:
@@ -25,25 +32,43 @@ class Loops:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self, name: str, loop: Coroutine[None, None, None]) -> None:
-        """Run a loop that ticks by itself."""
+        """Run a coroutine that never returns."""
         task = asyncio.get_running_loop().create_task(loop, name=f"tenuto {name}")
         task.add_done_callback(lambda done: self._ended(name, done))
         self._tasks.append(task)
+
+    def run(
+        self,
+        name: str,
+        once: Callable[[], Awaitable[float | None]],
+        *,
+        hint: asyncio.Event,
+        first: float | None = 0.0,
+        again: float = BAD_WEATHER,
+    ) -> None:
+        """Repeat a pass that returns the seconds until the next one; None waits for the hint.
+
+        A hint starts the next pass at once. `first`: seconds until the first pass. `again`: seconds
+        until the next pass after one that met an unavailable store.
+        """
+        self.start(name, self._running(name, once, hint, first, again))
 
     def tick(
         self,
         name: str,
         seconds: float,
         once: Callable[[], Awaitable[object]],
+        *,
         hint: asyncio.Event | None = None,
         again: float | None = None,
     ) -> None:
-        """Run one pass every so often, or when hinted at; a store that is away is waited for.
+        """Repeat a pass every so many seconds, and after each hint."""
 
-        After a pass for which it was away the next one comes `again` seconds later, if that is
-        another time than usual.
-        """
-        self.start(name, self._ticking(name, seconds, once, hint, again or seconds))
+        async def paced() -> float:
+            await once()
+            return seconds
+
+        self.run(name, paced, hint=hint or asyncio.Event(), first=seconds, again=again or seconds)
 
     async def stop(self) -> None:
         """End every loop."""
@@ -52,24 +77,22 @@ class Loops:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _ticking(
+    async def _running(
         self,
         name: str,
-        seconds: float,
-        once: Callable[[], Awaitable[object]],
-        hint: asyncio.Event | None,
+        once: Callable[[], Awaitable[float | None]],
+        hint: asyncio.Event,
+        pause: float | None,
         again: float,
     ) -> None:
-        pause = seconds
         while True:
-            if hint is None:
-                await self._clock.sleep(pause)
-            else:
+            if pause is None:
+                await hint.wait()
+            elif pause > 0:
                 await self._clock.wait(hint, pause)
-                hint.clear()
-            pause = seconds
+            hint.clear()
             try:
-                await once()
+                pause = await once()
             except StoreUnavailable as error:
                 self._outage.noticed(name, error)
                 pause = again
@@ -80,3 +103,32 @@ class Loops:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.critical("the loop %s died", name, exc_info=error)
             self._died(name, error)
+
+
+class BackgroundTasks:
+    """Single tasks that go on without a caller, such as look-backs and the matching of events."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def spawn(self, work: Coroutine[None, None, T]) -> asyncio.Task[T]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def ended(self) -> None:
+        """Wait until those that run now have ended."""
+        await asyncio.wait(self._tasks)
+
+    def cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    async def stop(self) -> None:
+        """Cancel all, and wait until they have ended."""
+        self.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

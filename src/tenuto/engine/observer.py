@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 
-from tenuto.engine.draft import Draft
+from tenuto.engine.turns.draft import Draft
 
 if TYPE_CHECKING:
     from tenuto.engine.engine import Engine

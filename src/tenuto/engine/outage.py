@@ -1,7 +1,7 @@
-"""A store that is away is said once, by whoever notices first, and so is that it is back.
+"""Outages of the store: logged once, and logged once when they are over.
 
-Every loop asks the store, and each would complain at each try. What is said again is what needs
-somebody: another reason than that the store cannot be reached.
+Every loop would otherwise log each failed try. Another reason than an unreachable store is logged
+as well, since it needs an operator.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ log = logging.getLogger("tenuto.engine")
 
 _PASSES_BY_ITSELF = frozenset({"TEN-4001", "TEN-4008", MAY_BE_WRITTEN})
 _AWAY = "away"
-_ALWAYS_ASK = frozenset({"heart", "mailroom"})
-"""Loops that never pass without a word from the store."""
+_ALWAYS_ASK = frozenset({"heartbeat", "mailbox"})
+"""Loops whose every pass asks the store."""
 
 
 class Outage:
-    """Who is kept from working, since when, and what the log knows of it."""
+    """The loops that wait for the store, since when, and the reasons already logged."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._waiting: dict[str, str] = {}
-        """Who tries again, and why the last try failed."""
+        """Loops that retry, and why the last try failed."""
         self._since: float | None = None
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def noticed(self, who: str, error: StoreUnavailable) -> None:
-        """The store has refused `who`, which tries again until it `worked`."""
+        """The store has failed for `who`, which retries until it `worked`."""
         if self._since is None:
             self._since = self._clock.ticks()
         self._waiting[who] = _reason(error)
         self.met(who, error)
 
     def met(self, who: str, error: StoreUnavailable) -> None:
-        """The store has refused `who`; whether it is back others have to find out."""
-        if _reason(error) in self._told:
+        """The store has failed for `who`; other loops find out when it is back."""
+        if _reason(error) in self._logged:
             log.debug("%s: %s", who, error)
             return
         if self._since is not None:
-            self._told.add(_reason(error))
+            self._logged.add(_reason(error))
         log.warning("the store is unavailable, trying again (%s): %s", who, error)
 
     def rests(self, who: str) -> None:
-        """`who` has nothing to ask for, and will not be the one to find out."""
+        """`who` has no request for the store, and will not find out."""
         self._waiting.pop(who, None)
 
     def worked(self, who: str) -> None:
-        """The store has done what `who` asked for."""
+        """A request of `who` has succeeded."""
         if self._since is None:
             return
         was_waiting = self._waiting.pop(who, None) is not None
         if not self._waiting and (was_waiting or who in _ALWAYS_ASK):
             log.warning("the store is back after %.1f s", self._clock.ticks() - self._since)
             self._since = None
-            self._told.clear()
+            self._logged.clear()
 
 
 def _reason(error: StoreUnavailable) -> str:

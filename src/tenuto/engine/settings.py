@@ -1,4 +1,4 @@
-"""How an engine behaves, as far as a program can choose."""
+"""Settings of an engine."""
 
 from __future__ import annotations
 
@@ -16,48 +16,47 @@ class Settings(Struct, frozen=True, kw_only=True):
     retry: RetryPolicy = DEFAULT_RETRY
     limits: Limits = Limits()
     bounds: Bounds = DEFAULT_BOUNDS
-    """How much is taken on at once."""
+    """How much is processed at once."""
     mail_every: float = 2.0
-    """Seconds between looks into the mailbox, for what other processes left there."""
+    """Seconds between reads of the mailbox, for messages from other processes."""
     timers_every: float = 5.0
-    """Seconds between looks for timers that other processes set and did not live to see."""
+    """Seconds between reads of timers that dead processes set."""
     jobs_every: float = 2.0
-    """Seconds between looks for steps that were left to whoever has their task."""
+    """Seconds between claims of steps that wait for a process with their task."""
     watch_every: float = 1.0
-    """Seconds between looks for the ends of instances that somebody waits for and others run."""
+    """Seconds between checks for the ends of instances that other processes run."""
     project_every: float = 1.0
     """Seconds by which lists may lag behind running instances."""
     outbox_every: float = 2.0
-    """Seconds between looks for what there is to tell, where nothing hinted at it."""
+    """Seconds between passes over the outbox without a hint."""
     webhook_timeout: float = 15.0
-    """Seconds that an address outside has to answer."""
+    """Seconds that a webhook has to answer."""
     disable_webhooks_after: float = 5 * 86_400.0
-    """Seconds for which nothing may arrive at an address until it is disabled."""
+    """Seconds for which all deliveries to a webhook may fail until it is disabled."""
     private_webhooks: bool = False
-    """Whether events may be sent to addresses of no public network, such as this machine."""
+    """Whether webhooks may have addresses of no public network, such as this machine."""
     private_targets: bool = False
     """Whether tasks may be pushed to addresses of no public network, such as this machine."""
     inbox_retention: float = EVENTS_KEPT.total_seconds()
-    """Seconds for which events are kept once it is recorded whom they were for."""
+    """Seconds for which events are kept once their recipients are recorded."""
     instance_retention: float | None = None
-    """Seconds for which instances are kept after their end; None: for ever. A definition may say
-    otherwise (`options.retention`)."""
+    """Seconds for which instances are kept after their end; None: for ever. A definition may
+    override it (`options.retention`)."""
     bulk_retention: float = 30 * 86_400.0
-    """Seconds for which an action over many things is kept, from when it was asked for, once it is
-    over."""
+    """Seconds for which a finished bulk operation is kept, from when it was requested."""
     prune_every: float = 3_600.0
-    """Seconds between looks for what is kept no longer: events, instances, actions over many things
-    and test runs."""
+    """Seconds between passes of retention: events, instances, bulk operations and test runs."""
     test_run_retention: float = 3_600.0
-    """Seconds for which a test run is kept at least that nobody stops."""
+    """Seconds for which a test run is kept at least that is not stopped."""
     longest_nap: float = 30.0
-    """Seconds after which timers look at the clock again, since it may be set."""
+    """Seconds after which timers read the clock again, since it may be set."""
     report_block_after: float = 1.0
     """Seconds that something may block the event loop before the log says where."""
     stop_grace: float = 10.0
     """Seconds that running tasks have to end when the engine stops."""
     unknown_tasks: Literal["fail", "wait"] = "fail"
-    """Whether a step whose task is not registered here fails, or waits for whoever has it."""
+    """Whether a step whose task is not registered here fails, or waits for a process that has
+    it."""
     is_guest: bool = False
-    """Whether it only publishes events: it owns, runs and takes over nothing, and what its events
-    set going is done by those who work on the store, now or later."""
+    """Whether it only publishes events: it owns, runs and takes over nothing, and the effects of
+    its events are left to processes that work on the store, now or later."""

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
+from tenuto.engine.batcher import Batcher
 from tenuto.engine.engine import Engine
-from tenuto.engine.requests import Answer
-from tenuto.engine.together import Together
+from tenuto.engine.turns.requests import Answer
 from tenuto.executions.claims import Claim, Claims
 from tenuto.executions.lease_proof import LeaseProof, lease_over
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
@@ -42,7 +42,7 @@ class TaskBroker:
         self._clock = engine.clock
         self._proof = LeaseProof(engine)
         self._claims = Claims(engine, self._proof)
-        self._beats: Together[Beat, Extension | None] = Together(self._claims.extend)
+        self._beats: Batcher[Beat, Extension | None] = Batcher(self._claims.extend)
 
     @property
     def waiting(self) -> int:

@@ -8,8 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.core import outstanding
-from tenuto.engine.facts import facts_for, facts_of
-from tenuto.engine.held import Held, Place
+from tenuto.engine.effects.task_context import context_for, context_of
+from tenuto.engine.turns.held import Held, Place
 from tenuto.executions.tokens import execution_id
 from tenuto.model.effects import StartAttempt
 from tenuto.model.executions import MOST_OUTPUT_BYTES, ClaimedTask, TaskContext, UndoneStep
@@ -37,7 +37,7 @@ def tasks_of(
     ]
     if not with_outputs or not tasks:
         return tasks
-    outputs = facts_of(held.state).previous_outputs()
+    outputs = context_of(held.state).previous_outputs()
     size = len(msgspec.json.encode(outputs))
     if size > MOST_OUTPUT_BYTES:
         return [replace(each, previous_outputs_bytes=size) for each in tasks]
@@ -55,7 +55,7 @@ def _orders(held: Held, policies: Policies) -> dict[Place, StartAttempt]:
 def _task(held: Held, order: StartAttempt, grant: Grant, token: str) -> ClaimedTask:
     state = held.state
     silence = order.heartbeat_timeout
-    facts = facts_for(held.plan, state, order, facts_of(state))
+    facts = context_for(held.plan, state, order, context_of(state))
     undo = facts.undo
     return ClaimedTask(
         execution_id=execution_id(grant.lease.key),

@@ -13,10 +13,10 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
-from tenuto.engine.held import Held
 from tenuto.engine.observer import Observer
+from tenuto.engine.turns.draft import Draft
+from tenuto.engine.turns.held import Held
 from tenuto.executions.claim_queue import ClaimQueue, WaitingClaim
 from tenuto.executions.claimed_tasks import tasks_of
 from tenuto.executions.lease_proof import LeaseProof
@@ -135,7 +135,7 @@ class Claims:
 
     async def _attempt(self, claim: Claim) -> list[ClaimedTask]:
         """One attempt to claim; what it is granted is put back if the worker has disconnected."""
-        attempt = self._engine.errand(self._granted(claim))
+        attempt = self._engine.spawn(self._granted(claim))
         try:
             found = await asyncio.shield(attempt)
         except asyncio.CancelledError:
@@ -155,7 +155,7 @@ class Claims:
             return
         if tasks := attempt.result().tasks:
             with suppress(StoreUnavailable):
-                _ = self._engine.errand(self._put_back_tasks(tenant, tasks))
+                _ = self._engine.spawn(self._put_back_tasks(tenant, tasks))
 
     async def _granted(self, claim: Claim) -> _Granted:
         # First the secret of the tokens: without it nothing could be handed over.
@@ -168,7 +168,9 @@ class Claims:
             raise StoreUnavailable(f"it is not known what was claimed: {error}") from error
         if not grants:
             return _Granted([], [])
-        self._engine.foresee_lapse((min(each.until for each in grants) - now).total_seconds())
+        self._engine.effects.jobs.foresee(
+            (min(each.until for each in grants) - now).total_seconds()
+        )
         return _Granted(await self._tasks(claim, grants), [each.lease for each in grants])
 
     async def _tasks(self, claim: Claim, grants: Sequence[Grant]) -> list[ClaimedTask]:
@@ -190,7 +192,7 @@ class Claims:
                 )
             elif found is not None:
                 leases = [each.lease for each in of_instance]
-                self._engine.unreadable_jobs(leases, found)
+                self._engine.effects.unreadable_jobs(leases, found)
                 unreadable += leases
         if unreadable:
             await self._put_back(unreadable)
@@ -200,7 +202,7 @@ class Claims:
         found: dict[str, Held | TenutoError] = {}
         missing: list[str] = []
         for instance_id in _by_instance(grants):
-            held = self._engine.at_hand(instance_id)
+            held = self._engine.turns.at_hand(instance_id)
             if held is None:
                 missing.append(instance_id)
             else:

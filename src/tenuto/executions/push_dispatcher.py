@@ -18,10 +18,10 @@ from typing import get_args
 
 import msgspec
 
-from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
 from tenuto.engine.loops import Loops
 from tenuto.engine.outage import Outage
+from tenuto.engine.turns.draft import Draft
 from tenuto.executions.broker import TaskBroker
 from tenuto.executions.push_request import HEARTBEAT_EVERY, PushSender
 from tenuto.executions.push_target import (

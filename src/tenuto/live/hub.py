@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
 from tenuto.engine.observer import Observer
-from tenuto.engine.whose import held_by, refuse_foreign
+from tenuto.engine.tenancy import held_by, refuse_foreign
+from tenuto.engine.turns.draft import Draft
 from tenuto.live.feed import Feed
 from tenuto.live.watched_instance import WatchedInstance
 from tenuto.model.errors import StoreUnavailable, not_there

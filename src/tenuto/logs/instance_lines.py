@@ -7,7 +7,7 @@ import logging
 import msgspec
 from msgspec import Struct
 
-from tenuto.engine.draft import Draft
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 

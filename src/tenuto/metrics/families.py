@@ -11,7 +11,7 @@ from prometheus_client.core import (
     Metric,
 )
 
-from tenuto.engine.histogram import Histogram
+from tenuto.engine.meters import Histogram
 
 Labelled = Mapping[tuple[str, ...], float]
 

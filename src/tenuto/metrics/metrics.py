@@ -12,7 +12,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from tenuto.engine.engine import Engine
-from tenuto.engine.histogram import Histogram
+from tenuto.engine.meters import Histogram
 from tenuto.metrics.families import counter, counters, gauge, gauges, histogram, histograms
 from tenuto.metrics.loop_lag import LoopLag
 from tenuto.metrics.names import Names
@@ -102,8 +102,8 @@ class Metrics:
     def _of_process(self) -> Iterator[Metric]:
         engine = self._engine
         waiting: dict[tuple[str, ...], float] = {
-            ("promised",): float(sum(each.promised for each in engine.intakes)),
-            ("new",): float(sum(each.new for each in engine.intakes)),
+            ("promised",): float(sum(each.promised for each in engine.turns.intakes)),
+            ("new",): float(sum(each.new for each in engine.turns.intakes)),
         }
         yield gauges("tenuto_intake_depth", "What waits for the next turn.", ("kind",), waiting)
         yield gauge("tenuto_attempts_running", "Attempts in flight.", engine.runner.in_flight)
@@ -112,7 +112,7 @@ class Metrics:
             "Whether events that others left unmatched are still being matched.",
             float(engine.is_catching_up),
         )
-        meter = engine.meter
+        meter = engine.turns.meter
         yield histogram("tenuto_commit_seconds", "Seconds of a commit.", meter.commit_seconds)
         yield histogram("tenuto_turn_instances", "Instances and events in a turn.", meter.instances)
         yield counter("tenuto_log_entries", "Entries written.", meter.entries)

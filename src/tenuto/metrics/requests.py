@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal, TypeAlias
 
-from tenuto.engine.histogram import Histogram
+from tenuto.engine.meters import Histogram
 
 Connection: TypeAlias = Literal["request", "socket", "stream"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tenuto.engine.draft import Draft
-from tenuto.engine.histogram import Histogram
+from tenuto.engine.meters import Histogram
+from tenuto.engine.turns.draft import Draft
 from tenuto.metrics.names import Named, Names
 from tenuto.model.durations import epoch_ms
 from tenuto.model.effects import StartAttempt

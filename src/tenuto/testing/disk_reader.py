@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tenuto.engine.draft import Draft
-from tenuto.engine.held import Held
-from tenuto.engine.loading import Loader
-from tenuto.engine.plans import Plans
+from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.turns.draft import Draft
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.loader import Loader
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock

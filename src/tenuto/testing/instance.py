@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from tenuto.app import Tenuto
 from tenuto.core.ending import output_of
 from tenuto.core.view import error_view, state_of
-from tenuto.engine.held import Held
+from tenuto.engine.turns.held import Held
 from tenuto.events import fits
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, Object, as_json

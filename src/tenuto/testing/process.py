@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from tenuto.app import Tenuto
-from tenuto.engine.draft import Draft
 from tenuto.engine.settings import Settings
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.errors import TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.store.memory import MemoryDisk, MemoryStore

@@ -24,7 +24,7 @@ from opentelemetry.trace import (
     TraceFlags,
 )
 
-from tenuto.engine.draft import Draft
+from tenuto.engine.turns.draft import Draft
 from tenuto.metrics.steps import ENDS, began
 from tenuto.model.ids import NodeKey
 from tenuto.model.log import LogRow

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.engine.engine import Engine
-from tenuto.engine.letter_history import entries_behind
+from tenuto.engine.upkeep.dead_letter_history import entries_behind
 from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, may_be_written

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from tenuto.engine.definitions.plans import is_there
 from tenuto.engine.engine import Engine
-from tenuto.engine.plans import is_hidden, is_there
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.json import JSON
 from tenuto.model.status import FINAL, Status
@@ -106,8 +106,7 @@ class Definitions:
         if await self._has_open_instances(id):
             raise _still_runs(id)
         removed = await plans.hide(self._tenant, id)
-        await plans.starts_settled()
-        # Instances that were started after the first look, and before it was hidden.
+        # Instances that were started after the first look: later starts are refused.
         if await self._has_open_instances(id):
             await plans.show_again(self._tenant, removed)
             raise _still_runs(id)
@@ -120,11 +119,9 @@ class Definitions:
         """
         plans = self._engine.plans
         there = await self._seen.definitions.get(self._tenant, id)
-        if there is not None and is_hidden(there) and await self._has_open_instances(id):
+        if there is not None and there.is_removed and await self._has_open_instances(id):
             return None
-        removed = await plans.hide(self._tenant, id)
-        await plans.starts_settled()
-        return removed
+        return await plans.hide(self._tenant, id)
 
     async def _has_open_instances(self, id: str) -> bool:
         query = InstanceQuery(definition_id=id, statuses=_OPEN, limit=1)

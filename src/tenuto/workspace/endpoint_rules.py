@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tenuto.egress import private_problem, url_problem
-from tenuto.engine.signing import secret_problem
+from tenuto.engine.outbox.signatures import secret_problem
 from tenuto.expr import ExpressionSyntaxError, compile_expression
 from tenuto.model.checks import length_problems, moment_problem
 from tenuto.model.codes import CATALOGUE

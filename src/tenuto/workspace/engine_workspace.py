@@ -347,6 +347,6 @@ class EngineWorkspace:
             engine.clock,
             engine.ids,
             may_be_private=engine.settings.private_webhooks,
-            changed=engine.telling.hint,
+            changed=engine.outbox.hint,
             tenant=self.tenant,
         )

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from tenuto.engine.engine import Engine
-from tenuto.engine.event_views import event_view, near_view, targets_view
-from tenuto.engine.inspector import DryRun
-from tenuto.engine.taking import Taking
+from tenuto.engine.events.event_intake import EventIntake
+from tenuto.engine.events.event_views import event_view, near_view, targets_view
+from tenuto.engine.events.inspector import DryRun
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.durations import iso
@@ -31,7 +31,7 @@ class Events:
     def __init__(self, engine: Engine, tenant: str) -> None:
         self._engine = engine
         self._tenant = tenant
-        self._intake = Taking(engine.clock, engine.ids, engine.settings.limits, tenant)
+        self._intake = EventIntake(engine.clock, engine.ids, engine.settings.limits, tenant)
 
     async def publish(
         self,
@@ -106,7 +106,7 @@ def dry_published(event: Event, found: DryRun) -> Published:
     return msgspec.structs.replace(
         _published(event, found.result),
         is_dry=True,
-        targets=tuple(targets_view(found.whom)),
+        targets=tuple(targets_view(found.targets)),
         near_misses=tuple(near_view(found.near)),
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -14,19 +13,19 @@ from msgspec import UNSET, UnsetType
 from tenuto.core.ending import output_of
 from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import compensation_view, context_of, error_view, state_of
-from tenuto.engine.approving import (
+from tenuto.engine.definitions.reruns import plan_rerun
+from tenuto.engine.definitions.start_checks import json_problems, raise_rejection, refuse_unfit
+from tenuto.engine.engine import Engine
+from tenuto.engine.events.event_views import waits_view
+from tenuto.engine.events.explainer import Explainer, explanation_view
+from tenuto.engine.tenancy import held_by, refuse_foreign
+from tenuto.engine.turns.approvals import (
     decision_asked,
     refuse_bad_form,
     refuse_unless_said_before,
 )
-from tenuto.engine.engine import Engine
-from tenuto.engine.event_views import waits_view
-from tenuto.engine.explainer import Explainer, explanation_view
-from tenuto.engine.held import Held
-from tenuto.engine.requests import Answer
-from tenuto.engine.rerunning import plan_rerun
-from tenuto.engine.starting import json_problems, raise_rejection, refuse_unfit
-from tenuto.engine.whose import held_by, refuse_foreign
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.edited import EditedInput
@@ -313,7 +312,6 @@ class InstanceRef:
             input=input,
             version=version,
             key=key,
-            by=self._by,
         )
         return InstanceRef(
             self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
@@ -406,12 +404,10 @@ async def begin_rerun(
     input: JSON | UnsetType = UNSET,
     version: int | None = None,
     key: str | None = None,
-    by: str = EMBEDDED,
 ) -> Answer:
     """Make a new instance of one; the answer says whether it was made before."""
     refuse_bad_ids(key=key)
     content_hash = _rerun_hash(id, from_step, input, version) if key is not None else b""
-    looked_at = engine.clock.ticks()
     try:
         earlier = await _to_rerun(engine, tenant, id)
         rerun = await plan_rerun(
@@ -421,27 +417,20 @@ async def begin_rerun(
         refuse_unfit(plan, rerun.started.input, engine.settings, engine.registry)
     except (Conflict, InvalidInput, NotAvailable, NotFound):
         # Of what was made before, the definition may have changed or gone since.
-        before = None if key is None else await engine.begun(tenant, key, content_hash)
+        before = None if key is None else await engine.turns.begun(tenant, key, content_hash)
         if before is None:
             raise
         return before
     answer = await engine.start(
-        plan, rerun.started, key=key, content_hash=content_hash, tenant=tenant
+        plan,
+        rerun.started,
+        key=key,
+        content_hash=content_hash,
+        tenant=tenant,
+        needs_definition=True,
     )
     raise_rejection(answer)
-    workflow = rerun.started.definition_id
-    if not answer.is_repeat and await engine.plans.went_meanwhile(tenant, workflow, looked_at):
-        made = InstanceRef(engine, answer.instance_id, tenant=tenant, by=by, is_known=True)
-        raise await crossed_by_removal(made, workflow)
     return answer
-
-
-async def crossed_by_removal(instance: InstanceRef, workflow: str) -> NotFound:
-    """Cancel an instance whose workflow was removed as it was started; the error of the start."""
-    # One that has ended meanwhile, or is not even there any more, needs no cancelling.
-    with suppress(Conflict, NotFound):
-        await instance.cancel(WORKFLOW_REMOVED)
-    return NotFound(f"there is no workflow {workflow}", code="TEN-2002")
 
 
 async def _to_rerun(engine: Engine, tenant: str, id: str) -> Held:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tenuto.engine.definitions.search_terms import terms_for
 from tenuto.engine.engine import Engine
-from tenuto.engine.searching import terms_for
 from tenuto.model.json import Object
 from tenuto.model.test_run import is_test_run
 from tenuto.store.pages import cursor_after

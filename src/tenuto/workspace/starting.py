@@ -10,10 +10,15 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from tenuto.engine.definitions.plans import Deployed
+from tenuto.engine.definitions.start_checks import (
+    has_found_another,
+    key_conflict,
+    raise_rejection,
+    refuse_unfit,
+)
 from tenuto.engine.engine import Engine
-from tenuto.engine.plans import Deployed
-from tenuto.engine.requests import Answer
-from tenuto.engine.starting import has_found_another, key_conflict, raise_rejection, refuse_unfit
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.errors import (
     Conflict,
@@ -27,7 +32,6 @@ from tenuto.model.inputs import Started
 from tenuto.model.json import JSON, json_problem
 from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.instances import InstanceQuery
-from tenuto.workspace.instance import InstanceRef, crossed_by_removal
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.values import Start
 
@@ -52,7 +56,7 @@ class Starting:
         aware(asked.deadline, "deadline")
         if is_test_run(asked.workflow):
             raise NotFound(f"there is no workflow {asked.workflow}", code="TEN-2002")
-        plans, looked_at = self._engine.plans, self._engine.clock.ticks()
+        plans = self._engine.plans
         try:
             deployed = await plans.for_new(self._tenant, asked.workflow, version or asked.version)
             deployed.refuse_unavailable()
@@ -64,16 +68,6 @@ class Starting:
                 raise
         else:
             answer = await self._start(deployed, asked, instance_id)
-            is_ours = not answer.is_repeat
-            if is_ours and await plans.went_meanwhile(self._tenant, asked.workflow, looked_at):
-                own = InstanceRef(
-                    self._engine,
-                    answer.instance_id,
-                    tenant=self._tenant,
-                    by=self._actor,
-                    is_known=True,
-                )
-                raise await crossed_by_removal(own, asked.workflow)
         if answer.is_repeat and instance_id not in (None, answer.instance_id):
             raise key_conflict(answer.instance_id)
         return answer
@@ -94,7 +88,7 @@ class Starting:
         """What the same start made before, if that was under the same key; Conflict."""
         if asked.key is None or json_problem(asked.input) is not None:
             return None
-        return await self._engine.begun(self._tenant, asked.key, _content_hash(asked))
+        return await self._engine.turns.begun(self._tenant, asked.key, _content_hash(asked))
 
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
         """Start several at once; a start that is refused is an error in its place."""
@@ -114,6 +108,7 @@ class Starting:
             key=asked.key,
             content_hash=_content_hash(asked) if asked.key is not None else b"",
             tenant=self._tenant,
+            needs_definition=True,
         )
         await self._hide_other_tenants(answer)
         raise_rejection(answer)

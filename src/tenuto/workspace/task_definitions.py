@@ -11,7 +11,7 @@ import msgspec
 from tenuto.definition import check
 from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.definition.schemas import given_problems, is_schema
-from tenuto.engine.declared_tasks import tag_of
+from tenuto.engine.definitions.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import JSON, Given, Object, as_json

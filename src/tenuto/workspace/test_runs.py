@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tenuto.definition import unavailable
+from tenuto.engine.definitions.start_checks import raise_rejection, refuse_unfit
 from tenuto.engine.engine import Engine
-from tenuto.engine.rehearsed import not_run
-from tenuto.engine.starting import raise_rejection, refuse_unfit
-from tenuto.engine.whose import held_by
+from tenuto.engine.tenancy import held_by
+from tenuto.engine.test_runs.mocks import not_run
 from tenuto.model.errors import NotAvailable, NotFound, TenutoError
 from tenuto.model.json import JSON, Given, as_json
 from tenuto.model.test_run import Mock, TestRunSpec, inbox_of, is_test_run
@@ -43,13 +43,13 @@ class TestRuns:
         id = engine.ids.instance_id(engine.clock.now())
         how = TestRunSpec(mocks=mocks or {}, skips_delays=skip_delays, allows_effects=allow_effects)
         content = dict(document)
-        plan = engine.plans.rehearse(content, how, id)
+        plan = engine.plans.for_test_run(content, how, id)
         missing = unavailable(plan.definition)
         if missing:
             message = "the definition uses something this version does not run"
             raise NotAvailable(message, missing)
         refuse_unfit(plan, given, engine.settings, engine.registry)
-        started = await engine.rehearsals.started(self._tenant, content, plan, given)
+        started = await engine.test_runs.started(self._tenant, content, plan, given)
         answer = await engine.start(plan, started, instance_id=id, tenant=self._tenant)
         raise_rejection(answer)
         return TestRun(instance_id=id, status=answer.status, not_run=not_run(plan))
@@ -62,7 +62,7 @@ class TestRuns:
     async def stop(self, id: str) -> None:
         """End a test run and erase it; NotFound."""
         await self._require(id)
-        await self._engine.rehearsals.stop(self._tenant, id)
+        await self._engine.test_runs.stop(self._tenant, id)
 
     async def _require(self, id: str) -> None:
         try:

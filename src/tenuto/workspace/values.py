@@ -8,7 +8,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tenuto.engine.endpoints import Gap
+from tenuto.engine.outbox.endpoints import Gap
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.model.task_definition import TaskDefinition

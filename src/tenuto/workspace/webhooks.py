@@ -10,10 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.definition.report import did_you_mean
-from tenuto.engine.endpoints import Endpoint, Health, encoded, endpoint_of, health_of
-from tenuto.engine.listening import hears_inbox, level_heard
-from tenuto.engine.signing import new_secret
-from tenuto.engine.until_known import until_known
+from tenuto.engine.confirmed_write import confirmed_write
+from tenuto.engine.definitions.listener_rows import hears_inbox, level_heard
+from tenuto.engine.outbox.endpoints import Endpoint, Health, encoded, endpoint_of, health_of
+from tenuto.engine.outbox.signatures import new_secret
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids
@@ -106,7 +106,7 @@ class _Listeners:
             expires_at=expires_at,
             tenant=self._tenant,
         )
-        await until_known(lambda: self._store.listeners.put(listener), self._clock)
+        await confirmed_write(lambda: self._store.listeners.put(listener), self._clock)
         self._changed()
         return listener
 

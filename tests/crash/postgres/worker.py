@@ -160,7 +160,7 @@ class Worker:
         place: Fields = {"instance": instance, "node": node, "attempt": attempt}
         self._effects.write(**place, outcome="completed", output=output)
         result = TaskSucceeded(node=node, iteration="", attempt=attempt, output=output)
-        self._app.engine._reported(instance, result)
+        self._app.engine.effects.reported(instance, result)
         return {}
 
     async def _holds(self, asked: Fields) -> Fields:

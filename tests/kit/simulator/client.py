@@ -13,10 +13,10 @@ from random import Random
 from typing import Literal, assert_never
 
 from tenuto.core.rerun import NOT_FROM_THERE
+from tenuto.engine.definitions.reruns import plan_rerun
 from tenuto.engine.engine import Engine
-from tenuto.engine.held import Held
-from tenuto.engine.requests import Answer
-from tenuto.engine.rerunning import plan_rerun
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Overloaded, StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.model.ids import NodeKey

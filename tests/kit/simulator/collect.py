@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import msgspec
 
 from tenuto.core.view import state_of
-from tenuto.engine.held import Held
-from tenuto.engine.loading import Loader
-from tenuto.engine.plans import Plans
+from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.loader import Loader
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.events import Event
 from tenuto.model.log import LogRow

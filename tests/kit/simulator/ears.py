@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from tenuto.engine.endpoints import Endpoint, encoded
-from tenuto.engine.listening import hears_inbox, level_heard
+from tenuto.engine.definitions.listener_rows import hears_inbox, level_heard
+from tenuto.engine.outbox.endpoints import Endpoint, encoded
 from tenuto.model.durations import iso
 from tenuto.store.parts.listeners import Listener
 from tenuto.store.protocol import Store

@@ -9,9 +9,9 @@ from datetime import timedelta
 from random import Random
 
 from tenuto.engine.bounds import Bounds
-from tenuto.engine.draft import Draft
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.tenants import DEFAULT_TENANT

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from tenuto.core import decide
-from tenuto.engine.drafting import Decide
+from tenuto.engine.turns.drafter import Decide
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.testing.fault_plan import FaultPlan
 from tests.kit.checker.graph import read

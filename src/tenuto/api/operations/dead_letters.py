@@ -16,7 +16,7 @@ from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.operations.instances import HistoryItem
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded, shaped
-from tenuto.engine.letter_history import entries_behind
+from tenuto.engine.upkeep.dead_letter_history import entries_behind
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow

@@ -131,7 +131,6 @@ async def rerun_instance(call: Call[NoQuery], body: RerunRequest) -> StatusAnswe
         input=body.input,
         version=body.version,
         key=call.headers.get("idempotency-key"),
-        by=call.workspace.actor,
     )
     if made.is_repeat:
         call.status = 200

@@ -11,7 +11,7 @@ from tenuto.api.completion import ended_within
 from tenuto.api.operation import API, Resource
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.shapes import Answer, BatchOf, Body, Moment, Priority, Query, Seconds, Version
-from tenuto.engine.requests import Answer as Asked
+from tenuto.engine.turns.requests import Answer as Asked
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON
 from tenuto.model.status import Status

@@ -25,7 +25,7 @@ from tenuto.api.shapes import (
 from tenuto.api.variables import read_variables, value_at
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
-from tenuto.engine.whose import held_by
+from tenuto.engine.tenancy import held_by
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery

@@ -13,8 +13,8 @@ from tenuto.ports import Clock
 
 if TYPE_CHECKING:
     from tenuto.cli.local_run import RunOptions
-    from tenuto.engine.held import Held
-    from tenuto.engine.inspector import NearEvents
+    from tenuto.engine.events.inspector import NearEvents
+    from tenuto.engine.turns.held import Held
     from tenuto.workspace.protocol import Workspace
 
 

@@ -13,7 +13,7 @@ from tenuto.model.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
-    from tenuto.engine.draft import Draft
+    from tenuto.engine.turns.draft import Draft
 
 GRACE: Final = 3.0
 """Seconds that running tasks have when the command ends."""

@@ -12,12 +12,18 @@ ACTOR: Final = "cli"
 """In whose name the command line acts on a store."""
 
 
-class StoreUrl(str):
-    """The URL of a store, and the tenant: access to the store is access to all of its tenants."""
+class Place(str):
+    """Where a command acts, and for which tenant."""
 
     __slots__ = ("tenant",)
 
     tenant: str
+
+
+class StoreUrl(Place):
+    """The URL of a store: access to the store is access to all of its tenants."""
+
+    __slots__ = ()
 
     @classmethod
     def of_tenant(cls, url: str, tenant: str) -> StoreUrl:
@@ -26,13 +32,12 @@ class StoreUrl(str):
         return made
 
 
-class ServerUrl(str):
+class ServerUrl(Place):
     """The addresses of a server in the place of a store's URL, and the API key."""
 
-    __slots__ = ("key", "tenant")
+    __slots__ = ("key",)
 
     key: str | None
-    tenant: str
 
     @classmethod
     def of(cls, addresses: str, key: str | None, tenant: str = DEFAULT_TENANT) -> ServerUrl:
@@ -49,7 +54,7 @@ class ServerUrl(str):
 
 def tenant_of(url: str) -> str:
     """The tenant of a store, or of a server, that a command is about."""
-    return url.tenant if isinstance(url, StoreUrl | ServerUrl) else DEFAULT_TENANT
+    return url.tenant if isinstance(url, Place) else DEFAULT_TENANT
 
 
 def tenant_flag(url: str) -> str:

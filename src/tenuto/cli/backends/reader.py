@@ -27,10 +27,10 @@ from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter, Page, Summary
 from tenuto.workspace.views import summary_of
 
 if TYPE_CHECKING:
-    from tenuto.engine.held import Held
-    from tenuto.engine.inspector import Inspector
-    from tenuto.engine.loading import Loader
-    from tenuto.engine.plans import Plans
+    from tenuto.engine.definitions.plans import Plans
+    from tenuto.engine.events.inspector import Inspector
+    from tenuto.engine.turns.held import Held
+    from tenuto.engine.turns.loader import Loader
     from tenuto.model.search_terms import SearchTerm
 
 _LOOK_EVERY: Final = 0.3
@@ -51,21 +51,21 @@ class Reader:
     @cached_property
     def plans(self) -> Plans:
         """Its definitions, compiled."""
-        from tenuto.engine.plans import Plans
+        from tenuto.engine.definitions.plans import Plans
 
         return Plans(self.store, self.clock)
 
     @cached_property
     def loader(self) -> Loader:
         """Folds logs."""
-        from tenuto.engine.loading import Loader
+        from tenuto.engine.turns.loader import Loader
 
         return Loader(self.store, self.plans)
 
     @cached_property
     def inspector(self) -> Inspector:
         """Finds near misses."""
-        from tenuto.engine.inspector import inspector_of
+        from tenuto.engine.events.inspector import inspector_of
 
         return inspector_of(self.store, self.plans, self.loader, self.clock)
 
@@ -80,7 +80,7 @@ class Reader:
         """A page of the tenant's instances, newest first."""
         terms: tuple[SearchTerm, ...] = ()
         if variables is not None:
-            from tenuto.engine.searching import terms_for
+            from tenuto.engine.definitions.search_terms import terms_for
 
             wanted = as_json(dict(variables))
             assert isinstance(wanted, dict)
@@ -133,7 +133,7 @@ class Reader:
 
     async def explain(self, id: str) -> Object:
         """Why an instance is not moving."""
-        from tenuto.engine.explainer import Explainer, explanation_view
+        from tenuto.engine.events.explainer import Explainer, explanation_view
 
         explainer = Explainer(self.store, self.loader, self.inspector, self.clock)
         return explanation_view(await explainer.explain(await self.loader.look_at(id)))

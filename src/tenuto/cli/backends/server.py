@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Finding
     from tenuto.cli.local_run import RunOptions
     from tenuto.client import Client
-    from tenuto.engine.held import Held
-    from tenuto.engine.inspector import NearEvents
-    from tenuto.engine.near_misses import NearEvent
+    from tenuto.engine.events.inspector import NearEvents
+    from tenuto.engine.events.near_misses import NearEvent
+    from tenuto.engine.turns.held import Held
     from tenuto.model.log import LogRow
 
 PATIENCE = 5.0
@@ -90,7 +90,7 @@ class ServerBackend:
         """An instance, folded from its log; NotFound."""
         from tenuto.core import Plan, blank
         from tenuto.definition import compile_definition
-        from tenuto.engine.held import Held
+        from tenuto.engine.turns.held import Held
         from tenuto.model.errors import NotFound
 
         page = await self.space.page(InstanceFilter(ids=(id,)), limit=1)
@@ -112,7 +112,7 @@ class ServerBackend:
     async def advanced(self, held: Held) -> Held:
         """The same instance with what was recorded since."""
         from tenuto.core import fold_all
-        from tenuto.engine.held import Held
+        from tenuto.engine.turns.held import Held
         from tenuto.model.log import UnknownEntry, from_row
 
         rows = await self.space.at(held.state.id).history(after=held.state.version)
@@ -203,7 +203,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def _near(view: JSON, pattern: str) -> NearEvent:
-    from tenuto.engine.near_misses import NearEvent
+    from tenuto.engine.events.near_misses import NearEvent
     from tenuto.expr import Miss
     from tenuto.model.events import Event
 

@@ -16,8 +16,8 @@ from tenuto.ports import Clock, SystemClock
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Finding
     from tenuto.cli.local_run import RunOptions
-    from tenuto.engine.held import Held
-    from tenuto.engine.inspector import NearEvents
+    from tenuto.engine.events.inspector import NearEvents
+    from tenuto.engine.turns.held import Held
 
 
 class StoreBackend:

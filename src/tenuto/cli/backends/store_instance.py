@@ -24,18 +24,18 @@ from tenuto.core import InstanceState, Rejection, blank, decide
 from tenuto.core.approval import NOT_OPEN, is_the_same, refusal
 from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import context_of, state_of
-from tenuto.engine.approving import (
+from tenuto.engine.definitions.reruns import Rerun, plan_rerun
+from tenuto.engine.definitions.start_checks import raise_rejection, refuse_bad_input
+from tenuto.engine.events.event_views import waits_view
+from tenuto.engine.turns.approvals import (
     decision_asked,
     decision_in_log,
     refuse_bad_form,
     refuse_unless_said_before,
     refused_decision,
 )
-from tenuto.engine.event_views import waits_view
-from tenuto.engine.held import Held
-from tenuto.engine.requests import Answer
-from tenuto.engine.rerunning import Rerun, plan_rerun
-from tenuto.engine.starting import raise_rejection, refuse_bad_input
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Conflict, StoreUnavailable, not_there

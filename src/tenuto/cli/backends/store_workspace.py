@@ -257,7 +257,9 @@ class StoreWorkspace:
             )
 
         def unanswered(app: Tenuto) -> StoreUnavailable:
-            return _unanswered(id, is_stored=(self.tenant, id) in app.engine.postmaster.unmatched)
+            return _unanswered(
+                id, is_stored=(self.tenant, id) in app.engine.events.router.unmatched
+            )
 
         return await self._published(
             publish, unanswered, f"Then send it again with --id {id}: it acts once."
@@ -268,11 +270,11 @@ class StoreWorkspace:
     ) -> list[Published | TenutoError]:
         """Store the events of a document: one, or an array of up to 1,000; a result each."""
         if dry_run:
-            from tenuto.engine.taking import Taking
+            from tenuto.engine.events.event_intake import EventIntake
             from tenuto.model.policy import Limits
 
             reader = await self.reader()
-            intake = Taking(reader.clock, SystemIds(), Limits(), self.tenant)
+            intake = EventIntake(reader.clock, SystemIds(), Limits(), self.tenant)
             return [await _dry_run(reader, each) for each in intake.events(as_json(document))]
         unanswered = StoreUnavailable(
             "whether the events are stored is not known: the store has not answered for "
@@ -317,7 +319,7 @@ class StoreWorkspace:
 
     async def event(self, id: str) -> Object:
         """An event of the inbox with its deliveries and near misses; NotFound."""
-        from tenuto.engine.event_views import event_view
+        from tenuto.engine.events.event_views import event_view
 
         return event_view(await (await self.reader()).inspector.event(self.tenant, id))
 

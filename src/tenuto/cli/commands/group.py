@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import zip_longest
 from typing import Annotated, Any, Final
 
 import typer
@@ -65,7 +66,7 @@ def _show(error: TyperException, words: Sequence[str]) -> None:
 
 def _is_json_asked(words: Sequence[str]) -> bool:
     """Whether `-o json` is among the words, in any of its forms."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
+    pairs = zip_longest(words, words[1:])
     return any(
         word in ("-ojson", "-o=json", "--output=json")
         or (word in ("-o", "--output") and following == "json")

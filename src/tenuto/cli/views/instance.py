@@ -17,9 +17,9 @@ from tenuto.cli.views.terminal import ago, data, length, one_line, show, styled,
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
 from tenuto.core.view import waits_of
-from tenuto.engine.event_views import waits_view
-from tenuto.engine.held import Held
-from tenuto.engine.inspector import NearEvents
+from tenuto.engine.events.event_views import waits_view
+from tenuto.engine.events.inspector import NearEvents
+from tenuto.engine.turns.held import Held
 from tenuto.model.durations import iso
 from tenuto.model.graph import Approval
 from tenuto.model.ids import NodeKey

@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from tenuto.cli.views.terminal import ago, one_line
-from tenuto.engine.event_views import near_events_view
-from tenuto.engine.near_misses import NearEvent
+from tenuto.engine.events.event_views import near_events_view
+from tenuto.engine.events.near_misses import NearEvent
 from tenuto.expr import ALL_ROOTS, ExpressionSyntaxError
 from tenuto.expr.parser import parse
 from tenuto.expr.syntax import Binary

@@ -12,7 +12,7 @@ from tenuto.model.errors import TenutoError, WorkflowFailed
 from tenuto.model.status import Status
 
 if TYPE_CHECKING:
-    from tenuto.engine.held import Held
+    from tenuto.engine.turns.held import Held
 
 
 def conclude(ended: Held, flag: str, *, is_json: bool) -> int:

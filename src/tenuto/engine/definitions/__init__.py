@@ -1,0 +1,1 @@
+"""Definitions: compiled plans, declared tasks, and the rows that a saved version leaves."""

@@ -1,0 +1,230 @@
+"""The policies of tasks, one immutable value for each tenant, at hand for every decision.
+
+What a step says for itself comes first, then what its tenant has declared of its task, then what
+the function behind it says. A declaration that changes makes another value, for whatever is decided
+after this process has learned of it: at once where it was made, elsewhere with the next heartbeat.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenuto.definition import compile_definition
+from tenuto.definition.lone_task import workflow_of
+from tenuto.definition.schemas import task_input_problems, task_output_problems
+from tenuto.model.durations import epoch_ms
+from tenuto.model.errors import Problem, TenutoError
+from tenuto.model.failure import INVALID_INPUT, INVALID_OUTPUT, Failure
+from tenuto.model.graph import Task
+from tenuto.model.json import JSON
+from tenuto.model.policy import NO_POLICY, Policies, TaskPolicy
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.store.parts.tasks import TaskRow, TasksMark
+from tenuto.store.protocol import Store
+from tenuto.store.task_columns import mark_of
+
+log = logging.getLogger("tenuto.engine")
+
+_PAGE = 1_000
+_COMPILED = 4_096
+"""So many declarations stay compiled."""
+_decode = msgspec.json.Decoder(TaskDefinition).decode
+
+
+class Functions(Protocol):
+    """The tasks of this process."""
+
+    @property
+    def revision(self) -> int:
+        """Another number whenever a task was added."""
+
+    def policies(self) -> Mapping[str, TaskPolicy]:
+        """The policies of the functions, as they are now."""
+
+
+class DeclaredTasks:
+    """The declared tasks of all tenants, as this process knows them."""
+
+    def __init__(self, store: Store, functions: Functions) -> None:
+        self._store = store
+        self._functions = functions
+        self._rows: dict[str, Mapping[str, TaskRow]] = {}
+        """By tenant and id; a tenant's are replaced as a whole."""
+        self._mark = TasksMark()
+        self._revision = functions.revision
+        self._undeclared = Policies(tasks=functions.policies())
+        """The policies of every tenant that has declared nothing."""
+        self._declared: dict[str, Policies] = {}
+
+    def of(self, tenant: str) -> Policies:
+        """The policies of a tenant's tasks, as they are now."""
+        if self._functions.revision != self._revision:
+            self._read_functions()
+        return self._declared.get(tenant, self._undeclared)
+
+    async def read(self) -> None:
+        """Read them all."""
+        rows: list[TaskRow] = []
+        after = ("", "")
+        while page := await self._store.tasks.every(after=after, limit=_PAGE):
+            rows += page
+            after = (page[-1].tenant, page[-1].id)
+            if len(page) < _PAGE:
+                break
+        found: dict[str, dict[str, TaskRow]] = {}
+        for row in rows:
+            found.setdefault(row.tenant, {})[row.id] = row
+        for tenant in self._rows.keys() | found.keys():
+            if self._rows.get(tenant, {}) != found.get(tenant, {}):
+                self._swap(tenant, found.get(tenant, {}))
+        self._mark = mark_of(rows)
+
+    async def refresh(self, mark: TasksMark | None) -> None:
+        """Read them again where they are not those that this process knows."""
+        if mark is not None and mark != self._mark:
+            await self.read()
+
+    def put(self, row: TaskRow) -> None:
+        """This process has declared a task."""
+        self._swap(row.tenant, {**self._rows.get(row.tenant, {}), row.id: row})
+
+    def remove(self, tenant: str, id: str) -> None:
+        """This process has forgotten a task."""
+        rows = self._rows.get(tenant, {})
+        self._swap(tenant, {each: rows[each] for each in rows if each != id})
+
+    def _swap(self, tenant: str, rows: Mapping[str, TaskRow]) -> None:
+        if rows:
+            self._rows[tenant] = rows
+            self._declared[tenant] = _policies(rows, self._undeclared.tasks)
+        else:
+            self._rows.pop(tenant, None)
+            self._declared.pop(tenant, None)
+
+    def _read_functions(self) -> None:
+        self._revision = self._functions.revision
+        self._undeclared = Policies(tasks=self._functions.policies())
+        for tenant, rows in self._rows.items():
+            self._declared[tenant] = _policies(rows, self._undeclared.tasks)
+
+
+def tag_of(row: TaskRow) -> str:
+    """A mark of one version of a declaration, also of one made anew under its id."""
+    content = b"%d %s" % (epoch_ms(row.created_at), row.document)
+    return f"{row.version}-{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+def _policies(rows: Mapping[str, TaskRow], functions: Mapping[str, TaskPolicy]) -> Policies:
+    tags = "".join(f"{id} {tag_of(rows[id])}\n" for id in sorted(rows))
+    version = hashlib.sha256(tags.encode()).hexdigest()[:12]
+    return Policies(tasks=_Declared(rows, functions), version=version)
+
+
+class _Declared(Mapping[str, TaskPolicy]):
+    """Declarations before functions; a declaration is compiled when it is first asked for."""
+
+    def __init__(self, rows: Mapping[str, TaskRow], functions: Mapping[str, TaskPolicy]) -> None:
+        self._rows = rows
+        self._functions = functions
+        self._found: dict[str, TaskPolicy] = {}
+
+    def __getitem__(self, task_id: str) -> TaskPolicy:
+        found = self._found.get(task_id)
+        if found is None:
+            row = self._rows.get(task_id)
+            if row is None:
+                return self._functions[task_id]
+            found = _merged(_policy(row), self._functions.get(task_id, NO_POLICY))
+            self._found[task_id] = found
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows.keys() | self._functions.keys())
+
+    def __len__(self) -> int:
+        return len(self._rows.keys() | self._functions.keys())
+
+
+def _merged(declared: TaskPolicy, of_function: TaskPolicy) -> TaskPolicy:
+    return replace(
+        declared,
+        retry=declared.retry or of_function.retry,
+        timeout=declared.timeout or of_function.timeout,
+        heartbeat_timeout=declared.heartbeat_timeout or of_function.heartbeat_timeout,
+    )
+
+
+@lru_cache(maxsize=_COMPILED)
+def _policy(row: TaskRow) -> TaskPolicy:
+    version = tag_of(row)
+    try:
+        task = _decode(row.document)
+        [node] = compile_definition(workflow_of(task), is_saved=True).graph.nodes
+    except (msgspec.MsgspecError, TenutoError) as error:
+        log.warning("task=%s: its declaration cannot be read: %s", row.id, error)
+        return TaskPolicy(version=version)
+    assert isinstance(node.config, Task)
+    return TaskPolicy(
+        retry=node.retry,
+        timeout=node.timeout,
+        heartbeat_timeout=node.config.heartbeat_timeout,
+        check_input=None if task.input_schema is None else _InputCheck(task.input_schema),
+        check_output=None if task.output_schema is None else _OutputCheck(task.output_schema),
+        version=version,
+    )
+
+
+class _InputCheck(Struct, frozen=True):
+    """Whether values fit the `inputSchema` of a task."""
+
+    schema: JSON
+
+    def __call__(self, value: JSON) -> Failure | None:
+        problems = task_input_problems(self.schema, value)
+        if not problems:
+            return None
+        return Failure(
+            code=INVALID_INPUT,
+            message=f"the input does not fit the task's inputSchema: {_first(problems)}",
+            details=_details(problems),
+            retryable=False,
+        )
+
+
+class _OutputCheck(Struct, frozen=True):
+    """Whether values fit the `outputSchema` of a task."""
+
+    schema: JSON
+
+    def __call__(self, value: JSON) -> Failure | None:
+        problems = task_output_problems(self.schema, value)
+        if not problems:
+            return None
+        return Failure(
+            code=INVALID_OUTPUT,
+            message=f"the output does not fit the task's outputSchema: {_first(problems)}",
+            details=_details(problems),
+            retryable=False,
+            # It returned: its work is done.
+            was_done=True,
+        )
+
+
+def _first(problems: tuple[Problem, ...]) -> str:
+    return f"{problems[0].message} at {problems[0].path}"
+
+
+def _details(problems: tuple[Problem, ...]) -> JSON:
+    return {
+        "problems": [
+            {"code": each.code, "path": each.path, "message": each.message} for each in problems
+        ]
+    }

@@ -1,0 +1,41 @@
+"""The definitions part of an engine: plans, declared tasks and the resolver of sub-workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tenuto.engine.definitions.declared_tasks import DeclaredTasks
+from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.definitions.resolver import Resolver
+from tenuto.engine.shared import Shared
+from tenuto.engine.turns.requests import Request
+
+
+class Definitions:
+    """Compiled versions, and what tenants declare of their tasks."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        settings = shared.settings
+        self.declared_tasks = DeclaredTasks(shared.store, shared.registry)
+        self.plans = Plans(
+            shared.store,
+            shared.clock,
+            settings.retry,
+            settings.limits,
+            listeners_changed=shared.outbox_hint.set,
+            most_entries=settings.bounds.decision_entries,
+        )
+
+    async def start(self) -> None:
+        await self.declared_tasks.read()
+
+    def resolver(self, report: Callable[[Request], None]) -> Resolver:
+        """A resolver of sub-workflows; `report` takes its findings to instances."""
+        return Resolver(
+            plans=self.plans,
+            clock=self._shared.clock,
+            report=report,
+            is_missing=self._shared.is_missing,
+            limits=self._shared.settings.limits,
+        )

@@ -1,0 +1,346 @@
+"""Plans of saved definitions, compiled once and kept."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeGuard
+
+import msgspec
+
+from tenuto.core import Plan
+from tenuto.definition import compile_definition, unavailable
+from tenuto.definition.report import did_you_mean, nearest
+from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_of
+from tenuto.engine.definitions.trigger_rows import trigger_rows
+from tenuto.engine.test_runs.mocks import (
+    Stored,
+    definition_of_test_run,
+    read_stored,
+    refuse_bad_mocks,
+    with_mocks,
+)
+from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
+from tenuto.model.graph import Definition, SubWorkflow
+from tenuto.model.json import JSON
+from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
+from tenuto.model.test_run import PREFIX, TestRunSpec, is_test_run
+from tenuto.ports import Clock
+from tenuto.store.errors import DataRefused, Superseded
+from tenuto.store.parts.definitions import REMOVED, DefinitionRow
+from tenuto.store.protocol import Store
+
+log = logging.getLogger("tenuto.engine")
+
+_KEPT = 1_000
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_HEARD_FOR = STILL_WANTED / 4
+"""A version that was listed so short a time ago stays listed until an instance has started."""
+
+
+_GUESSES = 3
+"""The most names that are searched for a suggestion."""
+
+
+def is_there(row: DefinitionRow | None) -> TypeGuard[DefinitionRow]:
+    """Whether a version can be run."""
+    return row is not None and not row.is_removed
+
+
+def _not_the_newest(id: str, newest: int) -> Conflict:
+    return Conflict(
+        f"the newest version of {id} is {newest}",
+        code="TEN-3010",
+        advice="Look at the newest version, and make your change to that one.",
+    )
+
+
+class Deployed(NamedTuple):
+    """A saved definition version, ready to run."""
+
+    version: int
+    plan: Plan
+    unavailable: tuple[Problem, ...]
+    """Features that this version of the program does not run."""
+    digest: bytes = b""
+    """The hash of the author's document."""
+
+    def refuse_unavailable(self) -> None:
+        if self.unavailable:
+            raise NotAvailable(
+                "the definition uses something this version does not run", self.unavailable
+            )
+
+
+class Plans:
+    """Definition versions by id and number; immutable, so never stale."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        listeners_changed: Callable[[], None] = lambda: None,
+        most_entries: int = DEFAULT_BOUNDS.decision_entries,
+    ) -> None:
+        """`listeners_changed` is called when a saved definition subscribes to lifecycle events."""
+        self._listeners_changed = listeners_changed
+        self._most_entries = most_entries
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+        self._retry = retry
+        self._deployed: dict[tuple[str, str, int], Deployed] = {}
+        self._newest: dict[tuple[str, str], int] = {}
+        self._hidden: set[tuple[str, str]] = set()
+        """Definitions that this process has hidden, until they are saved again."""
+        self._listened: dict[tuple[str, str, int], datetime] = {}
+        """Versions that were asked for by number → when their listener was last renewed."""
+        self._about_to_read: dict[tuple[str, str], asyncio.Future[DefinitionRow | None]] = {}
+        self._reading = asyncio.Lock()
+
+    async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
+        """A version; without a number the newest. NotFound when there is none."""
+        if version is None and not self._store.is_shared:
+            # Only this process saves definitions, unless the store is shared.
+            version = self._newest.get((tenant, id))
+        if version is not None:
+            found = self._deployed.get((tenant, id, version))
+            if found is not None:
+                return found
+            row = await self._store.definitions.get(tenant, id, version)
+        else:
+            row = await self._newest_row(tenant, id)
+        if row is None or row.is_removed:
+            which = id if version is None else f"{id} version {version}"
+            advice = await self._advice(tenant, id)
+            raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
+        known = self._deployed.get((tenant, id, row.version))
+        return known or self._keep(row, self._compiled(row))
+
+    async def for_start(self, tenant: str, id: str, version: int | None = None) -> Deployed:
+        """A version of which an instance is about to start; NotFound when there is none.
+
+        The listener of an old version is renewed: it may have been removed.
+        """
+        found = await self.get(tenant, id, version)
+        key = tenant, id, found.version
+        now = self._clock.now()
+        if version is None or now - self._listened.get(key, _LONG_AGO) < _HEARD_FOR:
+            return found
+        if (listener := listener_of(found.plan.definition, found.digest, now, tenant)) is not None:
+            await self._store.listeners.put(listener)
+            self._listeners_changed()
+        self._listened[key] = now
+        return found
+
+    async def for_new(self, tenant: str, id: str, version: int | None = None) -> Deployed:
+        """A version for a new start; NotFound also where the definition was removed.
+
+        Its versions stay for their instances, and for the children that those were promised.
+        """
+        if version is not None and not await self._is_offered(tenant, id):
+            advice = await self._advice(tenant, id)
+            raise NotFound(f"there is no workflow {id}", code="TEN-2002", advice=advice)
+        return await self.for_start(tenant, id, version)
+
+    async def _is_offered(self, tenant: str, id: str) -> bool:
+        if not self._store.is_shared and (tenant, id) in self._newest:
+            return True
+        newest = await self._newest_row(tenant, id)
+        # Where there never was one, reading the version says so.
+        return newest is None or not newest.is_removed
+
+    def known(self, tenant: str, id: str, version: int) -> Deployed | None:
+        """A version, if it is in memory."""
+        return self._deployed.get((tenant, id, version))
+
+    async def save(self, tenant: str, document: JSON, *, only_after: int | None = None) -> Deployed:
+        """Check, compile and save a document; the same content makes no new version.
+
+        With `only_after` it is saved only while that is the newest version; Conflict.
+        """
+        plan = self.compile(document)
+        if only_after is not None:
+            # Before the listener is written: a refused save changes nothing. A save that is
+            # overtaken after this leaves a listener, which retention removes.
+            await self._refuse_unless_newest(tenant, plan.definition.id, only_after)
+        content = msgspec.json.encode(document)
+        digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
+        now = self._clock.now()
+        listener = listener_of(plan.definition, digest, now, tenant)
+        if listener is not None:
+            # First: once it is saved, no event that it waits for is missed.
+            await self._store.listeners.put(listener)
+            self._listeners_changed()
+        triggers = trigger_rows(plan.definition, tenant, now)
+        try:
+            row = await self._store.definitions.save(
+                tenant,
+                plan.definition.id,
+                content,
+                digest,
+                now,
+                triggers=triggers,
+                only_after=only_after,
+            )
+        except Superseded as error:
+            raise _not_the_newest(plan.definition.id, error.newest) from None
+        except DataRefused:
+            if listener is not None:
+                await self._store.listeners.remove(tenant, listener.kind, listener.id)
+            raise
+        self._newest[tenant, row.id] = row.version
+        self._hidden.discard((tenant, row.id))
+        for name in await self._missing(tenant, plan):
+            log.warning("definition=%s starts %s, which is not saved yet", row.id, name)
+        return self._keep(row, plan)
+
+    async def _refuse_unless_newest(self, tenant: str, id: str, version: int) -> None:
+        newest = await self._store.definitions.get(tenant, id)
+        number = 0 if newest is None else newest.version
+        if number != version:
+            raise _not_the_newest(id, number)
+
+    def for_test_run(self, document: JSON, rehearsal: TestRunSpec, instance_id: str) -> Plan:
+        """The plan of a test run's document, for one instance.
+
+        InvalidDefinition and InvalidInput name all problems of it and of its mocks.
+        """
+        definition = self.compile(document).definition
+        refuse_bad_mocks(definition, rehearsal)
+        return self._test_run_plan(definition, rehearsal, instance_id)
+
+    async def keep_test_run(self, tenant: str, document: JSON, plan: Plan) -> int:
+        """Keep the document of a test run for as long as its instance exists; returns its version.
+
+        Only the test run starts it, and it causes no notifications.
+        """
+        assert plan.rehearsal is not None
+        content = msgspec.json.encode(Stored(definition=document, rehearsal=plan.rehearsal))
+        digest = hashlib.sha256(content).digest()
+        now = self._clock.now()
+        row = await self._store.definitions.save(tenant, plan.definition.id, content, digest, now)
+        self._keep(row, plan)
+        return row.version
+
+    def forget(self, tenant: str, id: str) -> None:
+        """Forget a definition that was deleted."""
+        for key in [each for each in self._deployed if each[:2] == (tenant, id)]:
+            del self._deployed[key]
+
+    def _compiled(self, row: DefinitionRow) -> Plan:
+        if not is_test_run(row.id):
+            return self.compile(msgspec.json.decode(row.content), is_saved=True)
+        stored = read_stored(row.content)
+        definition = compile_definition(stored.definition, is_saved=True)
+        instance_id = row.id.removeprefix(PREFIX)
+        return self._test_run_plan(definition, stored.rehearsal, instance_id)
+
+    def _test_run_plan(
+        self, definition: Definition, rehearsal: TestRunSpec, instance_id: str
+    ) -> Plan:
+        rehearsal = with_mocks(definition, rehearsal)
+        return Plan(
+            definition_of_test_run(definition, rehearsal, instance_id),
+            retry=self._retry,
+            limits=self._limits,
+            most_entries=self._most_entries,
+            rehearsal=rehearsal,
+        )
+
+    async def hide(self, tenant: str, id: str) -> DefinitionRow:
+        """Hide a definition and its triggers; NotFound. Returns the newest version before.
+
+        Its versions stay for their instances. The removal is a version without content, the newest
+        one: saving the definition again makes the version after that.
+        """
+        newest = await self._store.definitions.get(tenant, id)
+        if newest is None or newest.is_removed:
+            advice = await self._advice(tenant, id)
+            raise NotFound(f"there is no workflow {id}", code="TEN-2002", advice=advice)
+        digest = hashlib.sha256(REMOVED).digest()
+        try:
+            await self._store.definitions.save(
+                tenant, id, REMOVED, digest, self._clock.now(), only_after=newest.version
+            )
+        except Superseded as error:
+            raise _not_the_newest(id, error.newest) from None
+        self._newest.pop((tenant, id), None)
+        self._hidden.add((tenant, id))
+        return newest
+
+    def was_hidden(self, tenant: str, id: str) -> bool:
+        """Whether this process has hidden a definition that was not saved again since."""
+        return (tenant, id) in self._hidden
+
+    async def show_again(self, tenant: str, removed: DefinitionRow) -> None:
+        """Restore a definition that was hidden too soon, unless it was saved meanwhile."""
+        with suppress(Conflict):
+            document = msgspec.json.decode(removed.content)
+            await self.save(tenant, document, only_after=removed.version + 1)
+
+    def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
+        """Check and compile a document; InvalidDefinition names all problems."""
+        return Plan(
+            compile_definition(document, is_saved=is_saved),
+            retry=self._retry,
+            limits=self._limits,
+            most_entries=self._most_entries,
+        )
+
+    async def _newest_row(self, tenant: str, id: str) -> DefinitionRow | None:
+        """Read once for all callers that ask before the read begins."""
+        reading = self._about_to_read.get((tenant, id))
+        if reading is None:
+            reading = asyncio.ensure_future(self._read_newest(tenant, id))
+            self._about_to_read[tenant, id] = reading
+        return await asyncio.shield(reading)
+
+    async def _read_newest(self, tenant: str, id: str) -> DefinitionRow | None:
+        async with self._reading:
+            del self._about_to_read[tenant, id]
+            return await self._store.definitions.get(tenant, id)
+
+    async def _missing(self, tenant: str, plan: Plan) -> list[str]:
+        """The workflows that steps start and that are not saved; a step fails unless they are."""
+        named = {
+            (node.config.workflow_id, node.config.version)
+            for node in plan.definition.graph.nodes
+            if isinstance(node.config, SubWorkflow)
+        }
+        return [
+            id if version is None else f"{id} version {version}"
+            for id, version in sorted(named, key=str)
+            if not is_there(await self._store.definitions.get(tenant, id, version))
+        ]
+
+    async def _advice(self, tenant: str, id: str) -> str:
+        newest = await self._store.definitions.get(tenant, id)
+        if newest is not None and not newest.is_removed:
+            return f"Its newest version is {newest.version}."
+        otherwise = "Deploy it first: app.deploy(definition) or `tenuto deploy FILE`."
+        names = [each for each in await self._store.definitions.ids(tenant) if each != id]
+        for _ in range(_GUESSES):
+            near = nearest(id, names)
+            if near is None:
+                break
+            # The ids of removed definitions are still there.
+            if is_there(await self._store.definitions.get(tenant, near)):
+                return did_you_mean(id, [near], otherwise)
+            names.remove(near)
+        return otherwise
+
+    def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
+        deployed = Deployed(row.version, plan, unavailable(plan.definition), row.content_hash)
+        if len(self._deployed) >= _KEPT:
+            self._deployed.pop(next(iter(self._deployed)))
+        self._deployed[row.tenant, row.id, row.version] = deployed
+        return deployed

@@ -1,0 +1,187 @@
+"""Performs the effects of a durable turn: attempts, timers, look-backs, children, messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, assert_never
+
+from tenuto.core import outstanding
+from tenuto.engine.effects.task_context import context_for, context_of
+from tenuto.engine.effects.timekeeper import Timekeeper
+from tenuto.engine.turns.draft import Draft
+from tenuto.model.effects import (
+    ClearTimer,
+    CloseWait,
+    DropDeadLetters,
+    Effect,
+    KeepDeadLetter,
+    OpenWait,
+    PublishEvent,
+    ResolveChild,
+    SendMail,
+    SetTimer,
+    StartAttempt,
+    StopAttempt,
+)
+from tenuto.model.events import Event
+from tenuto.model.inputs import TimerDue
+from tenuto.model.policy import NEAR
+from tenuto.model.test_run import Mock
+from tenuto.store.parts.jobs import JobKey
+from tenuto.store.parts.waits import WaitRow
+from tenuto.tasks.context import Facts
+from tenuto.tasks.runner import Runner
+
+
+class Others(NamedTuple):
+    """Processes and workers that run offered attempts."""
+
+    is_offered: Callable[[str], bool]
+    """Whether a task waits for a process or worker that has it."""
+    offer: Callable[[str, StartAttempt], None]
+    withdraw: Callable[[JobKey], None]
+    """An offered attempt is cancelled."""
+
+
+class Dispatcher:
+    """Performs effects: never before they are durable, perhaps again after a crash."""
+
+    def __init__(
+        self,
+        *,
+        runner: Runner,
+        timekeeper: Timekeeper,
+        look_back: Callable[[Sequence[WaitRow]], None],
+        resolve: Callable[[str, str, ResolveChild], None],
+        send: Callable[[SendMail, str], None],
+        match: Callable[[int, Event], None],
+        others: Others,
+        report_mock: Callable[[str, StartAttempt, Mock], None],
+    ) -> None:
+        self._runner = runner
+        self._timekeeper = timekeeper
+        self._look_back = look_back
+        self._resolve = resolve
+        self._send = send
+        self._match = match
+        self._others = others
+        self._report_mock = report_mock
+
+    def perform(self, draft: Draft) -> None:
+        """Perform the effects of one instance's share of a turn."""
+        instance_id, held = draft.instance_id, draft.held
+        if held.is_fresh:
+            held.is_fresh = False
+            if held.owner_elsewhere is None:
+                self._catch_up(draft)
+        if draft.follow_ups:
+            facts = context_of(draft.state)
+            for effect in draft.follow_ups:
+                if held.owner_elsewhere is None or not _is_owners_work(effect):
+                    self._perform(instance_id, draft, effect, facts)
+        for request, answer in draft.answers:
+            if isinstance(request.input, TimerDue):
+                self._timekeeper.decided(instance_id, request.input, answer.rejection)
+
+    def _catch_up(self, draft: Draft) -> None:
+        """Perform the effects of an instance that others have advanced, and stop obsolete ones.
+
+        The effects of the state that this process last acted upon are under way, or reported.
+        """
+        held = draft.held
+        policies = draft.policies
+        before = () if held.performed is None else outstanding(held.plan, held.performed, policies)
+        held.performed = None
+        under_way = {_place(effect): effect for effect in before}
+        outstanding_now = outstanding(held.plan, draft.state, policies)
+        owed = {_place(effect): effect for effect in outstanding_now}
+        for place, effect in under_way.items():
+            if place not in owed or _is_cancelled(draft, effect):
+                self._cancel(draft, effect)
+        facts = context_of(draft.state)
+        for place, effect in owed.items() if held.is_owned else ():
+            # An attempt that was cancelled before it began here ends with its grace period.
+            if place in under_way or place in held.jobs or _is_cancelled(draft, effect):
+                continue
+            if (
+                isinstance(effect, StartAttempt)
+                and self._others.is_offered(effect.task_id)
+                and held.plan.mock_of(effect.node) is None
+            ):
+                self._others.offer(draft.instance_id, effect)
+            else:
+                self._perform(draft.instance_id, draft, effect, facts)
+
+    def _cancel(self, draft: Draft, effect: Effect) -> None:
+        if isinstance(effect, StartAttempt):
+            self._stop(draft, effect)
+        elif isinstance(effect, SetTimer):
+            self._timekeeper.clear(draft.instance_id, effect.key)
+
+    def _stop(
+        self, draft: Draft, attempt: StartAttempt | StopAttempt, grace: float | None = None
+    ) -> None:
+        """Stop an attempt, here or in another process."""
+        place = (attempt.node, attempt.iteration, attempt.attempt)
+        self._runner.stop(draft.instance_id, *place, grace=grace)
+        if place in draft.held.jobs:
+            self._others.withdraw(JobKey(draft.instance_id, *place))
+
+    def _start(self, instance_id: str, draft: Draft, order: StartAttempt, facts: Facts) -> None:
+        plan = draft.held.plan
+        if plan.rehearsal is not None and (mock := plan.mock_of(order.node)) is not None:
+            self._report_mock(instance_id, order, mock)
+        elif not self._others.is_offered(order.task_id):
+            known = context_for(plan, draft.state, order, facts)
+            self._runner.start(instance_id, order, known)
+
+    def _perform(self, instance_id: str, draft: Draft, effect: Effect, facts: Facts) -> None:
+        match effect:
+            case StartAttempt():
+                self._start(instance_id, draft, effect, facts)
+            case StopAttempt():
+                self._stop(draft, effect, effect.grace.total_seconds())
+            case SetTimer():
+                self._timekeeper.set(instance_id, effect)
+            case ClearTimer():
+                self._timekeeper.clear(instance_id, effect.key)
+            case OpenWait():
+                arms = draft.arms_opened(effect.node, effect.iteration)
+                # Once for all arms: the wait takes the oldest event that matches any.
+                if arms and arms[0].arm == effect.arm:
+                    self._look_back(arms)
+            case PublishEvent():
+                self._match(draft.stored[effect.event.id].number, effect.event)
+            case ResolveChild():
+                self._resolve(instance_id, draft.held.tenant, effect)
+            case SendMail():
+                self._send(effect, draft.held.tenant)
+            case CloseWait() | KeepDeadLetter() | DropDeadLetters():
+                pass  # rows, written with the turn
+            case _:
+                assert_never(effect)
+
+
+def _is_cancelled(draft: Draft, effect: Effect) -> bool:
+    """Whether it is an attempt of a step while the instance ends; compensations continue."""
+    if draft.state.ending is None or not isinstance(effect, StartAttempt):
+        return False
+    return effect.node in draft.held.plan.nodes
+
+
+def _is_owners_work(effect: Effect) -> bool:
+    """Whether only the owner of the instance performs it, from the log."""
+    if isinstance(effect, SetTimer):
+        return effect.due - effect.set_at <= NEAR
+    return isinstance(effect, StartAttempt | StopAttempt | ResolveChild | ClearTimer)
+
+
+def _place(effect: Effect) -> tuple[object, ...]:
+    """A key that tells effects of one instance apart."""
+    match effect:
+        case StartAttempt() | ResolveChild():
+            return effect.node, effect.iteration, effect.attempt
+        case SetTimer():
+            return effect.key, effect.due
+        case _:
+            return (effect,)

@@ -1,0 +1,239 @@
+"""The effects part of an engine: tasks, timers, jobs and mailbox messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+
+from tenuto.core import outstanding
+from tenuto.engine.definitions.definitions import Definitions
+from tenuto.engine.definitions.resolver import Resolver
+from tenuto.engine.effects.dispatcher import Dispatcher, Others
+from tenuto.engine.effects.job_runner import JobRunner
+from tenuto.engine.effects.mailbox_delivery import MailboxDelivery
+from tenuto.engine.effects.task_context import context_for, context_of
+from tenuto.engine.effects.timekeeper import Timekeeper
+from tenuto.engine.effects.unreadable import Unreadable
+from tenuto.engine.events.events import Events
+from tenuto.engine.shared import Shared
+from tenuto.engine.test_runs.mocks import mocked
+from tenuto.engine.turns.draft import Draft
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.requests import OfferJob, Request
+from tenuto.engine.turns.turns import Turns
+from tenuto.model.effects import ResolveChild, StartAttempt
+from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.inputs import TaskFailed, TaskSucceeded, TimerDue
+from tenuto.model.test_run import Mock
+from tenuto.store.parts.jobs import JobKey, Lease
+from tenuto.store.parts.mailbox import MailKey
+from tenuto.store.parts.members import Orphan
+from tenuto.tasks.runner import Runner
+
+_SELDOM = 30.0
+"""Seconds between passes over jobs in a store that no other process shares."""
+
+
+class Effects:
+    """Performs the effects of durable turns, and reports their results as inputs."""
+
+    def __init__(self, shared: Shared, definitions: Definitions, turns: Turns) -> None:
+        self._shared = shared
+        self._definitions = definitions
+        self._turns = turns
+        store, clock, settings = shared.store, shared.clock, shared.settings
+        self.runner = Runner(shared.registry, clock, self.reported, limits=settings.limits)
+        self.timekeeper = Timekeeper(
+            store,
+            clock,
+            turns.report,
+            longest_nap=settings.longest_nap,
+            batch=settings.bounds.timer_batch,
+        )
+        self.unreadable = Unreadable(
+            store=store,
+            clock=clock,
+            outage=shared.outage,
+            spawn=shared.background.spawn,
+            given_back=self._given_back,
+            most=settings.bounds.unreadable_kept,
+        )
+        self.mailbox = MailboxDelivery(
+            store=store,
+            plans=definitions.plans,
+            clock=clock,
+            report=turns.report,
+            spawn=shared.background.spawn,
+            unreadable=self._unreadable_message,
+            may_start=lambda: self.unreadable.instances_of_messages,
+            bounds=settings.bounds,
+        )
+        self.jobs = JobRunner(
+            store=store,
+            loader=turns.loader,
+            registry=shared.registry,
+            clock=clock,
+            report=turns.report,
+            start=self._start_job,
+            stop=lambda key: self.runner.stop(*key),
+            unreadable=self.unreadable_job,
+        )
+        self._mail_hint = asyncio.Event()
+
+    def connect(self, events: Events, resolver: Resolver) -> None:
+        """Make the dispatcher, once the parts are there that it calls."""
+        self._resolver = resolver
+        self.dispatcher = Dispatcher(
+            runner=self.runner,
+            timekeeper=self.timekeeper,
+            look_back=events.look_back,
+            resolve=self._resolve,
+            send=self.mailbox.send,
+            match=events.match,
+            others=Others(self._shared.is_offered, self._offer, self._withdraw_job),
+            report_mock=self._report_mock,
+        )
+
+    async def start(self) -> None:
+        """Fetch mailbox messages and jobs once, then repeatedly; begin to report timers."""
+        loops, settings, store = self._shared.loops, self._shared.settings, self._shared.store
+        await self.mailbox.run_once()
+        self.timekeeper.start(loops)
+        loops.tick("mailbox", settings.mail_every, self.mailbox.run_once, hint=self._mail_hint)
+        await self.jobs.run_once()
+        every = max(settings.jobs_every if store.is_shared else _SELDOM, settings.jobs_every)
+        self.jobs.start(loops, every)
+
+    def start_sharing(self) -> None:
+        """Look for timers of other processes, and retry data that could not be read."""
+        every = self._shared.settings.timers_every
+        self._shared.loops.tick("timers of others", every, self._look_at_timers)
+
+    # -- turns
+
+    def concluded(self, draft: Draft) -> None:
+        """Perform the effects of one instance's share of a turn."""
+        if draft.mail_taken:
+            self.mailbox.taken(draft.instance_id, draft.mail_taken)
+        self.dispatcher.perform(draft)
+
+    def left_alone(self, request: Request) -> None:
+        """Keep the timer, or the mailbox message, of an instance that does not exist here."""
+        if isinstance(request.input, TimerDue):
+            self.timekeeper.park(request.instance_id, request.input)
+        self.mailbox.let_go(request)
+
+    def leave_unreadable(
+        self, orphan: Orphan, requests: Sequence[Request], error: TenutoError
+    ) -> None:
+        """Give an instance that this program cannot read back to processes that can."""
+        if not self._shared.store.is_shared:
+            # No other process can take it: it waits for the next program that opens the store.
+            for request in requests:
+                self.left_alone(request)
+            return
+        self.forget(orphan.instance_id)
+        self._turns.watchers.cannot_see(orphan.instance_id, error)
+        for request in requests:
+            if request.mail_id is not None:
+                self.mailbox.given_back(MailKey(request.mail_id, request.instance_id))
+        self.unreadable.instance(orphan, requests, error)
+
+    def unreadable_job(self, lease: Lease, error: TenutoError) -> None:
+        """Give a job back whose instance this program cannot read."""
+        if self._shared.store.is_shared:
+            self.unreadable.job(lease, error)
+
+    def unreadable_jobs(self, leases: Sequence[Lease], error: TenutoError) -> None:
+        """Give jobs back whose instance this program cannot read."""
+        for lease in leases:
+            self.unreadable_job(lease, error)
+
+    def reported(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
+        """Take the result of an attempt that ran in this process."""
+        self._turns.report(self.jobs.request_of(instance_id, report))
+
+    # -- other processes
+
+    def hint(self, owners: Collection[str]) -> None:
+        """Notify other processes of input for instances that they own."""
+        _ = self._shared.background.spawn(self.hinted(owners))
+
+    async def hinted(self, owners: Collection[str]) -> None:
+        # They poll too, only later.
+        with suppress(StoreUnavailable):
+            await self.mailbox.put_back()
+            await self._shared.store.members.hint(owners)
+
+    def mail_hint(self) -> None:
+        """There may be mailbox messages."""
+        self._mail_hint.set()
+
+    def inherited(self) -> None:
+        """Look at the rows that dead processes left."""
+        self.timekeeper.look()
+        self._mail_hint.set()
+
+    def forget(self, instance_id: str) -> None:
+        """Stop all work on an instance here."""
+        self.runner.abandon(instance_id)
+        self.timekeeper.forget(instance_id)
+        self.jobs.forget(instance_id)
+
+    def let_all_go(self) -> int:
+        """Stop all work under a process id that was declared dead; returns the lost attempts."""
+        self.timekeeper.let_all_go()
+        self.mailbox.let_all_go()
+        self.jobs.let_all_go()
+        return self.runner.abandon()
+
+    # -- callbacks of the parts
+
+    async def _look_at_timers(self) -> None:
+        await self.unreadable.run_once()
+        self.timekeeper.look()
+
+    def _offer(self, instance_id: str, order: StartAttempt) -> None:
+        offer = OfferJob(
+            order.node,
+            order.iteration,
+            order.attempt,
+            order.task_id,
+            order.timeout,
+            order.heartbeat_timeout,
+        )
+        self._turns.report(Request(instance_id, offer))
+
+    def _report_mock(self, instance_id: str, order: StartAttempt, mock: Mock) -> None:
+        report = mocked(order, mock)
+        # Like any other result it comes after the turn, never from within it.
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self._turns.report, Request(instance_id, report))
+
+    def _withdraw_job(self, key: JobKey) -> None:
+        if self.jobs.withdraw(key):
+            _ = self._shared.background.spawn(self.jobs.withdraw_all())
+
+    def _start_job(self, held: Held, key: JobKey) -> bool:
+        policies = self._definitions.declared_tasks.of(held.tenant)
+        for order in outstanding(held.plan, held.state, policies):
+            if isinstance(order, StartAttempt) and (
+                key == JobKey(held.state.id, order.node, order.iteration, order.attempt)
+            ):
+                context = context_for(held.plan, held.state, order, context_of(held.state))
+                self.runner.start(held.state.id, order, context)
+                return True
+        return False
+
+    def _unreadable_message(self, message: MailKey) -> None:
+        if self._shared.store.is_shared:
+            self.mailbox.given_back(message)
+            self.unreadable.message(message)
+
+    def _given_back(self, request: Request) -> None:
+        if isinstance(request.input, TimerDue):
+            self.timekeeper.let_go(request.instance_id, request.input)
+
+    def _resolve(self, instance_id: str, tenant: str, order: ResolveChild) -> None:
+        _ = self._shared.background.spawn(self._resolver.resolve(instance_id, tenant, order))

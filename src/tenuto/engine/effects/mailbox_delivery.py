@@ -1,0 +1,293 @@
+"""Delivers mailbox messages to instances: at once in this process, else when the owner polls.
+
+A mailbox message is a row that was written with its cause, and stays until the log of its instance
+has taken it: a delivery is a hint, and may happen twice. The message that starts an instance
+precedes all others for it; until it has been taken, the others stay.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Coroutine, Iterable
+
+import msgspec
+
+from tenuto.core import Rejection
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.events.mailbox_messages import InboxReader, InInbox
+from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request, StartFacts
+from tenuto.model.effects import SendMail
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.ids import start_letter
+from tenuto.model.inputs import Occurrence, Started
+from tenuto.model.policy import BAD_WEATHER
+from tenuto.ports import Clock
+from tenuto.store.parts.mailbox import Mail, MailKey
+from tenuto.store.protocol import Store
+
+log = logging.getLogger("tenuto.mail")
+
+_GONE = "TEN-3001"
+_decode = msgspec.json.Decoder(Occurrence | LookAgain | IndexAgain | InInbox).decode
+
+
+class MailboxDelivery:
+    """Hands mailbox messages over to instances of this process."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        plans: Plans,
+        clock: Clock,
+        report: Callable[[Request], None],
+        spawn: Callable[[Coroutine[None, None, None]], object],
+        unreadable: Callable[[MailKey], None],
+        may_start: Callable[[], Collection[str]],
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> None:
+        """`unreadable`: a mailbox message is for a process whose program can read it.
+
+        `may_start`: instances with unreadable messages, which may be their starts.
+        """
+        self._store = store
+        self._plans = plans
+        self._clock = clock
+        self._report = report
+        self._spawn = spawn
+        self._unreadable = unreadable
+        self._may_start = may_start
+        self._bounds = bounds
+        self._in_hand: dict[MailKey, bool] = {}
+        """Messages that were handed over and are not taken yet; whether each is a start."""
+        self._taken: set[MailKey] | None = None
+        """During a read: messages that were taken since, and that its result may still have."""
+        self._left: list[Request] = []
+        """Messages in hand whose instance does not exist yet."""
+        self._others: list[MailKey] = []
+        """Messages in hand that belong to other processes."""
+        self._is_in_doubt = False
+        """Whether a read may have claimed messages that were not handed over."""
+
+    def send(self, message: SendMail, tenant: str) -> None:
+        """Hand over a message that has just become durable."""
+        key = MailKey(message.id, message.to)
+        if key in self._in_hand:
+            return  # a read was faster
+        self._in_hand[key] = isinstance(message.input, Started)
+        if not isinstance(message.input, Started):
+            self._report(Request(message.to, message.input, mail_id=message.id))
+            return
+        request = Request(message.to, message.input, mail_id=message.id)
+        started = message.input
+        known = self._plans.known(tenant, started.definition_id, started.definition_version)
+        if known is None or self._plans.was_hidden(tenant, started.definition_id):
+            self._spawn(self._start_later(request, started, tenant))
+        else:
+            needs = started.parent is None
+            request.start = StartFacts(plan=known.plan, tenant=tenant, needs_definition=needs)
+            self._report(request)
+
+    async def run_once(self) -> int:
+        """Read new messages; returns how many were handed over."""
+        await self.put_back()
+        count = 0
+        again, self._is_in_doubt = self._is_in_doubt, True
+        batch = self._bounds.mail_batch
+        for _ in range(self._bounds.mail_rounds):
+            taken = self._taken = set()
+            try:
+                messages = await self._store.mailbox.claim(batch + len(self._in_hand), again=again)
+            finally:
+                self._taken = None
+            known = self._in_hand.keys() | taken
+            fresh = [message for message in messages if _key(message) not in known]
+            await self._hand_over(fresh)
+            count += len(fresh)
+            if len(fresh) < batch:
+                break
+        else:
+            # Not all was read: a missing instance may exist once the others were handed over.
+            self._is_in_doubt = False
+            return count
+        self._is_in_doubt = False
+        return count + await self._hand_over_again()
+
+    def taken(self, instance_id: str, mail_ids: Iterable[str]) -> None:
+        """The log of an instance has taken messages: their rows are gone."""
+        for mail_id in mail_ids:
+            key = MailKey(mail_id, instance_id)
+            self._in_hand.pop(key, None)
+            if self._taken is not None:
+                self._taken.add(key)
+
+    def let_go(self, request: Request) -> None:
+        """The instance does not exist: the message is handed over again later."""
+        if request.mail_id is not None:
+            key = MailKey(request.mail_id, request.instance_id)
+            self._in_hand.setdefault(key, isinstance(request.input, Started))
+            self._left.append(request)
+
+    def leave_to_owner(self, request: Request) -> None:
+        """Another process owns the instance: leave the message to it."""
+        if request.mail_id is not None:
+            key = MailKey(request.mail_id, request.instance_id)
+            self._in_hand.pop(key, None)
+            self._others.append(key)
+
+    def given_back(self, key: MailKey) -> None:
+        """The message is for a newer program; if it comes here again, it is handed over anew."""
+        self._in_hand.pop(key, None)
+
+    async def put_back(self) -> None:
+        """Put messages of other processes back, for them to claim."""
+        others, self._others = self._others, []
+        if others:
+            try:
+                await self._store.mailbox.put_back(others)
+            except StoreUnavailable:
+                self._others += others
+                raise
+
+    def let_all_go(self) -> None:
+        """Drop the messages in hand, which may be another process's now."""
+        self._in_hand.clear()
+        self._left.clear()
+        self._others.clear()
+
+    async def _hand_over_again(self) -> int:
+        """Once all was read: hand messages over whose instance did not exist before."""
+        left, self._left = self._left, []
+        try:
+            starting = self._starting() | await self._started_elsewhere(left)
+        except StoreUnavailable:
+            self._left = left + self._left
+            raise
+        for request in left:
+            if not isinstance(request.input, Started):
+                request.drops_if_gone = request.instance_id not in starting
+            self._report(request)
+        return len(left)
+
+    async def _started_elsewhere(self, requests: list[Request]) -> set[str]:
+        """Instances whose start another process has in hand.
+
+        Asked before the instance is read once more: so one of both is found.
+        """
+        if not (requests and self._store.is_shared):
+            return set()
+        ids = {request.instance_id for request in requests}
+        starts = [MailKey(start_letter(id), id) for id in sorted(ids)]
+        return {key.instance_id for key in await self._store.mailbox.waiting(starts)}
+
+    def _starting(self) -> set[str]:
+        """Instances that may exist once a message in hand was taken."""
+        starting = {key.instance_id for key, is_start in self._in_hand.items() if is_start}
+        return starting.union(self._may_start())
+
+    async def _hand_over(self, messages: list[Mail]) -> None:
+        tenants, inbox = _Tenants(self._store), InboxReader(self._store)
+        starting = self._starting()
+        for message in messages:
+            key = _key(message)
+            self._in_hand[key] = False
+            try:
+                input = _decode(message.input)
+            except msgspec.MsgspecError as error:
+                log.warning(
+                    "instance=%s: message=%s is unreadable: %s",
+                    message.instance_id,
+                    message.id,
+                    error,
+                )
+                self._in_hand[key] = True  # it may be the start
+                starting.add(message.instance_id)
+                self._unreadable(key)
+                continue
+            if isinstance(input, InInbox):
+                try:
+                    input = await inbox.complete(input)
+                except StoreUnavailable:
+                    self._in_hand.pop(key, None)
+                    raise
+            request = Request(message.instance_id, input, mail_id=message.id)
+            if isinstance(input, Started):
+                self._in_hand[key] = True
+                starting.add(message.instance_id)
+                try:
+                    await self._start_of_known(request, input, await tenants.of(input))
+                except StoreUnavailable:
+                    # The next read brings it again, and its successors.
+                    self._in_hand.pop(key, None)
+                    raise
+            else:
+                # Messages come oldest first: an instance without a start before this message will
+                # never exist, unless another process has its start in hand.
+                is_known = message.instance_id in starting or self._store.is_shared
+                request.drops_if_gone = not is_known
+                self._report(request)
+
+    async def _start_of_known(self, request: Request, started: Started, tenant: str | None) -> None:
+        if tenant is None:
+            self._refuse(request, "the instance that it comes from is gone", _GONE)
+        else:
+            await self._start(request, started, tenant)
+
+    async def _start_later(self, request: Request, started: Started, tenant: str) -> None:
+        while True:
+            try:
+                await self._start(request, started, tenant)
+            except StoreUnavailable:
+                await self._clock.sleep(BAD_WEATHER)
+            else:
+                return
+
+    async def _start(self, request: Request, started: Started, tenant: str) -> None:
+        """Start an instance, or refuse it where its definition is gone."""
+        # A child was promised to its parent; every other start after a removal comes too late.
+        found = self._plans.for_start if started.parent is not None else self._plans.for_new
+        try:
+            deployed = await found(tenant, started.definition_id, started.definition_version)
+        except StoreUnavailable:
+            raise
+        except NotFound as error:
+            self._refuse(request, str(error), error.code)
+        except TenutoError as error:
+            log.warning("instance=%s is not started here: %s", request.instance_id, error)
+            if request.mail_id is not None:
+                self._unreadable(MailKey(request.mail_id, request.instance_id))
+        else:
+            needs = started.parent is None
+            request.start = StartFacts(plan=deployed.plan, tenant=tenant, needs_definition=needs)
+            self._report(request)
+
+    def _refuse(self, request: Request, message: str, code: str) -> None:
+        """Report the refusal to the parent, and remove the message."""
+        request.drops_if_gone = True
+        request.refusal = Rejection(code=code, message=message)
+        self._report(request)
+
+
+def _key(message: Mail) -> MailKey:
+    return MailKey(message.id, message.instance_id)
+
+
+class _Tenants:
+    """The tenants of new instances: those of the instances or events that caused them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, str | None] = {}
+
+    async def of(self, started: Started) -> str | None:
+        """None: the instance that caused the start is gone."""
+        if started.cause is not None:
+            return started.cause.tenant
+        source = started.parent.id if started.parent is not None else started.rerun_of
+        if source is None:
+            return None
+        if source not in self._known:
+            found = (await self._store.turns.load([source])).get(source)
+            self._known[source] = None if found is None else found.row.tenant
+        return self._known[source]

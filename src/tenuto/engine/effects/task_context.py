@@ -1,0 +1,63 @@
+"""The context of a task: facts about its instance, computed only when it asks."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from tenuto.core import InstanceState, Plan
+from tenuto.core.undo_plan import default_input
+from tenuto.model.effects import StartAttempt
+from tenuto.model.ids import NodeKey
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import NodeStatus
+from tenuto.model.traces import of_attempt
+from tenuto.tasks.context import Facts
+from tenuto.tasks.undo import UndoFacts
+
+
+def context_of(state: InstanceState) -> Facts:
+    """The context that all attempts of an instance share."""
+    return Facts(
+        correlation_id=state.correlation_id,
+        deadline=state.deadline,
+        previous_outputs=partial(_previous_outputs, state),
+    )
+
+
+def context_for(plan: Plan, state: InstanceState, order: StartAttempt, common: Facts) -> Facts:
+    """The context of one attempt; of a compensation, also the step that it undoes."""
+    if state.traceparent is not None:
+        key = NodeKey(order.node, order.iteration)
+        own = of_attempt(state.traceparent, state.id, key, order.attempt)
+        common = replace(common, traceparent=own)
+    undoing = state.compensation
+    if undoing is None or undoing.current is None:
+        return common
+    item = undoing.plan[undoing.current]
+    if item.key != NodeKey(order.node, order.iteration):
+        return common
+    has_input = plan.undo_steps[item.step_id].has_input
+    undo = UndoFacts(
+        step_id=item.compensation_for,
+        has_input=has_input,
+        output=state.nodes[item.undone].output,
+        everything=partial(default_input, plan, state, item)
+        if has_input
+        else partial(_object, order.input),
+    )
+    return replace(common, undo=undo)
+
+
+def _object(value: JSON) -> Object:
+    assert isinstance(value, dict)  # the default input is one
+    return value
+
+
+def _previous_outputs(state: InstanceState) -> Object:
+    return {
+        key.node: node.output
+        for key, node in state.nodes.items()
+        if node.status is NodeStatus.COMPLETED and not key.iteration
+    }

@@ -1,0 +1,1 @@
+"""Events: storing them, finding their recipients, and letting waits look back."""

@@ -1,0 +1,143 @@
+"""Gathers the facts about an instance that does not move, and explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from tenuto.core.explain import Facts, Owner, explain
+from tenuto.core.state import InstanceState
+from tenuto.engine.events.event_views import near_events_view
+from tenuto.engine.events.inspector import Inspector
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.loader import Loader
+from tenuto.model.causes import Cause, Explanation
+from tenuto.model.durations import iso, to_milliseconds
+from tenuto.model.json import JSON, Object
+from tenuto.model.policy import NO_POLICIES, Policies
+from tenuto.ports import Clock
+from tenuto.store.protocol import Store
+from tenuto.tasks.runner import Runner
+
+MOST_DEPTH = 5
+"""So many instances below one another are explained."""
+MOST_CHILDREN = 20
+"""So many children of one instance are."""
+MOST_IN_ALL = 100
+"""So many below one are, however they are spread."""
+
+
+class _Budget:
+    """How many instances may still be explained."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def take(self, wanted: list[str]) -> list[str]:
+        """Take as many as fit; siblings come before their children."""
+        taken = wanted[: min(MOST_CHILDREN, self._left)]
+        self._left -= len(taken)
+        return taken
+
+
+class Explainer:
+    """Looks, and changes nothing."""
+
+    def __init__(
+        self,
+        store: Store,
+        loader: Loader,
+        inspector: Inspector,
+        clock: Clock,
+        *,
+        runner: Runner | None = None,
+        policies: Callable[[str], Policies] = lambda _: NO_POLICIES,
+    ) -> None:
+        """`runner`: what runs here, for those in whose process something does.
+
+        `policies`: those of a tenant's tasks.
+        """
+        self._store = store
+        self._loader = loader
+        self._inspector = inspector
+        self._clock = clock
+        self._runner = runner
+        self._policies = policies
+
+    async def explain(self, held: Held) -> Explanation:
+        """Where an instance stands and why."""
+        return await self._explained(held, MOST_DEPTH, _Budget(MOST_IN_ALL))
+
+    async def _explained(self, held: Held, depth: int, budget: _Budget) -> Explanation:
+        near = await self._inspector.near_events(held)
+        now = self._clock.now()
+        silences = {} if self._runner is None else self._runner.silences(held.state.id)
+        facts = Facts(
+            now=now,
+            heartbeats={
+                place: to_milliseconds(now - timedelta(seconds=silence))
+                for place, silence in silences.items()
+            },
+            owner=await self._owner(held),
+            jobs=held.jobs,
+            near={
+                (key.node, key.iteration, key.arm): near_events_view(events)
+                for key, events in near.items()
+            },
+            children=await self._children(held.state, depth, budget),
+            policies=self._policies(held.tenant),
+        )
+        return explain(held.plan, held.state, facts)
+
+    async def _children(
+        self, state: InstanceState, depth: int, budget: _Budget
+    ) -> dict[str, Explanation]:
+        wanted = budget.take(_children_of(state)) if depth else []
+        if not wanted:
+            return {}
+        loaded = await self._loader.load(wanted)
+        return {
+            id: await self._explained(held, depth - 1, budget)
+            for id, held in loaded.items()
+            if isinstance(held, Held)
+        }
+
+    async def _owner(self, held: Held) -> Owner:
+        if held.is_owned or not held.state.needs_owner:
+            return "here"
+        if held.owner_elsewhere is None:
+            return "nobody"
+        living = await self._store.members.living([held.owner_elsewhere])
+        return "elsewhere" if living else "silent"
+
+
+def _children_of(state: InstanceState) -> list[str]:
+    if state.has_ended:
+        return []
+    nodes = [state.nodes[key] for key in sorted(state.open_nodes())]
+    if state.compensation is not None and state.compensation.work is not None:
+        nodes.append(state.compensation.work)
+    return [node.child_id for node in nodes if node.child_id is not None]
+
+
+def explanation_view(explained: Explanation) -> Object:
+    """An explanation in JSON."""
+    return {
+        "instanceId": explained.instance_id,
+        "status": explained.status.value,
+        "summary": explained.summary,
+        "causes": [_cause(each) for each in explained.causes],
+    }
+
+
+def _cause(cause: Cause) -> JSON:
+    view: Object = {"kind": cause.kind.value}
+    if cause.step_id is not None:
+        view |= {"stepId": cause.step_id, "iteration": cause.iteration}
+    view["message"] = cause.message
+    view |= _moments(since=cause.since, until=cause.until)
+    return view | {"details": cause.details, "causes": [_cause(each) for each in cause.causes]}
+
+
+def _moments(**moments: datetime | None) -> Object:
+    return {name: iso(moment) for name, moment in moments.items() if moment is not None}

@@ -1,0 +1,116 @@
+"""Triggers: the instances that an event cancels, and the ones that it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from operator import attrgetter
+from typing import NamedTuple
+
+from tenuto.core.cancel_trigger import holds
+from tenuto.core.payload import started_input
+from tenuto.engine.definitions.plans import Deployed, Plans
+from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.loader import Loader
+from tenuto.expr import ExpressionError
+from tenuto.model.effects import SendMail
+from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.events import Event
+from tenuto.model.failure import Failure
+from tenuto.model.family import triggered_id
+from tenuto.model.ids import start_letter
+from tenuto.model.inputs import EventCause, Started
+from tenuto.model.json import JSON
+from tenuto.store.parts.inbox import Delivery
+from tenuto.store.parts.waits import WaitRow
+
+_position = attrgetter("position")
+
+
+class Starts(NamedTuple):
+    """Mailbox messages that start instances, and the deliveries recorded for each definition."""
+
+    messages: list[SendMail]
+    deliveries: list[Delivery]
+
+
+class Triggers:
+    """Evaluates the triggers that an event matches."""
+
+    def __init__(
+        self,
+        *,
+        plans: Plans,
+        loader: Loader,
+        refusal: Callable[[Deployed, JSON], Failure | None],
+    ) -> None:
+        """`refusal`: the reason why an instance cannot be started with an input, if any."""
+        self._plans = plans
+        self._loader = loader
+        self._refusal = refusal
+
+    async def cancelled_by(self, event: Event, rows: Sequence[WaitRow]) -> list[WaitRow]:
+        """The cancellation triggers whose conditions hold now, in their listed order.
+
+        A condition that compares the event with more than the input is evaluated on the current
+        state. An instance that this program cannot read gets the event: a process that can read it
+        decides.
+        """
+        changing = sorted({row.instance_id for row in rows if not row.captures})
+        loaded = await self._loader.load(changing) if changing else {}
+        return [
+            row
+            for row in sorted(rows, key=_position)
+            if row.captures or _may_hold(loaded.get(row.instance_id), row.position, event)
+        ]
+
+    async def started_by(self, event: Event, rows: Sequence[WaitRow], now: datetime) -> Starts:
+        """The starts: one instance of each definition, by its first matching trigger."""
+        first: dict[str, WaitRow] = {}
+        for row in sorted(rows, key=_position):
+            first.setdefault(row.node, row)
+        starts = Starts([], [])
+        for definition_id in sorted(first):
+            row = first[definition_id]
+            id = triggered_id(event.received_at, row.tenant, event.id, definition_id)
+            started = await self._started(event, row)
+            reason = started if isinstance(started, str) else None
+            place = (id, definition_id, "")
+            outcome = Delivery(event.id, *place, "matched", row.arm, tenant=event.tenant)
+            if reason is not None:
+                outcome = outcome._replace(outcome="refused", reason=reason)
+            starts.deliveries.append(outcome)
+            if isinstance(started, Started):
+                message = SendMail(to=id, id=start_letter(id), at=now, input=started)
+                starts.messages.append(message)
+        return starts
+
+    async def _started(self, event: Event, row: WaitRow) -> Started | str:
+        """The start, or the reason why there is none."""
+        if (problem := event.chain_problem) is not None:
+            return problem
+        try:
+            deployed = await self._plans.get(row.tenant, row.node, row.attempt)
+            trigger = deployed.plan.definition.triggers[row.position]
+            input = started_input(trigger.input_mapping, event)
+        except StoreUnavailable:
+            raise
+        except (TenutoError, ExpressionError) as error:
+            return str(error)
+        failure = self._refusal(deployed, input)
+        if failure is not None:
+            return f"{failure.code}: {failure.message}"
+        return Started(
+            definition_id=row.node,
+            definition_version=row.attempt,
+            input=input,
+            correlation_id=event.correlation_id,
+            cause=EventCause(event_id=event.id, trigger=row.position, tenant=event.tenant),
+            chain=event.chain_of_starts,
+        )
+
+
+def _may_hold(found: Held | TenutoError | None, number: int, event: Event) -> bool:
+    if isinstance(found, Held):
+        return holds(found.plan, found.state, number, event)
+    return found is not None

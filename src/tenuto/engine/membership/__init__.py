@@ -1,0 +1,1 @@
+"""Membership: heartbeats, fencing, and the takeover of instances of dead processes."""

@@ -1,0 +1,1 @@
+"""The outbox: notifications to workflows and webhooks, and their deliveries."""

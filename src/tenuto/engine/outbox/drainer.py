@@ -1,0 +1,250 @@
+"""Drains the outbox: turns its rows into events for workflows, and deliveries for webhooks.
+
+A row is written with the change that it announces, and removed once its consequences are durable:
+events in the inbox for workflows that wait for them, and rows of deliveries. A drain that breaks
+off is repeated, with the same ids. A row that cannot be handled delays its own instance only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from tenuto.core.lifecycle import Told, events_of
+from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.outbox.fan_out import Audiences
+from tenuto.engine.outbox.parked_streams import ParkedStreams
+from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
+from tenuto.model.events import Event
+from tenuto.model.log import LogRow
+from tenuto.ports import Clock
+from tenuto.store.errors import DataRefused, Fenced
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
+from tenuto.store.parts.listeners import Listener
+from tenuto.store.parts.outbox import OutboxRow, Stretch
+from tenuto.store.protocol import Store
+
+log = logging.getLogger("tenuto.outbox")
+
+PAGE = 200
+"""Rows of the outbox that are handled together."""
+
+
+class _Notice(NamedTuple):
+    """A row of the outbox, and its events."""
+
+    row: OutboxRow
+    events: list[Event]
+
+
+class Drainer:
+    """Empties the outbox."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        publish: Callable[[Event], Awaitable[object]],
+        known: Callable[[Sequence[Listener]], None] = lambda _: None,
+        most_events: int = DEFAULT_BOUNDS.outbox_events,
+    ) -> None:
+        """`publish` stores an event once, and matches it.
+
+        `known` is called with all subscribers, whenever they have changed.
+        """
+        self._known = known
+        self._most_events = most_events
+        self._store = store
+        self._clock = clock
+        self._publish = publish
+        self._audiences = Audiences()
+        self.is_listened_to = False
+        """Whether there were subscribers at the last pass; every step asks."""
+        self._listening: int | None = None
+        """The change of the subscribers from which the audiences were made."""
+        self._aside = ParkedStreams(clock)
+        self._page = PAGE
+
+    @property
+    def undelivered(self) -> Mapping[str, str]:
+        """The reasons: undelivered streams by instance or event, unreadable webhooks by id."""
+        return {**self._aside.reasons, **self._audiences.unreadable}
+
+    @property
+    def next_try(self) -> datetime | None:
+        """When the first parked stream is retried."""
+        return self._aside.next_try
+
+    async def is_quiet(self) -> bool:
+        """Whether there are no subscribers, and were none at the last pass.
+
+        Then the outbox is empty, but for rows written just before the last one left.
+        """
+        if self.is_listened_to or self._listening is None:
+            return False
+        return await self._store.listeners.version() == self._listening
+
+    async def run_once(self) -> bool:
+        """Handle a page of rows; returns whether there may be more."""
+        aside = self._aside.resting()
+        rows = await self._store.outbox.claim(self._page, passing_over=aside)
+        if len(rows) < self._page:
+            self._aside.went(self._aside.reasons.keys() - aside - {row.stream for row in rows})
+        # Afterwards: the subscriber for which a row was written is among them, even if it is new.
+        await self._read_subscribers()
+        rows = [row for row in rows if row.stream not in aside]
+        if not rows:
+            return False
+        await self._notify(_one_pass(rows, self._most_events))
+        return True
+
+    async def _read_subscribers(self) -> None:
+        listening = await self._store.listeners.version()
+        if listening != self._listening:
+            listeners = await self._store.listeners.of(None)
+            self._audiences = Audiences(listeners)
+            self.is_listened_to = self._audiences.is_listened_to
+            self._known(listeners)
+            # Read before the rows: if subscribers changed meanwhile, they are read again.
+            self._listening = listening
+
+    async def _notify(self, rows: Sequence[OutboxRow]) -> None:
+        notices = await self._in_inbox(await self._read(rows))
+        now = self._clock.now()
+        postings = [
+            posting
+            for notice in notices
+            for event in notice.events
+            for posting in self._audiences.of(event.tenant).postings_of(event, now)
+        ]
+        try:
+            await self._store.outbox.drain([notice.row.number for notice in notices], postings)
+        except DataRefused as error:
+            # Divided by halves, until the faulty row stands alone.
+            self._page = max(1, len(rows) // 2)
+            if len(rows) == 1:
+                self._aside.put(rows[0].stream, error)
+            return
+        self._page = min(PAGE, self._page * 2)
+        self._aside.went({notice.row.stream for notice in notices} - self._aside.resting())
+
+    async def _read(self, rows: Sequence[OutboxRow]) -> list[_Notice]:
+        """The notices of rows, in order; a stream with an unreadable row is parked."""
+        stretches = [row.stretch for row in rows if row.event is None]
+        tenants = {row.stream: row.tenant for row in rows if row.event is None}
+        instances = await self._instances(tenants)
+        # The first entry of an instance has the number of lifecycle starts that led to it.
+        firsts = [id for id in tenants if self._audiences.of(tenants[id]).has_definitions]
+        asked = [*stretches, *(Stretch(id, 1, 1) for id in firsts)]
+        found = await self._store.outbox.stretches(asked) if asked else []
+        entries = iter(found)
+        chains = dict(zip(firsts, found[len(stretches) :], strict=True))
+        notices: list[_Notice] = []
+        unread: set[str] = set()
+        for row in rows:
+            log_rows = next(entries) if row.event is None else []
+            if row.stream in unread:
+                continue
+            try:
+                events = [row.event] if row.event is not None else []
+                if (instance := instances.get(row.stream)) is not None and row.event is None:
+                    lifecycle = _lifecycle_of(instance, chains.get(row.stream, ()))
+                    events = list(events_of(lifecycle, row.status, log_rows))
+            except Exception as error:  # noqa: BLE001 - one that cannot be read keeps no other
+                unread.add(row.stream)
+                self._aside.put(row.stream, error)
+            else:
+                notices.append(_Notice(row, events))
+        return notices
+
+    async def _instances(self, tenants: Mapping[str, str]) -> dict[str, InstanceRow]:
+        """The tenants of instances, from their rows."""
+        ids: dict[str, list[str]] = {}
+        for id, tenant in tenants.items():
+            ids.setdefault(tenant, []).append(id)
+        found: list[InstanceRow] = []
+        for tenant, its_own in ids.items():
+            query = InstanceQuery(ids=tuple(its_own), limit=len(its_own), tenant=tenant)
+            found += (await self._store.instances.page(query)).items
+        return {row.id: row for row in found}
+
+    async def _in_inbox(self, notices: Sequence[_Notice]) -> list[_Notice]:
+        """Put events that workflows wait for into the inbox; returns the rows that succeeded.
+
+        Only workflows read lifecycle events there. Those of one instance go in one after the other,
+        in their order.
+        """
+        wanted: dict[str, list[tuple[int, Event]]] = {}
+        for notice in notices:
+            if notice.row.event is None:
+                wanted.setdefault(notice.row.stream, []).extend(
+                    (notice.row.number, event)
+                    for event in notice.events
+                    if self._audiences.of(event.tenant).is_for_workflows(event)
+                )
+        streams = [stream for stream, events in wanted.items() if events]
+        refused = await asyncio.gather(*(self._put_all(wanted[each]) for each in streams))
+        first_refused: dict[str, int] = {}
+        for stream, refusal in zip(streams, refused, strict=True):
+            if refusal is not None:
+                number, error = refusal
+                first_refused[stream] = number
+                self._aside.put(stream, error)
+        return [
+            notice
+            for notice in notices
+            if notice.row.number < first_refused.get(notice.row.stream, notice.row.number + 1)
+        ]
+
+    async def _put_all(self, events: Iterable[tuple[int, Event]]) -> tuple[int, Exception] | None:
+        """The number of the row whose event cannot be stored, if there is one."""
+        for number, event in events:
+            try:
+                await self._put(event)
+            except (StoreUnavailable, Overloaded, Fenced):
+                raise
+            except Exception as error:  # noqa: BLE001 - one that is refused keeps no other
+                return number, error
+        return None
+
+    async def _put(self, event: Event) -> None:
+        # An event of an earlier try keeps its moment: matching uses that copy.
+        received = msgspec.structs.replace(event, received_at=self._clock.now())
+        try:
+            await self._publish(received)
+        except (StoreUnavailable, Overloaded):
+            raise
+        except TenutoError as error:
+            # Another event has this id, and that will never change.
+            log.error("event=%s is not in the inbox: %s", event.id, error)  # noqa: TRY400
+
+
+def _one_pass(rows: Sequence[OutboxRow], most: int) -> Sequence[OutboxRow]:
+    """The rows of one pass: one turn may have written thousands of entries."""
+    events = 0
+    for place, row in enumerate(rows):
+        events += row.last_seq - row.first_seq + 1
+        if events > most and place:
+            return rows[:place]
+    return rows
+
+
+def _lifecycle_of(row: InstanceRow, first: Sequence[LogRow]) -> Told:
+    payload = first[0].payload if first else None
+    chain = 0 if payload is None else int(msgspec.json.decode(payload).get("chain", 0))
+    return Told(
+        instance_id=row.id,
+        workflow_id=row.definition_id,
+        version=row.definition_version,
+        correlation_id=row.correlation_id,
+        output=row.output,
+        cancellation=row.cancellation,
+        chain=chain,
+        tenant=row.tenant,
+    )

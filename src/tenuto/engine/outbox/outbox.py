@@ -1,0 +1,163 @@
+"""The outbox part of an engine: drains notifications, and delivers those for webhooks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+from tenuto.engine.loops import Loops
+from tenuto.engine.outage import Outage
+from tenuto.engine.outbox.deliverer import Deliverer
+from tenuto.engine.outbox.drainer import Drainer
+from tenuto.engine.shared import Shared
+from tenuto.engine.turns.draft import Draft
+from tenuto.model.errors import Overloaded, StoreUnavailable
+from tenuto.model.events import Event
+from tenuto.model.policy import BAD_WEATHER
+from tenuto.ports import Clock, Sender
+from tenuto.store.errors import Fenced
+from tenuto.store.parts.turns import EventResult
+
+log = logging.getLogger("tenuto.outbox")
+
+_LOOK_ALL_THE_SAME = 30.0
+"""Seconds after which the outbox is read though there are no subscribers."""
+
+
+class Outbox:
+    """Notifies workflows and webhooks of lifecycle changes and of events."""
+
+    def __init__(
+        self,
+        *,
+        drainer: Drainer,
+        deliverer: Deliverer | None,
+        clock: Clock,
+        outage: Outage,
+        process_id: Callable[[], str],
+        fenced: Callable[[str], Awaitable[None]],
+        every: float = 2.0,
+        hint: asyncio.Event | None = None,
+    ) -> None:
+        """`every`: seconds between passes. `fenced`: the store has declared the process dead."""
+        self._process_id = process_id
+        self.drainer = drainer
+        self._deliverer = deliverer
+        self._clock = clock
+        self._outage = outage
+        self._fenced = fenced
+        self._hint = hint or asyncio.Event()
+        self._passing = asyncio.Lock()
+        self._every = every
+        self._look_by = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        shared: Shared,
+        sender: Sender | None,
+        *,
+        publish: Callable[[Event], Awaitable[EventResult]],
+        process_id: Callable[[], str],
+        fenced: Callable[[str], Awaitable[None]],
+    ) -> Outbox:
+        """The outbox of an engine; without a `sender` deliveries wait for a process that has one.
+
+        `publish` puts an event into the inbox.
+        """
+        store, clock, settings = shared.store, shared.clock, shared.settings
+        deliverer = None
+        if sender is not None:
+            deliverer = Deliverer(
+                store=store,
+                clock=clock,
+                sender=sender,
+                seconds=settings.webhook_timeout,
+                disable_after=timedelta(seconds=settings.disable_webhooks_after),
+                again=shared.outbox_hint.set,
+                bounds=settings.bounds,
+            )
+        drainer = Drainer(
+            store=store,
+            clock=clock,
+            publish=publish,
+            known=(lambda _: None) if deliverer is None else deliverer.know,
+            most_events=settings.bounds.outbox_events,
+        )
+        return cls(
+            drainer=drainer,
+            deliverer=deliverer,
+            clock=clock,
+            outage=shared.outage,
+            process_id=process_id,
+            fenced=fenced,
+            every=settings.outbox_every,
+            hint=shared.outbox_hint,
+        )
+
+    def start(self, loops: Loops) -> None:
+        loops.run("outbox", self._tend, hint=self._hint)
+
+    def hint(self) -> None:
+        """There may be notifications, or new subscribers."""
+        self._hint.set()
+
+    def concluded(self, draft: Draft) -> None:
+        """An instance's share of a turn is durable."""
+        if self.drainer.is_listened_to and draft.rows:
+            self._hint.set()
+
+    async def _tend(self) -> float:
+        """One pass; returns the seconds until the next. No subscribers: it only checks for some."""
+        process_id = self._process_id()
+        try:
+            if self._clock.ticks() < self._look_by and await self.drainer.is_quiet():
+                return self._every
+            next_due = await self.run_once()
+        except Fenced:
+            await self._fenced(process_id)
+            return 0.0
+        except StoreUnavailable as error:
+            self._outage.met("outbox", error)
+            return BAD_WEATHER
+        except Overloaded as error:
+            log.warning("notifications have to wait: %s", error)
+            return BAD_WEATHER
+        self._look_by = self._clock.ticks() + _LOOK_ALL_THE_SAME
+        return self._until(next_due, self._every)
+
+    async def run_once(self) -> datetime | None:
+        """Deliver all notifications; returns when the next delivery is due."""
+        async with self._passing:
+            while True:
+                # In turn: deliveries proceed, however many rows keep coming.
+                is_more = await self.drainer.run_once()
+                due = None if self._deliverer is None else await self._deliverer.run_once()
+                if not is_more:
+                    moments = (due, self.drainer.next_try)
+                    return min((each for each in moments if each is not None), default=None)
+
+    async def finish(self, seconds: float) -> None:
+        """Deliver for so many seconds at most; other processes deliver the rest."""
+        if not self.drainer.is_listened_to or self._deliverer is None:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self.run_once()
+                while self._deliverer.is_sending:
+                    await self._deliverer.answered()
+                    await self.run_once()
+        except (TimeoutError, StoreUnavailable, Overloaded, Fenced) as error:
+            log.info("outbox: the remaining notifications are delivered later: %r", error)
+
+    async def stop(self) -> None:
+        """Send nothing more."""
+        if self._deliverer is not None:
+            await self._deliverer.stop()
+
+    def _until(self, due: datetime | None, at_most: float) -> float:
+        if due is None:
+            return at_most
+        return min(at_most, max(0.0, (due - self._clock.now()).total_seconds()))

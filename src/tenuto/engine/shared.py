@@ -1,0 +1,47 @@
+"""The ports of one engine, and the objects that its parts have in common."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from tenuto.engine.loops import BackgroundTasks, Loops
+from tenuto.engine.outage import Outage
+from tenuto.engine.settings import Settings
+from tenuto.ports import Clock, Ids
+from tenuto.store.protocol import Store
+from tenuto.tasks.registry import Registry
+
+
+class Shared:
+    """Handed to each part of an engine."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        registry: Registry,
+        clock: Clock,
+        ids: Ids,
+        settings: Settings,
+        died: Callable[[str, BaseException], None],
+    ) -> None:
+        """`died` takes the name of a loop that failed, and the error."""
+        self.store = store
+        self.registry = registry
+        self.clock = clock
+        self.ids = ids
+        self.settings = settings
+        self.outage = Outage(clock)
+        self.loops = Loops(clock, self.outage, died)
+        self.background = BackgroundTasks()
+        self.outbox_hint = asyncio.Event()
+        """Set when there may be notifications, or new subscribers."""
+
+    def is_offered(self, task_id: str) -> bool:
+        """Whether a task waits for a worker, or a process, that has it."""
+        return self.settings.unknown_tasks == "wait" and task_id not in self.registry
+
+    def is_missing(self, task_id: str) -> bool:
+        """Whether a step with this task fails, since no process can run it."""
+        return self.settings.unknown_tasks == "fail" and task_id not in self.registry

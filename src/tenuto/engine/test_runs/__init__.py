@@ -1,0 +1,1 @@
+"""Test runs: unsaved workflows, with mocks for their tasks."""

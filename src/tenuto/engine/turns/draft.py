@@ -1,0 +1,479 @@
+"""One instance's share of a turn: decisions made one after the other, gathered into one write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import assert_never
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tenuto.core import Decision, InstanceState, Rejection
+from tenuto.core.ending import output_of
+from tenuto.core.searchable import FoundBy, found_by
+from tenuto.core.snapshot import encode as encode_snapshot
+from tenuto.core.view import current_steps
+from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.turns.held import Held, Place
+from tenuto.engine.turns.obligations import Obligations
+from tenuto.engine.turns.requests import Answer, IndexAgain, LookAgain, OfferJob, Request
+from tenuto.model.effects import (
+    ClearTimer,
+    CloseWait,
+    DropDeadLetters,
+    Effect,
+    KeepDeadLetter,
+    OpenWait,
+    PublishEvent,
+    ResolveChild,
+    SendMail,
+    SetTimer,
+    StartAttempt,
+    StopAttempt,
+)
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import EventMatched, Started, TimerDue, TriggerMatched
+from tenuto.model.lifecycle import level_of
+from tenuto.model.log import LogRow, to_rows
+from tenuto.model.policy import NEAR, NO_POLICIES, Policies
+from tenuto.model.status import Status
+from tenuto.store.parts.jobs import JobRow
+from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.outbox import Lifecycle
+from tenuto.store.parts.turns import (
+    EventResult,
+    InstanceUpdate,
+    InstanceWrite,
+    NewInstance,
+    Ownership,
+    Searchable,
+    Snapshot,
+)
+from tenuto.store.parts.waits import WaitRow
+
+ROW_BYTES = 100
+"""Bytes of a row of the log beside its payload, about."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def size_of_rows(rows: Iterable[LogRow]) -> int:
+    """Bytes of rows of the log, about."""
+    size = 0
+    for row in rows:
+        size += ROW_BYTES
+        if row.payload is not None:
+            size += len(row.payload)
+    return size
+
+
+def is_owed(state: InstanceState, place: Place) -> bool:
+    """Whether an attempt should be running."""
+    node_id, iteration, attempt = place
+    undoing = state.compensation
+    if undoing is not None and undoing.is_in_flight:
+        return undoing.place == place
+    node = state.nodes.get(NodeKey(node_id, iteration))
+    return (
+        node is not None
+        and node.is_in_flight
+        and node.attempt == attempt
+        and not state.status.is_final
+    )
+
+
+class Draft(Struct, eq=False):
+    """The rows that a turn will write for one instance, and the effects that follow."""
+
+    instance_id: str
+    held: Held
+    before: InstanceState
+    state: InstanceState
+    rows: list[LogRow] = []
+    requests: list[Request] = []
+    answers: list[tuple[Request, Answer]] = []
+    """The answers to requests with waiting senders; decisions would keep states alive."""
+    follow_ups: list[Effect] = []
+    """The effects to perform once the turn is durable."""
+    policies: Policies = NO_POLICIES
+    """The policies of its tasks, for every decision of this turn."""
+    is_offered: Callable[[str], bool] | None = None
+    """Whether the attempts of a task are offered to other processes; None: of no task."""
+    is_shared: bool = False
+    """Whether other processes may have advanced it since it was read."""
+    snapshot_every: int = DEFAULT_BOUNDS.snapshot_every
+    is_shown: bool = False
+    """Whether its row is updated with this write, since it lags."""
+    stored: Mapping[str, EventResult] = {}
+    """The results of the events of its turn, also of those that it published."""
+    _needs_owner: bool = False
+    """Whether the state that is written does; worked out once, with the write."""
+    _owed: Obligations | None = None
+    _bytes: int = 0
+    _create: NewInstance | None = None
+    _snapshot: Snapshot | None = None
+    _found_by: FoundBy | None = None
+    """Its search terms once the write is durable, where they were computed."""
+
+    @classmethod
+    def of(
+        cls, instance_id: str, held: Held, is_offered: Callable[[str], bool] | None = None
+    ) -> Draft:
+        """A draft that changes nothing yet."""
+        return cls(instance_id, held, held.state, held.state, is_offered=is_offered)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it adds to the log, about."""
+        return self._bytes
+
+    @property
+    def jobs_offered(self) -> Sequence[JobRow]:
+        """The attempts that it offers to other processes."""
+        return () if self._owed is None else self._owed.jobs
+
+    @property
+    def mail_taken(self) -> Sequence[str]:
+        """The mailbox messages that the instance's log takes with it."""
+        return () if self._owed is None else self._owed.mail_taken
+
+    def arms_opened(self, node: str, iteration: str) -> list[WaitRow]:
+        """The rows of a wait that this turn opens and does not close again, as they are listed."""
+        return [] if self._owed is None else self._owed.arms_opened(node, iteration)
+
+    def note(self, request: Request, refusal: Rejection | None = None) -> None:
+        """Take a mailbox message without a decision, or a report that does not count."""
+        self.requests.append(request)
+        if request.future is not None:
+            self.answers.append((request, self._answer(self.state, refusal)))
+        if request.mail_id is not None:
+            self._obligations.mail_taken.append(request.mail_id)
+
+    def index_again(self, request: Request, now: datetime) -> None:
+        """Write the search terms; where another process owns the instance, that process does."""
+        self.note(request)
+        owed = self._obligations  # with any there is a write
+        if self.held.owner_elsewhere is not None:
+            owed.mail_sent.append(
+                Mail(
+                    id=f"index/{self.instance_id}",
+                    instance_id=self.instance_id,
+                    input=_encode(IndexAgain()),
+                    created_at=now,
+                    for_owner=True,
+                )
+            )
+
+    def offer(self, request: Request, order: OfferJob) -> None:
+        """Offer an attempt to other processes, if it is still owed."""
+        self.requests.append(request)
+        place = (order.node, order.iteration, order.attempt)
+        if is_owed(self.state, place) and place not in self.held.jobs:
+            self._obligations.offer(order, self.state.updated_at)
+
+    def under(self, place: Place, token: int) -> None:
+        """Make the write conditional on a lease."""
+        self._obligations.under(place, token)
+
+    def take(self, request: Request, decision: Decision) -> None:
+        """Add a decision; its entries follow those of the decisions before it."""
+        # First the parts that may fail: until then nothing is changed.
+        rows = to_rows(self.state.version + 1, decision.entries)
+        self.requests.append(request)
+        if request.future is not None or isinstance(request.input, TimerDue):
+            self.answers.append((request, self._answer(decision.state, decision.rejection)))
+        if rows:
+            self.rows += rows
+            self._bytes += size_of_rows(rows)
+            self.state = decision.state
+        for effect in decision.effects:
+            self._effect(effect)
+        if request.mail_id is not None:
+            self._obligations.mail_taken.append(request.mail_id)
+        if decision.rejection is not None:
+            self._rejected(request, decision.rejection)
+        elif request.start is not None:
+            self._create = self._new_instance(request)
+            if isinstance(request.input, Started) and request.input.cause is not None:
+                self._obligations.start_by_event(request.input, None)
+
+    def _answer(self, state: InstanceState, rejection: Rejection | None) -> Answer:
+        return Answer(
+            instance_id=self.instance_id,
+            status=state.status,
+            version=state.version,
+            rejection=rejection,
+        )
+
+    def write(self) -> InstanceWrite | None:
+        """The write, or None when nothing changes."""
+        held = self.held
+        if held.jobs:
+            self._withdraw_jobs()
+        self._needs_owner = self.state.needs_owner
+        owed = self._owed
+        ownership = self._ownership
+        shows_all = held.is_projected or held.owner_elsewhere is not None
+        if not self.rows and owed is None and shows_all and ownership is Ownership.KEEP:
+            return self._confirmation()
+        if held.owner_elsewhere is not None and self.rows:
+            owed = self._obligations
+            owed.mail_sent.append(self._message_to_owner())
+        self._snapshot = self._new_snapshot(ownership)
+        had_ended = self.before.status.is_final
+        searchable = self._searchable() if held.plan.searchable else None
+        if owed is None:
+            return InstanceWrite(
+                instance_id=self.instance_id,
+                version=self.before.version,
+                rows=tuple(self.rows),
+                create=self._create,
+                update=self._update(),
+                searchable=searchable,
+                snapshot=self._snapshot,
+                ownership=ownership,
+                lifecycle=self._lifecycle,
+                had_ended=had_ended,
+            )
+        return InstanceWrite(
+            instance_id=self.instance_id,
+            version=self.before.version,
+            rows=tuple(self.rows),
+            create=self._create,
+            update=self._update(),
+            searchable=searchable,
+            snapshot=self._snapshot,
+            timers_set=tuple(row for row in owed.timers.values() if row is not None),
+            timers_cleared=tuple(key for key, row in owed.timers.items() if row is None),
+            waits_opened=tuple(row for arms in owed.opened.values() for row in arms.values()),
+            waits_closed=tuple(owed.closed),
+            deliveries=tuple(owed.deliveries),
+            mail_taken=tuple(owed.mail_taken),
+            mail_sent=tuple(owed.mail_sent),
+            dead_letters=tuple(owed.dead_letters),
+            dead_letters_dropped=tuple(owed.dead_letters_dropped),
+            jobs_offered=tuple(job for job in owed.jobs if is_owed(self.state, job.key[1:])),
+            jobs_withdrawn=tuple(owed.jobs_withdrawn),
+            jobs_cancelled=tuple(owed.jobs_cancelled),
+            leases=tuple(owed.leases),
+            events=tuple(owed.events),
+            ownership=ownership,
+            lifecycle=self._lifecycle,
+            had_ended=had_ended,
+        )
+
+    @property
+    def _lifecycle(self) -> Lifecycle | None:
+        """The lifecycle events that its entries may cause."""
+        if not self.rows or self.held.plan.rehearsal is not None:
+            return None
+        return Lifecycle(level_of(self.rows), self.before.status, self.held.tenant)
+
+    def _confirmation(self) -> InstanceWrite | None:
+        """Where other processes write too, an empty decision also needs the newest state."""
+        is_newest = self.held.is_fresh or not self.before.version
+        if not self.is_shared or is_newest or not self.requests:
+            return None
+        return InstanceWrite(instance_id=self.instance_id, version=self.before.version)
+
+    def committed(self) -> None:
+        """The write is durable: the held instance advances."""
+        held = self.held
+        held.is_projected = not self.rows or self._shows_in_lists
+        held.state = self.state
+        if self._found_by is not None:
+            held.found_by = self._found_by
+        if held.jobs or (self._owed is not None and self._owed.jobs):
+            self._keep_jobs()
+        held.is_owned = self._needs_owner and held.owner_elsewhere is None
+        if self._snapshot is None:
+            held.tail_entries += len(self.rows)
+            held.tail_bytes += self._bytes
+        else:
+            held.tail_entries = held.tail_bytes = 0
+            held.snapshot_bytes = len(self._snapshot.state)
+
+    def _withdraw_jobs(self) -> None:
+        """Withdraw the jobs of attempts that have ended."""
+        over = [place for place in self.held.jobs if not is_owed(self.state, place)]
+        if over:
+            self._obligations.withdraw(over)
+
+    def _keep_jobs(self) -> None:
+        jobs = self.held.jobs
+        if self._owed is not None:
+            jobs |= {job.key[1:]: 0 for job in self._owed.jobs}
+        self.held.jobs = {place: jobs[place] for place in jobs if is_owed(self.state, place)}
+
+    @property
+    def _ownership(self) -> Ownership:
+        held = self.held
+        if held.owner_elsewhere is not None or self._needs_owner == held.is_owned:
+            return Ownership.KEEP
+        return Ownership.RELEASE if held.is_owned else Ownership.TAKE
+
+    def _message_to_owner(self) -> Mail:
+        """The owner, another process, has to perform the effects."""
+        return Mail(
+            id=f"look/{self.instance_id}/{self.state.version}",
+            instance_id=self.instance_id,
+            input=_encode(LookAgain(self.state.version)),
+            created_at=self.state.updated_at,
+            for_owner=True,
+        )
+
+    @property
+    def _obligations(self) -> Obligations:
+        if self._owed is None:
+            held = self.held
+            self._owed = Obligations(self.instance_id, held.tenant, held.inbox)
+        return self._owed
+
+    def _effect(self, effect: Effect) -> None:  # noqa: C901 - one arm each
+        follow_ups = self.follow_ups
+        match effect:
+            case StartAttempt():
+                if self.is_offered is not None:
+                    self._offer(effect)
+                follow_ups.append(effect)
+            case StopAttempt():
+                if self.held.jobs or self.jobs_offered:
+                    self._obligations.cancel_attempt(effect)
+                follow_ups.append(effect)
+            case ResolveChild():
+                follow_ups.append(effect)
+            case SetTimer():
+                if effect.due - effect.set_at > NEAR:
+                    self._obligations.set_timer(effect)
+                follow_ups.append(effect)
+            case ClearTimer():
+                if effect.due - effect.set_at > NEAR:
+                    self._obligations.clear_timer(effect.key)
+                else:
+                    follow_ups.append(effect)
+            case OpenWait():
+                self._obligations.open_wait(effect, self.state.updated_at)
+                if effect.looks_back:
+                    follow_ups.append(effect)
+            case PublishEvent():
+                # The core does not know the tenant of an instance: it is added here.
+                event = replace(effect.event, tenant=self.held.inbox)
+                self._obligations.events.append(event)
+                follow_ups.append(PublishEvent(event=event))
+            case CloseWait():
+                self._obligations.close_wait(effect)
+            case SendMail():
+                self._obligations.send(effect)
+                follow_ups.append(effect)
+            case KeepDeadLetter() if self.held.plan.rehearsal is not None:
+                pass  # A test run is watched by its author: no dead letter.
+            case KeepDeadLetter():
+                at = self.state.updated_at
+                self._obligations.keep_dead_letter(effect, self.state.version, at)
+            case DropDeadLetters():
+                self._obligations.drop_dead_letters(effect)
+            case _:
+                assert_never(effect)
+
+    def _offer(self, effect: StartAttempt) -> None:
+        is_mine = self.held.owner_elsewhere is None
+        if self.held.plan.mock_of(effect.node) is not None:
+            return
+        if is_mine and self.is_offered and self.is_offered(effect.task_id):
+            self._obligations.offer(effect, self.state.updated_at)
+
+    def _rejected(self, request: Request, because: Rejection) -> None:
+        match request.input:
+            case EventMatched() as report:
+                place = (report.node, report.iteration, report.arm)
+                self._obligations.discard_event(place, report.event)
+            case TriggerMatched() as report:
+                self._obligations.discard_event(("", "", str(report.trigger)), report.event)
+            case Started() as started if started.cause is not None and not self.state.version:
+                self._obligations.start_by_event(started, because.message)
+            case TimerDue() as report if report.key not in self.state.timers:
+                self._obligations.forget_timer(report.key)
+            case _:
+                pass
+
+    def _new_instance(self, request: Request) -> NewInstance:
+        assert request.start is not None
+        state = self.state
+        return NewInstance(
+            definition_id=state.definition_id,
+            definition_version=state.definition_version,
+            status=state.status,
+            correlation_id=state.correlation_id,
+            priority=state.priority,
+            deadline=state.deadline,
+            created_at=state.created_at,
+            started_at=state.started_at,
+            # Most instances have moved on, or ended, before a list is read: see the projector.
+            current_steps=() if state.needs_owner else tuple(current_steps(state)),
+            parent_id=state.parent.id if state.parent else None,
+            root_id=state.parent.root_id if state.parent else None,
+            rerun_of=state.rerun_of,
+            tenant=request.start.tenant,
+            key=request.start.key,
+            content_hash=request.start.content_hash,
+            needs_definition=request.start.needs_definition,
+        )
+
+    @property
+    def _shows_in_lists(self) -> bool:
+        """Lists show a new status at once, and the open steps of a running instance later."""
+        if not self._needs_owner:
+            return True
+        if self._create is not None:
+            return False
+        return self.is_shown or self.state.status is not self.before.status
+
+    def _update(self) -> InstanceUpdate | None:
+        state = self.state
+        if self.rows and not self._shows_in_lists:
+            return None
+        if self._create is not None and not state.status.is_final:
+            return None
+        completed = state.status is Status.COMPLETED
+        return InstanceUpdate(
+            status=state.status,
+            updated_at=state.updated_at,
+            started_at=state.started_at,
+            completed_at=state.completed_at,
+            current_steps=() if state.status.is_final else tuple(current_steps(state)),
+            output=_encode(output_of(self.held.plan, state)) if completed else None,
+            last_error=_encode(state.last_error) if state.last_error else None,
+            cancellation=_encode(state.cancellation) if state.cancellation else None,
+        )
+
+    def _searchable(self) -> Searchable | None:
+        """The search terms are written with the row; unchanged ones are not."""
+        state = self.state
+        if not state.version or (self.rows and not self._shows_in_lists):
+            return None
+        if self.held.owner_elsewhere is not None and not self.rows:
+            return None  # the owner is not told that another process wrote
+        known = self.held.found_by
+        self._found_by = found_by(self.held.plan, state, known)
+        if known is not None and self._found_by.by_name == known.by_name:
+            return None
+        return Searchable(
+            tenant=self.held.tenant,
+            definition_id=state.definition_id,
+            created_at=state.created_at,
+            terms=self._found_by.terms,
+        )
+
+    def _new_snapshot(self, ownership: Ownership) -> Snapshot | None:
+        held = self.held
+        if not self.rows or held.tail_entries + len(self.rows) < self.snapshot_every:
+            return None
+        if held.tail_entries + len(self.rows) < self.state.weight:
+            return None
+        # An instance at rest will be read again to continue; one that has ended, seldom.
+        is_resting = ownership is Ownership.RELEASE and not self.state.has_ended
+        if held.tail_bytes + self._bytes < held.snapshot_bytes and not is_resting:
+            return None
+        return Snapshot(version=self.state.version, state=encode_snapshot(self.state))

@@ -1,0 +1,449 @@
+"""Makes drafts of requests: groups them by instance, and decides on each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, outstanding
+from tenuto.core.attempt import refused_for_good
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.turns.draft import Draft, is_owed
+from tenuto.engine.turns.held import Cache, Held, Place
+from tenuto.engine.turns.loader import Loader
+from tenuto.engine.turns.requests import (
+    Answer,
+    IndexAgain,
+    LookAgain,
+    OfferJob,
+    Request,
+    TakenOver,
+)
+from tenuto.model.effects import StartAttempt
+from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.graph import Definition, Graph
+from tenuto.model.inputs import (
+    AttemptLost,
+    Input,
+    InputRefused,
+    TaskFailed,
+    TaskSucceeded,
+)
+from tenuto.model.policy import Policies
+from tenuto.ports import Clock
+from tenuto.store.parts.members import Orphan
+
+log = logging.getLogger("tenuto.lane")
+
+MOST_PUT_OFF = 3
+"""For so many turns, instances that must be read may wait for those in memory."""
+
+NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
+"""The plan of a missing instance: the only effect is the removal of its mailbox messages."""
+
+
+LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was done is over")
+
+
+Decide: TypeAlias = Callable[[Plan, InstanceState, Input, datetime, Policies], Decision]
+"""The core's `decide`, or a wrapper of it."""
+
+_NOTES = (LookAgain, IndexAgain, TakenOver, OfferJob)
+
+
+class Core(NamedTuple):
+    """How instances are decided on."""
+
+    decide: Decide
+    policies: Callable[[str], Policies]
+    """The current policies of a tenant's tasks."""
+
+
+class Undecided(NamedTuple):
+    """The handlers of requests that are not decided on here."""
+
+    left_alone: Callable[[Request], None]
+    """There is no such instance: the request stays where it came from."""
+    leave_to_owner: Callable[[Request], None]
+    """A mailbox message is for the process that owns its instance."""
+    unreadable: Callable[[Orphan, Sequence[Request], TenutoError], None]
+    """This program cannot read the instance: it is given back, with its requests."""
+
+
+class Drafter:
+    """Decides on the newest state of instances, and keeps that state from turn to turn."""
+
+    def __init__(
+        self,
+        *,
+        loader: Loader,
+        cache: Cache,
+        clock: Clock,
+        undecided: Undecided,
+        core: Core,
+        bounds: Bounds = DEFAULT_BOUNDS,
+        is_offered: Callable[[str], bool] | None = None,
+        is_shared: bool = False,
+    ) -> None:
+        self._loader = loader
+        self._cache = cache
+        self._clock = clock
+        self._undecided = undecided
+        self._core = core
+        self._bounds = bounds
+        self._is_offered = is_offered
+        self._is_shared = is_shared
+        self._unprojected: dict[str, int] = {}
+        """Instances whose rows lag, and since which stretch of time."""
+        self._due: set[str] = set()
+        """Instances whose rows the next turn updates, also if nothing else happens to them."""
+        self._stretch = 1
+        """Time passes in stretches; in each of them a row follows its instance once."""
+        self._put_off_for = 0
+        """For how many turns instances that must be read have been waiting."""
+        self._owners_to_hint: set[str] = set()
+
+    # -- before the commit
+
+    def project(self) -> int:
+        """Let the next turn update all rows; returns how many lag."""
+        self._due.update(self._unprojected)
+        return len(self._unprojected)
+
+    def next_stretch(self) -> int:
+        """Half of the permitted lag has passed; returns how many rows have to be written.
+
+        An instance that advances updates its row, which costs little beside its entries. One that
+        stood still for a whole stretch has a write of its own.
+        """
+        self._stretch += 1
+        before = self._stretch - 1
+        due = [id for id, since in self._unprojected.items() if since < before]
+        self._due.update(due)
+        return len(due)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a turn is due without any request."""
+        return bool(self._due)
+
+    async def draft(self, requests: Sequence[Request]) -> tuple[list[Draft], list[Request]]:
+        """Decide on as many requests as fit a turn; returns the drafts, and the requests left over.
+
+        Nothing is awaited between the first decision and the last.
+        """
+        grouped, left = _grouped(requests)
+        if self._due:
+            due, self._due = self._due, set()
+            for instance_id in due & self._unprojected.keys():
+                grouped.setdefault(instance_id, [])
+        held = self._at_hand(grouped)
+        if self._is_shared:
+            self._refuse_what_is_over(grouped, held)
+            left = self._put_off(grouped, held) + left
+        missing = [instance_id for instance_id in grouped if instance_id not in held]
+        if missing:
+            held |= await self._read(missing, grouped)
+        now = self._clock.now()
+        drafts: list[Draft] = []
+        rows = size = 0
+        bounds = self._bounds
+        for instance_id in sorted(grouped):
+            found = held.get(instance_id)
+            waiting = grouped[instance_id]
+            if found is None:
+                self._unprojected.pop(instance_id, None)
+                continue
+            if found.owner_elsewhere is not None:
+                waiting = self._not_left_to_owner(waiting, found.owner_elsewhere)
+                if not waiting:
+                    self._unprojected.pop(instance_id, None)
+                    continue
+            if rows > bounds.turn_rows or size > bounds.turn_bytes:
+                left += waiting
+                continue
+            draft = Draft.of(instance_id, found, self._is_offered)
+            draft.policies = self._core.policies(found.tenant)
+            draft.is_shared = self._is_shared
+            draft.snapshot_every = bounds.snapshot_every
+            draft.is_shown = found.shown_in != self._stretch and found.owner_elsewhere is None
+            is_new_here = found.is_fresh and found.is_owned and found.performed is None
+            if is_new_here and not any(each.refusal for each in waiting):
+                self._take_over(draft, now)
+            for request in waiting:
+                self._decide(draft, request, now)
+            drafts.append(draft)
+            rows += len(draft.rows)
+            size += draft.size
+        return drafts, left
+
+    def _decide(self, draft: Draft, request: Request, now: datetime) -> None:
+        if isinstance(request.input, _NOTES):
+            self._take_note(draft, request, now)
+            return
+        if (request.lease is not None or draft.held.jobs) and not _is_leased(draft, request):
+            draft.note(request, LEASE_LOST)
+            log.warning("instance=%s: the lease of %r is lost", draft.instance_id, request.input)
+            return
+        input, refusal = request.input, request.refusal
+        try:
+            self._take(draft, request, input if refusal is None else _refused(input, refusal), now)
+        except Exception as error:  # one faulty instance must not stop the others
+            log.exception("instance=%s cannot be decided on", draft.instance_id)
+            because = Rejection(code="TEN-4000", message=f"{type(error).__name__}: {error}")
+            self._take(draft, request, _refused(input, because), now)
+
+    def _take(self, draft: Draft, request: Request, input: Input, now: datetime) -> None:
+        decision = self._core.decide(draft.held.plan, draft.state, input, now, draft.policies)
+        draft.take(request, decision)
+
+    def _take_note(self, draft: Draft, request: Request, now: datetime) -> None:
+        """An input for the owner of the instance, not for the core."""
+        if request.refusal is not None:
+            self._take(draft, request, _refused(None, request.refusal), now)
+        elif isinstance(request.input, OfferJob):
+            draft.offer(request, request.input)
+        elif isinstance(request.input, IndexAgain):
+            draft.index_again(request, now)
+        else:
+            draft.note(request)
+
+    def _take_over(self, draft: Draft, now: datetime) -> None:
+        """Attempts that should be running were lost with the process that ran them.
+
+        This process is the owner and has performed no effects of the instance yet. The notice of
+        the takeover may still be on its way.
+        """
+        held = draft.held
+        for effect in outstanding(held.plan, draft.state, draft.policies):
+            if isinstance(effect, StartAttempt) and _place(effect) not in held.jobs:
+                lost = AttemptLost(
+                    node=effect.node,
+                    iteration=effect.iteration,
+                    attempt=effect.attempt,
+                    clean=held.was_left_clean,
+                )
+                self._decide(draft, Request(draft.instance_id, lost), now)
+
+    def _at_hand(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        """The requested instances that need not be read."""
+        held: dict[str, Held] = {}
+        for instance_id, requests in grouped.items():
+            start = requests[0].start if requests else None
+            if start is not None:
+                held[instance_id] = new = Held(blank(instance_id), start.plan, start.tenant)
+                new.shown_in = self._stretch
+                continue
+            found = self._cache.get(instance_id)
+            if found is None:
+                continue
+            if _is_behind(found, requests):
+                self._cache.drop(instance_id)
+            else:
+                held[instance_id] = found
+        return held
+
+    def _refuse_what_is_over(
+        self, grouped: dict[str, list[Request]], held: dict[str, Held]
+    ) -> None:
+        """Refuse reports that were late already when their instances were last read.
+
+        Where the same results reach several processes, most come second, time and again.
+        """
+        asked = [id for id, requests in grouped.items() if requests and id not in held]
+        for instance_id, state in self._cache.known(asked).items():
+            waiting: list[Request] = []
+            for request in grouped[instance_id]:
+                refusal = _refused_for_good(state, request)
+                if refusal is None:
+                    waiting.append(request)
+                else:
+                    request.answer(
+                        Answer(
+                            instance_id=instance_id,
+                            status=state.status,
+                            version=state.version,
+                            rejection=refusal,
+                        )
+                    )
+            grouped[instance_id] = waiting
+            if not waiting:
+                del grouped[instance_id]
+
+    def _put_off(self, grouped: dict[str, list[Request]], held: dict[str, Held]) -> list[Request]:
+        """Leave instances that must be read to another turn, or, when they have waited, the others.
+
+        Instances of other processes must be read. By then the owner may have done what was
+        requested, and a lost write takes no instance in memory along.
+        """
+        if not held or len(held) == len(grouped):
+            return []
+        if self._put_off_for < MOST_PUT_OFF:
+            self._put_off_for += 1
+            later = [id for id in grouped if id not in held]
+        else:
+            self._put_off_for = 0
+            later = list(held)
+        put_off: list[Request] = []
+        for instance_id in later:
+            put_off += grouped.pop(instance_id)
+            held.pop(instance_id, None)
+        return put_off
+
+    async def _read(self, missing: list[str], grouped: dict[str, list[Request]]) -> dict[str, Held]:
+        held: dict[str, Held] = {}
+        loaded = await self._loader.load(missing, self._cache.known(missing))
+        for instance_id in missing:
+            found_or_error = loaded.get(instance_id)
+            if isinstance(found_or_error, Held):
+                self._cache.reread(instance_id, found_or_error)
+                held[instance_id] = found_or_error
+                continue
+            if found_or_error is not None:
+                self._leave_unread(instance_id, grouped[instance_id], found_or_error)
+                continue
+            dropped = [each for each in grouped[instance_id] if each.drops_if_gone]
+            others = [each for each in grouped[instance_id] if each not in dropped]
+            self._refuse_all(others, instance_id)
+            if dropped:
+                grouped[instance_id] = dropped
+                held[instance_id] = Held(blank(instance_id), NO_PLAN, "")
+        return held
+
+    def _not_left_to_owner(self, requests: list[Request], owner: str) -> list[Request]:
+        """Leave mailbox messages to the process that owns the instance.
+
+        Every other request is decided here and now: its sender waits for the answer.
+        """
+        left = [each for each in requests if each.mail_id is not None]
+        for request in left:
+            self._undecided.leave_to_owner(request)
+            self._owners_to_hint.add(owner)
+        return [each for each in requests if each.mail_id is None]
+
+    def _refuse_all(self, requests: list[Request], instance_id: str) -> None:
+        for request in requests:
+            request.refuse(NotFound(f"there is no instance {instance_id}"))
+            self._undecided.left_alone(request)
+
+    def _leave_unread(self, instance_id: str, requests: list[Request], error: TenutoError) -> None:
+        """Leave an instance that a newer program has written to.
+
+        Its work here is stopped in good order. If it was only just taken over, the store knows how
+        its former owner left it.
+        """
+        for request in requests:
+            request.refuse(error)
+        clean = self._cache.is_at_work_for(instance_id)
+        self._cache.forget(instance_id)
+        self._undecided.unreadable(Orphan(instance_id, clean), requests, error)
+
+    # -- after it
+
+    def won(self, draft: Draft) -> None:
+        """The write is durable: the instance advances."""
+        draft.committed()
+        held = draft.held
+        if held.state.version == 0:
+            return  # a rejected start: there is no such instance
+        if held.owner_elsewhere is not None:
+            # It advances without this process.
+            self._unprojected.pop(draft.instance_id, None)
+            self._cache.read(draft.instance_id, held.state)
+            if draft.rows:
+                self._owners_to_hint.add(held.owner_elsewhere)
+            return
+        self._cache.put(draft.instance_id, held)
+        if held.is_projected or held.state.has_ended:
+            held.shown_in = self._stretch
+            self._unprojected.pop(draft.instance_id, None)
+        else:
+            self._unprojected.setdefault(draft.instance_id, held.shown_in)
+
+    def lost(self, draft: Draft) -> None:
+        """Another writer was first: the instance is read again."""
+        if draft.before.version:
+            self._cache.drop(draft.instance_id)
+
+    def owners_to_hint(self) -> set[str]:
+        """Other processes with new input for their instances; reset by the call."""
+        owners, self._owners_to_hint = self._owners_to_hint, set()
+        return owners
+
+    def forget_all(self) -> None:
+        """Own no instance any more."""
+        self._cache.clear()
+        self._unprojected.clear()
+
+    def forget(self, drafts: Sequence[Draft]) -> None:
+        """The write failed: these instances are read again."""
+        for draft in drafts:
+            self._cache.drop(draft.instance_id)
+            self._unprojected.setdefault(draft.instance_id, 0)
+
+
+def _grouped(requests: Sequence[Request]) -> tuple[dict[str, list[Request]], list[Request]]:
+    """Requests by instance, and those that wait for a turn of their own."""
+    grouped: dict[str, list[Request]] = {}
+    left: list[Request] = []
+    for request in requests:
+        together = grouped.setdefault(request.instance_id, [])
+        # A start is checked by the store's gate alone: it may be a repeat.
+        if together and (request.start is not None or together[0].start is not None):
+            left.append(request)
+        else:
+            together.append(request)
+    return grouped, left
+
+
+def _refused(input: Input | None, because: Rejection) -> InputRefused:
+    occurrence = input.input if isinstance(input, InputRefused) else input
+    return InputRefused(code=because.code, message=because.message, input=occurrence)
+
+
+def _refused_for_good(state: InstanceState, request: Request) -> Rejection | None:
+    if request.mail_id is not None or request.lease is not None:
+        return None
+    if not isinstance(request.input, TaskSucceeded | TaskFailed):
+        return None
+    return refused_for_good(state, request.input)
+
+
+def _is_leased(draft: Draft, request: Request) -> bool:
+    """Whether a report about a job may count; the store has the last word.
+
+    Only a state that was just read shows for sure that it may not.
+    """
+    if not isinstance(request.input, TaskSucceeded | TaskFailed | AttemptLost):
+        return True
+    place = _place(request.input)
+    if request.lease is None:
+        return place not in draft.held.jobs
+    if not is_owed(draft.state, place):
+        return True  # the core refuses it, and keeps late results
+    if draft.held.is_fresh and draft.held.jobs.get(place) != request.lease:
+        return False
+    draft.under(place, request.lease)
+    return True
+
+
+def _place(of: StartAttempt | TaskSucceeded | TaskFailed | AttemptLost) -> Place:
+    return (of.node, of.iteration, of.attempt)
+
+
+def _is_behind(held: Held, requests: list[Request]) -> bool:
+    """Whether an instance has advanced, or changed its owner, since it was read.
+
+    A decision on an old state loses, and has to be repeated.
+    """
+    for request in requests:
+        match request.input:
+            case LookAgain(version) if version > held.state.version:
+                return True
+            case TakenOver() if not held.is_owned:
+                return True
+            case _:
+                pass
+    return False

@@ -1,0 +1,108 @@
+"""Requests to a lane: an input for an instance, and the future of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from tenuto.core import Plan, Rejection
+from tenuto.model.events import Event
+from tenuto.model.inputs import Input
+from tenuto.model.status import Status
+from tenuto.store.parts.turns import EventResult
+
+
+class Answer(Struct, frozen=True, gc=False, kw_only=True):
+    """The result of an input, given once it is durable."""
+
+    instance_id: str
+    status: Status
+    version: int
+    rejection: Rejection | None = None
+    is_repeat: bool = False
+    """The start repeated an idempotency key: nothing new was made."""
+
+
+class StartFacts(Struct, frozen=True, kw_only=True):
+    """The facts of a start beside its input."""
+
+    plan: Plan
+    tenant: str = "default"
+    key: str | None = None
+    content_hash: bytes = b""
+    needs_definition: bool = False
+    """Whether the start is refused where its definition was removed before it is durable."""
+
+
+class LookAgain(Struct, frozen=True, gc=False, tag="look-again"):
+    """A mailbox message to the owner: another process has advanced the instance to `version`."""
+
+    version: int = 0
+
+
+class IndexAgain(Struct, frozen=True, gc=False, tag="index-again"):
+    """The search terms of the instance have to be written, since they may be missing.
+
+    The write has the terms that follow from the state. To an owner elsewhere it is a mailbox
+    message.
+    """
+
+
+class TakenOver(Struct, frozen=True, gc=False, tag="taken-over"):
+    """This process owns an instance of a dead process."""
+
+
+class OfferJob(Struct, frozen=True, gc=False, tag="offer-job"):
+    """An attempt that is offered to other processes."""
+
+    node: str
+    iteration: str
+    attempt: int
+    task_id: str
+    timeout: timedelta
+    heartbeat_timeout: timedelta | None
+
+
+Matter: TypeAlias = Input | LookAgain | IndexAgain | TakenOver | OfferJob
+"""The subject of a request: an input of the core, or one for the owner."""
+
+
+class Request(Struct, eq=False):
+    """An input on its way; without a future it has no waiting sender."""
+
+    instance_id: str
+    input: Matter
+    future: asyncio.Future[Answer] | None = None
+    mail_id: str | None = None
+    start: StartFacts | None = None
+    drops_if_gone: bool = False
+    """A mailbox message: whether it is removed where its instance does not, and will not, exist."""
+    lease: int | None = None
+    """Of a report about a job: the token of its lease."""
+    refusal: Rejection | None = None
+    """Why it is refused: there can be no such instance, or the store refuses the consequences."""
+    setbacks: int = 0
+    """How often not even its refusal could be written."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether a sender waits to learn whether it is accepted; nothing is promised yet."""
+        return self.future is not None and self.mail_id is None
+
+    def answer(self, answer: Answer) -> None:
+        if self.future is not None and not self.future.done():
+            self.future.set_result(answer)
+
+    def refuse(self, error: Exception) -> None:
+        if self.future is not None and not self.future.done():
+            self.future.set_exception(error)
+
+
+class EventRequest(Struct, frozen=True, kw_only=True):
+    """An event on its way into the inbox."""
+
+    event: Event
+    future: asyncio.Future[EventResult]

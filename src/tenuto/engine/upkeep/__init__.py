@@ -1,0 +1,1 @@
+"""Upkeep: retention, reindexing and the verification of stored data."""

@@ -1,0 +1,185 @@
+"""Letters in hand: fetched once, handed over again where that was in vain, left to who owns."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from tenuto import Tenuto, WorkflowCancelled
+from tenuto.engine.engine import Engine
+from tenuto.engine.settings import Settings
+from tenuto.engine.turns.requests import Request
+from tenuto.model.effects import SendMail
+from tenuto.model.errors import StoreUnavailable
+from tenuto.model.family import Parent
+from tenuto.model.inputs import CancelAsked, EventCause, Input, Started
+from tenuto.model.json import Object
+from tenuto.model.status import Status
+from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.mailbox import Mail
+from tenuto.testing.wrapped_store import Call
+from tests.cli.waiting import until, waits_for_event
+from tests.kit.scripted_store import ScriptedStore
+from tests.kit.turns import turns
+
+pytestmark = pytest.mark.asyncio
+
+QUIET = Settings(mail_every=3600, project_every=3600)
+"""Looks into the mailbox are the test's."""
+WAIT: Object = {
+    "id": "wait",
+    "steps": [{"stepId": "wait", "type": "EVENT_WAIT", "eventPattern": "go"}],
+}
+HOLD: Object = {"id": "hold", "steps": [{"stepId": "hold", "type": "TASK", "taskId": "hold"}]}
+
+
+def letter(engine: Engine, id: str, to: str, input: Input) -> Mail:
+    now = engine.clock.now()
+    return Mail(id=id, instance_id=to, input=msgspec.json.encode(input), created_at=now)
+
+
+class Asked(ScriptedStore):
+    """Notes which letters each look brought."""
+
+    def __init__(self, disk: MemoryDisk | None = None, *, shared: bool = False) -> None:
+        super().__init__(disk, shared=shared)
+        self.brought: list[list[str]] = []
+        self.is_losing_answers = False
+
+    async def on_mailbox_claim(self, call: Call) -> object:
+        found = await call()
+        self.brought.append([each.id for each in found])
+        if self.is_losing_answers:
+            raise StoreUnavailable("the answer got lost")
+        return found
+
+
+class FailingLoads(ScriptedStore):
+    """Once cannot be read."""
+
+    is_failing = False
+
+    async def on_turns_load(self, call: Call) -> object:
+        if self.is_failing:
+            self.is_failing = False
+            raise StoreUnavailable("as planned")
+        return await call()
+
+
+async def waiting(app: Tenuto) -> str:
+    await app.deploy(WAIT)
+    instance = await app.start("wait")
+    await until(app, instance, waits_for_event)
+    return instance.id
+
+
+async def idle(app: Tenuto) -> None:
+    for lane in app.engine.turns.lanes:
+        await lane.idle()
+
+
+async def test_a_letter_in_hand_is_not_fetched_again() -> None:
+    store = Asked()
+    async with Tenuto(store, settings=QUIET) as app:
+        id, engine = await waiting(app), app.engine
+        unreadable = Mail(id="m0", instance_id=id, input=b"?", created_at=engine.clock.now())
+        await store.mailbox.send([unreadable, letter(engine, "m1", id, CancelAsked(by="x"))])
+        store.brought.clear()
+        for _ in range(3):
+            await engine.effects.mailbox.run_once()
+            await idle(app)
+        assert store.brought == [["m0", "m1"], [], []]
+        assert await (await app.instance(id)).status() is Status.CANCELLED
+        # What the log has taken is remembered no longer.
+        assert [key.id for key in engine.effects.mailbox._in_hand] == ["m0"]
+
+
+async def test_letters_of_a_look_whose_answer_got_lost_are_handed_over_by_the_next() -> None:
+    store = Asked()
+    async with Tenuto(store, settings=QUIET) as app:
+        id, engine = await waiting(app), app.engine
+        await store.mailbox.send([letter(engine, "m1", id, CancelAsked(by="x"))])
+        store.is_losing_answers = True
+        with pytest.raises(StoreUnavailable):
+            await engine.effects.mailbox.run_once()
+        store.is_losing_answers = False
+        assert await engine.effects.mailbox.run_once() == 1
+        with pytest.raises(WorkflowCancelled):
+            await (await app.instance(id)).result(10)
+
+
+async def test_a_start_by_letter_survives_that_the_store_cannot_be_read() -> None:
+    store = FailingLoads()
+    async with Tenuto(store, settings=QUIET) as app:
+        id, engine = await waiting(app), app.engine
+        started = Started(definition_id="wait", definition_version=1, input=None, rerun_of=id)
+        await store.mailbox.send([letter(engine, "m1", "new", started)])
+        store.is_failing = True
+        with pytest.raises(StoreUnavailable):
+            await engine.effects.mailbox.run_once()
+        assert await engine.effects.mailbox.run_once() == 1
+        await idle(app)
+        assert list(await store.turns.load(["new"])) == ["new"]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_a_letter_starts_nothing_of_a_workflow_that_was_removed(shared: bool) -> None:
+    """An event that was matched before, and a rerun; a child was promised to its parent."""
+    store = Asked(shared=shared)
+    async with Tenuto(store, settings=QUIET) as app:
+        id, engine = await waiting(app), app.engine
+        await engine.plans.hide("default", "wait")
+        start = Started(definition_id="wait", definition_version=1, input=None)
+        cause = EventCause(event_id="e", trigger=0, tenant="default")
+        parent = Parent(id=id, node="n", iteration="", root_id=id, depth=1)
+        await store.mailbox.send(
+            [
+                letter(engine, "m1", "of-event", replace(start, cause=cause)),
+                letter(engine, "m2", "again", replace(start, rerun_of=id)),
+                letter(engine, "m3", "child", replace(start, parent=parent)),
+            ]
+        )
+        assert await engine.effects.mailbox.run_once() == 3
+        sent = SendMail(
+            to="at-once", id="m4", at=engine.clock.now(), input=replace(start, cause=cause)
+        )
+        engine.effects.mailbox.send(sent, "default")
+        await idle(app)
+        await turns(20)
+        await idle(app)
+        ids = {row.id for row in (await store.instances.page(InstanceQuery(limit=9))).items}
+        assert ids == {id, "child"}
+        assert await engine.effects.mailbox.run_once() == 0
+
+
+async def test_a_letter_for_what_another_process_owns_by_now_is_put_back_for_it() -> None:
+    disk = MemoryDisk()
+    settings = Settings(mail_every=0.05)
+    begun = asyncio.Event()
+    stores = [MemoryStore(disk, shared=True) for _ in range(2)]
+    async with Tenuto(stores[0], settings=settings) as one:
+        two = Tenuto(stores[1], settings=settings)
+
+        @two.task
+        async def hold() -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        async with two:
+            await two.deploy(HOLD)
+            instance = await two.start("hold")
+            await begun.wait()
+            cancel = CancelAsked(by="x")
+            await stores[0].mailbox.send([letter(one.engine, "m1", instance.id, cancel)])
+            # As if it had come to the first before the second took the instance.
+            [number] = disk.mail
+            disk.claims[number] = one.engine.process_id
+            disk.unseen.discard(number)
+            one.engine.turns.report(Request(instance.id, cancel, mail_id="m1"))
+            with pytest.raises(WorkflowCancelled):
+                await instance.result(20)
+            assert disk.mail == {}
