@@ -17,7 +17,7 @@ from tenuto.live.feed import Feed
 from tenuto.live.watched_instance import WatchedInstance
 from tenuto.model.errors import StoreUnavailable, not_there
 from tenuto.model.log import LogRow
-from tenuto.model.policy import BAD_WEATHER
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 
 log = logging.getLogger("tenuto.live")
 
@@ -30,7 +30,7 @@ class HubBounds(Struct, frozen=True, kw_only=True):
 
     erased_poll: float = 10.0
     """Between polls where no other process writes: only for logs that are erased."""
-    retry: float = BAD_WEATHER
+    retry: float = OUTAGE_RETRY_SECONDS
     """Until a read is repeated that failed since the store was away."""
 
 
