@@ -40,7 +40,7 @@ class Tenuto(EngineWorkspace):
         tasks: Registry | None = None,
         sender: Sender | None = None,
     ) -> None:
-        """What is not given is the real one: the clock, the ids, and the sender of requests."""
+        """The clock, the ids and the sender of requests are the real ones by default."""
         registry = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         if store is None or isinstance(store, str):
             store = open_store(store, listen_url=listen_url)

@@ -1,4 +1,4 @@
-"""Wiring: the only module that knows which store a URL names and what an engine is made of."""
+"""Wiring: the only module that maps URLs to stores and builds engines from their parts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def open_reader(url: str) -> Store:
 
 
 async def migrate_store(url: str) -> list[str]:
-    """Create the store that `url` names or bring its schema up to date; what was done."""
+    """Create the store at `url` or migrate its schema; returns the names of the migrations."""
     if is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
@@ -108,7 +108,7 @@ def without_password(url: str) -> str:
 
 
 def as_typed(url: str) -> str:
-    """A URL that names the same store again, for whoever knows its passwords."""
+    """A URL of the same store without its passwords, for users who know them."""
     if not is_postgres(url):
         return without_password(url)
     from tenuto.store.postgres import address  # noqa: PLC0415
@@ -125,7 +125,7 @@ def build_engine(
     ids: Ids | None = None,
     sender: Sender | None = None,
 ) -> Engine:
-    """An engine with the real clock, ids and way out, unless others are given."""
+    """An engine; clock, ids and sender are the real ones by default."""
     # A command that only reads a store loads no engine.
     from tenuto.egress import LateSender  # noqa: PLC0415
     from tenuto.engine.engine import Engine  # noqa: PLC0415
@@ -142,7 +142,7 @@ def build_engine(
 
 
 def build_caller(*, may_be_private: bool = False) -> Caller:
-    """What tasks are pushed with."""
+    """The HTTP client for pushed tasks."""
     from tenuto.egress.http import HttpSender  # noqa: PLC0415 - aiohttp only where used
 
     return HttpSender(may_be_private=may_be_private)
@@ -157,9 +157,9 @@ def build_authenticator(
     is_required: bool = False,
     may_be_private: bool = False,
 ) -> Authenticator:
-    """Whoever knows people by their credentials; with `oidc` also by tokens of a provider.
+    """An authenticator of API keys; with `oidc` also of tokens of an identity provider.
 
-    With `may_be_private` that provider may be one of no public network, such as this machine.
+    With `may_be_private` that provider may be in a private network, such as this machine.
     """
     from tenuto.access.authenticator import Authenticator  # noqa: PLC0415 - only where it is used
 

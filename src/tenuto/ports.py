@@ -1,4 +1,4 @@
-"""What the product takes from the world: time, ids, the way out; tests bring their own."""
+"""The ports of the product: time, ids, outgoing requests; tests bring their own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RANDOM_BITS = 74
-"""What a UUIDv7 has beside its time, version and variant."""
+"""The random bits of a UUIDv7, beside its time, version and variant."""
 CLOSE_ENOUGH = timedelta(milliseconds=100)
 """So far apart clocks may be that follow the same one."""
 _STEP_BITS = 40
@@ -20,7 +20,7 @@ _STEP_BITS = 40
 
 
 class Timer(Protocol):
-    """Something that will be called, and can still be called off."""
+    """A scheduled call that can be cancelled."""
 
     def cancel(self) -> None: ...
 
@@ -33,11 +33,11 @@ class Clock(Protocol):
         ...
 
     def follow(self, moment: datetime) -> None:
-        """Be told what time it is by a clock that others go by too."""
+        """Adjust to the time of a clock that all processes share."""
         ...
 
     def not_before(self, moment: datetime) -> None:
-        """Be told that a moment has been: none before it is given from now on."""
+        """Never return a moment before this one from now on."""
         ...
 
     def ticks(self) -> float:
@@ -56,7 +56,7 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """Names that nobody else has."""
+    """Unique ids."""
 
     def instance_id(self, now: datetime) -> str:
         """A UUID that sorts by `now`, and within one millisecond by when it was made."""
@@ -68,14 +68,14 @@ class Ids(Protocol):
 
 
 class Reply(NamedTuple):
-    """What came of a request: a status, or why there is none."""
+    """The outcome of a request: a status, or why there is none."""
 
     status: int | None
     error: str | None = None
 
 
 class Page(NamedTuple):
-    """What came of asking for something: a status and a body, or why there is neither."""
+    """The outcome of a request: a status and a body, or why there is neither."""
 
     status: int | None
     body: bytes = b""
@@ -83,7 +83,7 @@ class Page(NamedTuple):
 
 
 class Fetcher(Protocol):
-    """What gets things from addresses outside."""
+    """Fetches documents from external addresses."""
 
     async def get(self, url: str, *, seconds: float, most: int) -> Page:
         """Get at most so many bytes within so many seconds; it does not raise."""
@@ -93,7 +93,7 @@ class Fetcher(Protocol):
 
 
 class Caller(Protocol):
-    """What asks addresses outside to do something, and reads what they answer."""
+    """Sends requests to external addresses, and reads the answers."""
 
     async def call(
         self, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, most: int
@@ -105,7 +105,7 @@ class Caller(Protocol):
 
 
 class Sender(Protocol):
-    """What sends requests to addresses outside."""
+    """Sends requests to external addresses, and reads only the status of the answers."""
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, seconds: float
@@ -144,7 +144,7 @@ class SystemClock:
 
     def follow(self, moment: datetime) -> None:
         ahead = moment - self._wall()
-        # What is less is the way here, and not the clock.
+        # A smaller difference is the time in transit, and not the clock.
         if abs(ahead - self._ahead) > CLOSE_ENOUGH:
             self._ahead = ahead
 

@@ -1,4 +1,4 @@
-"""Who may ask for what: `python -m tests.api.permissions_page > docs/permissions.md`."""
+"""The permissions page: `python -m tests.api.permissions_page > docs/permissions.md`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tenuto.api.registry import OPERATIONS
 _HEAD = """\
 # Permissions
 
-Every operation of the service says which permission it needs, and each role has a set of them: see
-[Access](access.md). What is `public` answers anybody, and shows nobody's data. This page is
-generated from the registry of operations; a test holds every cell of it against the service.
+Every operation of the service needs a permission, and each role has a set of them: see
+[Access](access.md). `public` operations need no credentials and show no tenant's data. This page is
+generated from the registry of operations; a test checks every cell against the service.
 """
 
 
@@ -39,7 +39,7 @@ def _row(operation: Operation) -> str:
 
 
 def is_allowed(operation: Operation, role: Role) -> bool:
-    """Whether somebody of a role may ask for it."""
+    """Whether a role may use the operation."""
     return operation.is_public or operation.permission in ROLE_PERMISSIONS[role]
 
 

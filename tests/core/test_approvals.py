@@ -150,7 +150,7 @@ def test_assignees_may_be_templates_and_are_read_once() -> None:
         (None, "assignees.users: expected a name, found null"),
         (7, "assignees.users: expected a name, found a number"),
         ("", "assignees.users: expected a name, found empty text"),
-        ([], "assignees: nobody is named, so nobody could decide"),
+        ([], "assignees: no user or role is named, so no decision is possible"),
         ([["ann"]], "assignees.users: expected a name, found an array"),
     ],
 )
@@ -232,7 +232,7 @@ def test_it_is_too_early_too_late_or_was_never_asked() -> None:
     cancelled = asking().cancel()
     with cancelled.refusing(NOT_OPEN):
         cancelled.decide("ok")
-    assert why(cancelled) == "ok was called off at 2026-01-01T00:00:00Z"
+    assert why(cancelled) == "ok was cancelled at 2026-01-01T00:00:00Z"
 
 
 def test_a_deadline_is_over_by_the_clock_also_before_its_timer_is_heard_of() -> None:
@@ -240,7 +240,7 @@ def test_a_deadline_is_over_by_the_clock_also_before_its_timer_is_heard_of() -> 
         run = asking(**config).later(hours=1)
         with run.refusing(NOT_OPEN):
             run.decide("ok")
-        assert why(run) == "nobody decided on ok in time: that was until 2026-01-01T01:00:00Z"
+        assert why(run) == "no decision was made on ok in time: that was until 2026-01-01T01:00:00Z"
     just = asking(deadline="PT1H").later(hours=1, milliseconds=-1)
     assert just.decide("ok").running == ["yes"]
 
@@ -255,17 +255,19 @@ def test_without_a_decision_the_deadline_takes_the_handle_timeout() -> None:
     assert (run.running, run.now) == (["late"], BEGIN + timedelta(days=3))
     with run.refusing(NOT_OPEN):
         run.decide("ok")
-    assert why(run) == "nobody decided on ok in time: it timed out at 2026-01-04T00:00:00Z"
+    assert why(run) == "no decision was made on ok in time: it timed out at 2026-01-04T00:00:00Z"
 
 
 def test_a_deadline_with_nothing_on_timeout_is_a_failure() -> None:
     run = asking(deadline="P3D").skip()
     assert (run.status, run.code) == (Status.FAILED, "WAIT_TIMEOUT")
     assert run.state.last_error is not None
-    assert run.state.last_error.message == "nobody decided in time; it was for ann"
+    assert run.state.last_error.message == "no decision was made in time; it was for ann"
     with run.refusing(NOT_OPEN):
         run.decide("ok")
-    assert why(run).startswith("ok has failed at 2026-01-04T00:00:00Z: nobody decided in time")
+    assert why(run).startswith(
+        "ok has failed at 2026-01-04T00:00:00Z: no decision was made in time"
+    )
     handled = play(draw("ok:error>a", ok=approval(deadline="P3D"))).start().skip()
     assert handled.running == ["a"]
 
@@ -389,7 +391,7 @@ def test_the_first_of_two_approvals_in_parallel_calls_off_the_other() -> None:
     assert run.ledger.timers == {}
     with run.refusing(NOT_OPEN):
         run.decide("p")
-    assert why(run) == "p was called off at 2026-01-01T00:00:00Z"
+    assert why(run) == "p was cancelled at 2026-01-01T00:00:00Z"
 
 
 def test_in_the_steps_form_the_answers_are_transitions() -> None:

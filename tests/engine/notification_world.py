@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 from tenuto import Settings, Tenuto
 from tenuto.store.memory import MemoryDisk, MemoryStore
+from tenuto.testing.fault_plan import Fault, NoFaults
 from tenuto.testing.faulty_store import FaultyStore
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
-from tenuto.testing.weather import Calm, Fault
 from tests.kit.hooks import Pretended, Received
 from tests.kit.simulator.places import Place
 
@@ -29,8 +29,8 @@ QUIET = Settings(
 )
 
 
-class Planned(Calm):
-    """Calm, but for one write among those that tell."""
+class Planned(NoFaults):
+    """One fault, at one of the writes that notify listeners."""
 
     def __init__(self, strike_at: int = 0, fault: Fault = Fault.CRASH_BEFORE) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class World:
         self.wall = Wall()
         self.ids = SeededIds(Random(seed))
         self.passed = 0.0
-        self.weather = Planned()
+        self.fault_plan = Planned()
 
     def life(
         self, work: Callable[[Tenuto], Coroutine[Any, Any, T]], settings: Settings = QUIET
@@ -65,7 +65,7 @@ class World:
         """One process, from its beginning to its end; Crashed when it does not reach that."""
         loop = VirtualLoop(started_at=self.passed)
         inner = MemoryStore(self.disk) if self._place is None else self._place.store()
-        store = FaultyStore(inner, loop, self.weather)
+        store = FaultyStore(inner, loop, self.fault_plan)
         clock = VirtualClock(loop, self.wall)
         app = Tenuto(store, settings=settings, clock=clock, ids=self.ids, sender=self.hook)
 
@@ -84,7 +84,7 @@ class World:
         finally:
             self.passed = loop.time()
             store.kill()
-            loop.bury()
+            loop.discard_tasks()
             loop.close()
 
 

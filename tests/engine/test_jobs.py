@@ -74,7 +74,7 @@ class Stage:
         try:
             self.loop.run_until_complete(story(self))
         finally:
-            self.loop.bury()
+            self.loop.discard_tasks()
 
 
 def test_a_step_is_run_by_the_process_that_has_its_task() -> None:

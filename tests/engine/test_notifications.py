@@ -16,8 +16,8 @@ from tenuto.engine.bounds import Bounds
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.events import Event
 from tenuto.store.parts.outbox import OutboxRow
+from tenuto.testing.fault_plan import Fault
 from tenuto.testing.virtual_loop import Crashed
-from tenuto.testing.weather import Fault
 from tests.engine.notification_world import DAY, QUIET, Planned, World, in_order, quiet
 from tests.engine.situations import ONE_WAIT, steps
 from tests.kit.hooks import Received
@@ -40,15 +40,15 @@ def test_a_crash_at_any_write_loses_nothing_and_repeats_only_the_same() -> None:
     calm = World()
     calm.life(tell)
     assert in_order(calm.hook.received) == whole_story(calm)
-    writes = calm.weather.told
+    writes = calm.fault_plan.told
     assert writes > 8
     for fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.ACK_LOST, Fault.UNAVAILABLE):
         for number in range(1, writes + 1):
             world = World()
-            world.weather = Planned(number, fault)
+            world.fault_plan = Planned(number, fault)
             with contextlib.suppress(Crashed, StoreUnavailable):
                 world.life(tell)
-            world.weather = Planned()
+            world.fault_plan = Planned()
             world.life(_go_on)
             assert in_order(world.hook.received) == whole_story(world), (fault, number)
             bodies: dict[str, bytes] = {}
@@ -298,7 +298,7 @@ def test_what_has_arrived_is_recorded_once_the_store_is_back() -> None:
             return Fault.UNAVAILABLE if self.told <= 3 else None
 
     world = World()
-    world.weather = Away()
+    world.fault_plan = Away()
 
     async def work(app: Tenuto) -> None:
         await app.webhooks.add("https://example.com", "order.**")
@@ -309,7 +309,7 @@ def test_what_has_arrived_is_recorded_once_the_store_is_back() -> None:
 
     world.life(work)
     assert world.hook.ids == ["once"]
-    assert world.weather.told == 4
+    assert world.fault_plan.told == 4
 
 
 def test_a_listener_that_cannot_be_read_holds_up_no_other() -> None:

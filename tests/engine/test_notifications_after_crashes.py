@@ -12,8 +12,8 @@ import pytest
 
 from tenuto import Tenuto
 from tenuto.model.errors import StoreUnavailable
+from tenuto.testing.fault_plan import Fault
 from tenuto.testing.virtual_loop import Crashed
-from tenuto.testing.weather import Fault
 from tests.engine.notification_world import Planned, World, in_order, quiet
 from tests.engine.situations import steps
 from tests.kit.simulator.places import InSqlite, Place
@@ -49,13 +49,13 @@ def check(place: Callable[[], Place]) -> None:
     calm = World(place=place())
     story = calm.life(tell)
     assert in_order(calm.hook.received) == story
-    assert calm.weather.told > 8
-    for fault, number in broken_off(calm.weather.told):
+    assert calm.fault_plan.told > 8
+    for fault, number in broken_off(calm.fault_plan.told):
         world = World(place=place())
-        world.weather = Planned(number, fault)
+        world.fault_plan = Planned(number, fault)
         with contextlib.suppress(Crashed, StoreUnavailable):
             world.life(tell)
-        world.weather = Planned()
+        world.fault_plan = Planned()
         story = world.life(tell)
         assert in_order(world.hook.received) == story, (fault, number)
         bodies: dict[str, bytes] = {}

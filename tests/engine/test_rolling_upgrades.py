@@ -123,7 +123,7 @@ def played(
     try:
         stage.loop.run_until_complete(story(stage))
     finally:
-        stage.loop.bury()
+        stage.loop.discard_tasks()
 
 
 async def ended(stage: Stage, engine: Engine, *ids: str, within: float) -> None:

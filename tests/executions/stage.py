@@ -89,7 +89,7 @@ class Stage:
         try:
             self.loop.run_until_complete(story(self))
         finally:
-            self.loop.bury()
+            self.loop.discard_tasks()
 
 
 def done(task: ClaimedTask, output: JSON = None, handle: str | None = None) -> TaskReport:

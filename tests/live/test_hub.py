@@ -385,4 +385,4 @@ def test_what_another_engine_runs_is_told_also_after_it_was_killed(seed: int) ->
     try:
         loop.run_until_complete(main())
     finally:
-        loop.bury()
+        loop.discard_tasks()

@@ -80,7 +80,7 @@ def dead_edges_do_not_arrive() -> AbstractContextManager[Any]:
 
 
 def cancel_rest_cancels_nothing() -> AbstractContextManager[Any]:
-    return patch("tenuto.core.flow.call_off_rest", lambda _d, _key: None)
+    return patch("tenuto.core.flow.cancel_rest", lambda _d, _key: None)
 
 
 def one_attempt_too_many() -> AbstractContextManager[Any]:

@@ -1,4 +1,4 @@
-"""What all simulations share: the engine's own words about bad weather are not shown."""
+"""What all simulations share: the engine's own words about faults are not shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Approvals in bad weather: a decision is never lost, never made twice, and exactly one wins."""
+"""Approvals under faults: a decision is never lost, never made twice, and exactly one wins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from tenuto.testing.weather import AtWrite, Calm, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault, NoFaults
 from tests.kit.checker import counted
 from tests.kit.checker.moments import moment_ms
 from tests.kit.checker.record import Fields
@@ -58,14 +58,14 @@ def job(shape: str, actions: list[Action]) -> Job:
 
 
 def runs_with(shape: str, at_ms: int, faults: dict[int, Fault], place: Place | None = None) -> int:
-    weather = AtWrite(faults)
-    scenario = Scenario(shape, [job(shape, decisions(shape, at_ms))], weather)
+    fault_plan = AtWrite(faults)
+    scenario = Scenario(shape, [job(shape, decisions(shape, at_ms))], fault_plan)
     finished = run_scenario(scenario, place)
     assert_kept(finished, f"runs_with({shape!r}, {at_ms}, {faults!r})")
     counts = counted(finished.run) + counts_of(finished)
     assert counts["decision approved"] + counts["decision rejected"] >= 1
     assert counts["decide refused"] >= 1, "vacuous: nobody was refused"
-    return weather.writes
+    return fault_plan.writes
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_on_a_real_store_no_decision_is_lost_at_any_write(store: str, tmp_path: 
 
 @pytest.mark.slow
 def test_reminders_and_escalation_come_at_their_time() -> None:
-    finished = run_scenario(Scenario("time", [job("one-decides", [])], Calm()))
+    finished = run_scenario(Scenario("time", [job("one-decides", [])], NoFaults()))
     assert_kept(finished, "time")
     [instance] = finished.run.instances
     fired = [row for row in instance.history if row["eventType"] == "TIMER_FIRED"]
@@ -137,7 +137,7 @@ def test_of_decision_deadline_and_cancel_exactly_one_wins(engines: int) -> None:
                 made = job("one-decides", actions)
                 made.key = f"{[type(each).__name__ for each in order]} {shift} {gap}"
                 jobs.append(made)
-    scenario = Scenario("rivals", jobs, Calm())
+    scenario = Scenario("rivals", jobs, NoFaults())
     scenario.engines = engines
     finished = run_scenario(scenario, InMemory(shared=engines > 1))
     assert_kept(finished, "rivals")
@@ -173,7 +173,7 @@ def test_decisions_of_a_paused_instance_are_kept_and_of_a_failed_one_asked_for_a
         Job(document, INPUT, steady, paused, "paused"),
         Job(late, INPUT, steady, again, "failed"),
     ]
-    finished = run_scenario(Scenario("paused and failed", jobs, Calm()))
+    finished = run_scenario(Scenario("paused and failed", jobs, NoFaults()))
     assert_kept(finished, "paused and failed")
     assert {status_of(each) for each in finished.run.instances} == {"COMPLETED"}
     counts = counted(finished.run)
@@ -181,15 +181,15 @@ def test_decisions_of_a_paused_instance_are_kept_and_of_a_failed_one_asked_for_a
 
 
 @pytest.mark.slow
-def test_many_instances_that_ask_all_end_in_bad_weather() -> None:
+def test_many_instances_that_ask_all_end_under_faults() -> None:
     random = Random("approvals")
     jobs = [
         job_of(f"{shape}-{number}", document, random)
         for shape, document in approval_shapes().items()
         for number in range(8)
     ]
-    weather = AtWrite({number: MODES[number % 3] for number in range(5, 200, 7)})
-    finished = run_scenario(Scenario("many", jobs, weather))
+    fault_plan = AtWrite({number: MODES[number % 3] for number in range(5, 200, 7)})
+    finished = run_scenario(Scenario("many", jobs, fault_plan))
     assert_kept(finished, "8 of each")
     counts = counted(finished.run) + counts_of(finished)
     for name in ("decide ok", "decide refused", "fired reminder", "fired escalation"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenuto.testing.weather import AtWrite, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault
 from tests.kit.checker.graph import read
 from tests.kit.simulator.scenario import Job, Knobs, Scenario, plain_jobs
 from tests.kit.simulator.thinning import EVERY_WRITE, some_of
@@ -51,14 +51,14 @@ def jobs_for(shape: str) -> list[Job]:
 
 def runs_with(shape: str, faults: dict[int, Fault], knobs: Knobs | None = None) -> int:
     """Run a shape with these faults; returns how many durable writes it made."""
-    weather = AtWrite(faults)
-    scenario = Scenario(shape, jobs_for(shape), weather, knobs=knobs or Knobs())
+    fault_plan = AtWrite(faults)
+    scenario = Scenario(shape, jobs_for(shape), fault_plan, knobs=knobs or Knobs())
     finished = run_scenario(scenario)
     assert_kept(finished, f"runs_with({shape!r}, {faults!r})")
     happened = len(finished.ledgers.faults)
-    beyond = sum(number > weather.writes for number in faults)
+    beyond = sum(number > fault_plan.writes for number in faults)
     assert happened + beyond == len(faults), "vacuous: a fault did not happen"
-    return weather.writes
+    return fault_plan.writes
 
 
 @pytest.mark.slow
@@ -140,8 +140,8 @@ def retried_and_rerun(shape: str, faults: dict[int, Fault]) -> int:
     retries = [Retry(at_ms) for at_ms in range(60_000, 360_000, 60_000)]
     job.actions = [EVENT, *retries]
     job.rerun_from = steps[sum(faults) % len(steps)]
-    weather = AtWrite(faults)
-    finished = run_scenario(Scenario(f"retried: {shape}", [job], weather))
+    fault_plan = AtWrite(faults)
+    finished = run_scenario(Scenario(f"retried: {shape}", [job], fault_plan))
     assert_kept(finished, f"retried_and_rerun({shape!r}, {faults!r})")
     retried = [
         status_of(instance)
@@ -152,7 +152,7 @@ def retried_and_rerun(shape: str, faults: dict[int, Fault]) -> int:
     assert retried == ["COMPLETED"], f"vacuous: not retried to its end: {retried}"
     counts = counts_of(finished)
     assert counts["rerun ok"] + counts["rerun refused"] >= 1, "vacuous: it was not rerun"
-    return weather.writes
+    return fault_plan.writes
 
 
 @pytest.mark.slow

@@ -19,11 +19,11 @@ from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.store.postgres.rhythm import DEAD_AFTER, Rhythm
 from tenuto.store.protocol import Store
 from tenuto.tasks.registry import Registry
+from tenuto.testing.fault_plan import Fault, NoFaults
 from tenuto.testing.faulty_store import FaultyStore
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
-from tenuto.testing.weather import Calm, Fault
 from tenuto.testing.wrapped_store import Call
 from tests.engine.situations import steps
 from tests.kit.scripted_store import ScriptedStore
@@ -120,7 +120,7 @@ def in_virtual_time(main: Callable[[World], Awaitable[None]]) -> None:
     try:
         loop.run_until_complete(run())
     finally:
-        loop.bury()
+        loop.discard_tasks()
 
 
 @pytest.mark.parametrize("apart", [0.0, 0.4, 1.1, 1.8, 2.5, 2.9])
@@ -160,7 +160,7 @@ def test_what_the_dead_had_in_hand_moves_again_within_15_seconds_of_their_last_w
     in_virtual_time(main)
 
 
-class Outage(Calm):
+class Outage(NoFaults):
     """A store that nobody can reach for a while."""
 
     def __init__(self) -> None:
@@ -178,7 +178,7 @@ class Outage(Calm):
 
 
 def test_after_an_outage_of_a_minute_everything_goes_on_by_itself() -> None:
-    """What ended meanwhile is written, what is next begins, and nobody was taken for dead."""
+    """What ended meanwhile is written, what is next begins, and nobody was presumed dead."""
 
     async def main(world: World) -> None:
         outage = Outage()

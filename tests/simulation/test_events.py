@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from tenuto.testing.weather import AtWrite, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault
 from tests.kit.simulator.places import InMemory, InSqlite, Place
 from tests.kit.simulator.postgres_place import InPostgres
 from tests.kit.simulator.scenario import Job, Scenario, event_job
@@ -63,11 +63,11 @@ def job_of(shape: str, actions: list[Action]) -> Job:
 def runs_with(
     shape: str, faults: dict[int, Fault], place: Place | None = None, *, engines: int = 1
 ) -> tuple[Finished, int]:
-    weather = AtWrite(faults)
-    scenario = Scenario(shape, [job_of(shape, ACTIONS[shape])], weather, engines=engines)
+    fault_plan = AtWrite(faults)
+    scenario = Scenario(shape, [job_of(shape, ACTIONS[shape])], fault_plan, engines=engines)
     finished = run_scenario(scenario, place)
     assert_kept(finished, f"runs_with({shape!r}, {faults!r})")
-    return finished, weather.writes
+    return finished, fault_plan.writes
 
 
 def ends(finished: Finished) -> dict[str, str]:
@@ -179,7 +179,7 @@ def test_of_event_timeout_cancel_and_stop_one_wins(order: tuple[str, ...]) -> No
 
 
 @pytest.mark.soak
-def test_events_of_all_kinds_in_bad_weather(seeds: Iterator[int]) -> None:
+def test_events_of_all_kinds_under_faults(seeds: Iterator[int]) -> None:
     for seed in seeds:
         random = Random(f"told {seed}")
         jobs = [event_job(f"{seed}-{number}", random) for number in range(3)]

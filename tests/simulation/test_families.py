@@ -1,4 +1,4 @@
-"""Parents and children: a fault at each durable write, a cancel at any moment, bad weather."""
+"""Parents and children: a fault at each durable write, a cancel at any moment, faults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 from tenuto.model.family import child_id
 from tenuto.model.ids import NodeKey
-from tenuto.testing.weather import AtWrite, Fault, Weather
+from tenuto.testing.fault_plan import AtWrite, Fault, FaultPlan
+from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.places import InMemory, InSqlite
 from tests.kit.simulator.scenario import Job, Jump, Knobs, Scenario, job_of
 from tests.kit.simulator.thinning import some_of
@@ -23,7 +24,6 @@ from tests.kit.simulator.verdict import (
     violations_of,
     without_owners,
 )
-from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import Cancel
 from tests.kit.workload.families import families, random_family
 
@@ -45,15 +45,15 @@ def job(name: str, seed: str, *, interrupts: bool = True) -> Job:
 
 def runs_with(name: str, faults: dict[int, Fault]) -> int:
     """Run a family with these faults; returns how many durable writes it made."""
-    weather = AtWrite(faults)
-    finished = run_scenario(Scenario(name, [job(name, "plain", interrupts=False)], weather))
+    fault_plan = AtWrite(faults)
+    finished = run_scenario(Scenario(name, [job(name, "plain", interrupts=False)], fault_plan))
     assert_kept(finished, f"runs_with({name!r}, {faults!r})")
     assert counts_of(finished)["CHILD_STARTED"], "vacuous: nobody was started"
-    return weather.writes
+    return fault_plan.writes
 
 
 @pytest.mark.parametrize("name", families())
-def test_families_run_in_good_weather(name: str) -> None:
+def test_families_run_without_faults(name: str) -> None:
     assert runs_with(name, {}) >= 6
 
 
@@ -97,7 +97,7 @@ def random_job(seed: str) -> Job:
 
 
 def stormy(seed: int, *, engines: int = 1) -> Scenario:
-    """Several families, bad weather, small pages, clients that interrupt."""
+    """Several families, faults, small pages, clients that interrupt."""
     random = Random(f"families {seed}")
     jobs = [
         random_job(f"{seed}-{number}")
@@ -105,7 +105,7 @@ def stormy(seed: int, *, engines: int = 1) -> Scenario:
         else job(random.choice(sorted(families())), f"{seed}-{number}")
         for number in range(random.randint(1, 3))
     ]
-    weather: Weather = Stormy(
+    fault_plan: FaultPlan = RandomFaults(
         random=Random(f"weather of families {seed}"),
         faults=random.choice((3, 6, 12)),
         rate=random.choice((0.05, 0.1, 0.25)),
@@ -113,7 +113,7 @@ def stormy(seed: int, *, engines: int = 1) -> Scenario:
     return Scenario(
         seed=f"families {seed}",
         jobs=jobs,
-        weather=weather,
+        fault_plan=fault_plan,
         jumps=[Jump(random.uniform(0.0, 20.0), random.choice((-45.0, 45.0, 86_400.0)))]
         if random.random() < 0.25
         else [],
@@ -135,7 +135,7 @@ def assert_enough(counts: Counter[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 100, 50))
-def test_families_in_bad_weather(first: int) -> None:
+def test_families_under_faults(first: int) -> None:
     counts: Counter[str] = Counter()
     for seed in range(first, first + 50):
         finished = run_scenario(stormy(seed))
@@ -208,6 +208,6 @@ def seen(bug: Bug, crash: int) -> set[str]:
     made = job(bug.name, "plain", interrupts=False)
     if bug.cancel_at is not None:
         made.actions = [Cancel(at_ms=bug.cancel_at, reason="enough")]
-    weather = AtWrite({crash: Fault.CRASH_AFTER} if crash else {})
-    finished = run_scenario(Scenario(bug.name, [made], weather))
+    fault_plan = AtWrite({crash: Fault.CRASH_AFTER} if crash else {})
+    finished = run_scenario(Scenario(bug.name, [made], fault_plan))
     return {broken.invariant for broken in violations_of(finished)}

@@ -8,7 +8,7 @@ from tenuto.model.json import Object
 from tenuto.model.search_terms import SearchTerm, term_of
 from tenuto.store.memory.disk import unpack
 from tenuto.store.parts.turns import Searchable
-from tenuto.testing.weather import AtWrite, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault
 from tests.kit.checker import Instance
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import Job, Scenario
@@ -34,9 +34,9 @@ def ran(shape: str, faults: dict[int, Fault]) -> int:
     names = {str(each["config"].get("outputVariable", each["id"])) for each in document["nodes"]}
     document["options"] = document.get("options", {}) | {"searchable": sorted({*names, "input"})}
     steady = plan_behaviours(document, shape, failing_percent=0, calm=True)
-    weather, place = AtWrite(faults), InMemory()
+    fault_plan, place = AtWrite(faults), InMemory()
     job = Job(document, {"k": 5, "flag": True}, steady, [EVENT], "the key")
-    finished = run_scenario(Scenario(f"found: {shape}", [job], weather), place)
+    finished = run_scenario(Scenario(f"found: {shape}", [job], fault_plan), place)
     assert_kept(finished, f"ran({shape!r}, {faults!r})")
     for instance in finished.run.instances:
         assert instance.owner is None
@@ -46,7 +46,7 @@ def ran(shape: str, faults: dict[int, Fault]) -> int:
         ]
         assert len(expected) > 1, "vacuous: nothing but its input"
         assert found_by(place, instance.id) == set(expected)
-    return weather.writes
+    return fault_plan.writes
 
 
 def found_by(place: InMemory, id: str) -> set[SearchTerm]:

@@ -8,11 +8,11 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tenuto.testing.weather import Calm
+from tenuto.testing.fault_plan import NoFaults
 from tests.kit.checker.graph import read
+from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.scenario import Knobs, Scenario, job_of
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario
-from tests.kit.simulator.weather import Stormy
 from tests.kit.simulator.world import Finished
 from tests.kit.workload import Document, Taste, loop_shapes, topologies
 from tests.kit.workload.strategies import documents
@@ -31,7 +31,7 @@ def test_every_instance_of_a_generated_graph_ends(document: Document, seed: int)
     """
     random = Random(seed)
     jobs = [job_of(f"{seed}-{number}", document, random) for number in range(5)]
-    finished = run_scenario(Scenario(seed, jobs, Stormy(random, faults=8, rate=0.1)))
+    finished = run_scenario(Scenario(seed, jobs, RandomFaults(random, faults=8, rate=0.1)))
     assert_kept(finished, f"{document!r} with seed {seed}")
     _each_node_completes_once(finished)
 
@@ -43,7 +43,7 @@ def test_hundreds_of_instances_at_once_all_end(shape: str) -> None:
     random = Random(shape)
     document = topologies()[shape]
     jobs = [job_of(f"{shape}-{number}", document, random) for number in range(200)]
-    scenario = Scenario(shape, jobs, Calm(), knobs=Knobs(most_rows=200, page=50))
+    scenario = Scenario(shape, jobs, NoFaults(), knobs=Knobs(most_rows=200, page=50))
     finished = run_scenario(scenario)
     assert_kept(finished, f"200 instances of {shape}")
     _each_node_completes_once(finished)
@@ -53,15 +53,15 @@ def test_hundreds_of_instances_at_once_all_end(shape: str) -> None:
 
 @pytest.mark.slow
 def test_loops_of_many_instances_at_once_all_end() -> None:
-    """Every kind of loop, many instances of each beside each other, in bad weather."""
+    """Every kind of loop, many instances of each beside each other, under faults."""
     random = Random("loops")
     jobs = [
         job_of(f"{shape}-{number}", document, random)
         for shape, document in loop_shapes().items()
         for number in range(20)
     ]
-    weather = Stormy(Random("weather of loops"), faults=40, rate=0.05)
-    finished = run_scenario(Scenario("loops", jobs, weather, knobs=Knobs(snapshot_every=4)))
+    fault_plan = RandomFaults(Random("weather of loops"), faults=40, rate=0.05)
+    finished = run_scenario(Scenario("loops", jobs, fault_plan, knobs=Knobs(snapshot_every=4)))
     assert_kept(finished, "20 instances of each loop")
     _each_node_completes_once(finished)
     counts = counts_of(finished)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tenuto.store.memory import MemoryDisk
-from tenuto.testing.weather import Calm
+from tenuto.testing.fault_plan import NoFaults
 from tests.kit.postgres_database import TABLES
 from tests.kit.simulator.outside import Ear
 from tests.kit.simulator.places import InMemory, InSqlite, Place
@@ -38,7 +38,7 @@ def scenario() -> Scenario:
     steady = plan_behaviours(document, "left", failing_percent=0, calm=True)
     going_on = Publish(4_000, "go", "evt.wait", {"k": 5}, "matching")
     job = Job(document, {"k": 5, "flag": True}, steady, [going_on], "the key")
-    return Scenario("left", [job], Calm(), ears=[Ear("everything", ("**",))])
+    return Scenario("left", [job], NoFaults(), ears=[Ear("everything", ("**",))])
 
 
 @pytest.mark.parametrize("store", PLACES)

@@ -8,12 +8,12 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tenuto.testing.weather import AtWrite, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault
+from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.postgres_place import InPostgres
 from tests.kit.simulator.scenario import Knobs, Scenario, job_of
 from tests.kit.simulator.thinning import EVERY_WRITE
 from tests.kit.simulator.verdict import assert_kept, run_scenario
-from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import Document, Taste, loop_shapes, topologies
 from tests.kit.workload.strategies import documents
 from tests.simulation.test_crash_at_every_write import MODES, jobs_for
@@ -23,15 +23,15 @@ SHAPES = ["event-wait", "delay", "quorum", "for-each"] if EVERY_WRITE else ["eve
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shapes", [topologies(), loop_shapes()], ids=["topologies", "loops"])
-def test_every_shape_ends_in_bad_weather(shapes: dict[str, Document]) -> None:
+def test_every_shape_ends_under_faults(shapes: dict[str, Document]) -> None:
     random = Random("on PostgreSQL")
     jobs = [
         job_of(f"{shape}-{number}", document, random)
         for shape, document in shapes.items()
         for number in range(5)
     ]
-    weather = Stormy(random, faults=30, rate=0.05)
-    scenario = Scenario("on PostgreSQL", jobs, weather, knobs=Knobs(most_rows=200, page=50))
+    fault_plan = RandomFaults(random, faults=30, rate=0.05)
+    scenario = Scenario("on PostgreSQL", jobs, fault_plan, knobs=Knobs(most_rows=200, page=50))
     finished = run_scenario(scenario, InPostgres())
     assert_kept(finished, f"5 instances of each of {sorted(shapes)} on PostgreSQL")
     assert len(list(finished.run.instances)) >= len(jobs)
@@ -43,8 +43,8 @@ def test_every_shape_ends_in_bad_weather(shapes: dict[str, Document]) -> None:
 def test_every_instance_of_a_generated_graph_ends(document: Document, seed: int) -> None:
     random = Random(seed)
     jobs = [job_of(f"{seed}-{number}", document, random) for number in range(3)]
-    weather = Stormy(random, faults=8, rate=0.1)
-    finished = run_scenario(Scenario(seed, jobs, weather), InPostgres())
+    fault_plan = RandomFaults(random, faults=8, rate=0.1)
+    finished = run_scenario(Scenario(seed, jobs, fault_plan), InPostgres())
     assert_kept(finished, f"{document!r} with seed {seed} on PostgreSQL")
 
 
@@ -60,7 +60,7 @@ def test_nothing_is_lost_at_any_write(shape: str) -> None:
 
 
 def _writes(shape: str, faults: dict[int, Fault]) -> int:
-    weather = AtWrite(faults)
-    finished = run_scenario(Scenario(shape, jobs_for(shape), weather), InPostgres())
+    fault_plan = AtWrite(faults)
+    finished = run_scenario(Scenario(shape, jobs_for(shape), fault_plan), InPostgres())
     assert_kept(finished, f"{shape} with {faults!r} on PostgreSQL")
-    return weather.writes
+    return fault_plan.writes

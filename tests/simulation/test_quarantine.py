@@ -10,7 +10,7 @@ from tenuto.core import Decision, InstanceState, Plan, decide
 from tenuto.engine.turns.drafter import Decide
 from tenuto.model.inputs import ChildReported, Input, TaskSucceeded
 from tenuto.model.policy import Policies
-from tenuto.testing.weather import AtWrite, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault
 from tests.kit.simulator.scenario import Job, Scenario
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario
 from tests.kit.workload import Retry, loop_shapes, plan_behaviours, topologies
@@ -41,14 +41,14 @@ def runs_with(shape: str, kind: type[Input], number: int, faults: dict[int, Faul
     steady = plan_behaviours(document, shape, failing_percent=0, calm=True)
     job = Job(document, {"k": 5, "flag": True}, steady, [Retry(90_000)], "the key")
     job.children = list(family.children) if family else []
-    weather = AtWrite(faults)
+    fault_plan = AtWrite(faults)
     bug = a_bug_of_ours(kind, number)
-    finished = run_scenario(Scenario(f"retried: {shape}", [job], weather, decide=bug))
+    finished = run_scenario(Scenario(f"retried: {shape}", [job], fault_plan, decide=bug))
     assert_kept(finished, f"runs_with({shape!r}, {kind.__name__}, {number}, {faults!r})")
     # A crash before that is written takes the bug along: it happens once.
     was_forgotten = Fault.CRASH_BEFORE in faults.values()
     assert counts_of(finished)["SYSTEM_SET"] == 1 or was_forgotten, "vacuous: nothing was set aside"
-    return weather.writes
+    return fault_plan.writes
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -13,12 +13,12 @@ from random import Random
 
 import pytest
 
+from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.outside import Ear
 from tests.kit.simulator.places import InMemory, InSqlite, Place
 from tests.kit.simulator.postgres_place import InPostgres
 from tests.kit.simulator.scenario import Job, Jump, Knobs, Scenario
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario, without_owners
-from tests.kit.simulator.weather import Stormy
 from tests.kit.simulator.world import Finished
 from tests.kit.workload import Behaviour, plan_behaviours
 from tests.kit.workload.rivals import crowd, rivals
@@ -31,7 +31,7 @@ def world(seed: int, *, engines: int = 1) -> Scenario:
     return Scenario(
         seed=f"rivals {seed}",
         jobs=[job(f"{seed}-{number}", random) for number in range(random.randint(1, 4))],
-        weather=Stormy(
+        fault_plan=RandomFaults(
             random=Random(f"weather of rivals {seed}"),
             faults=random.choice((0, 0, 3, 8)),
             rate=random.choice((0.05, 0.15)),

@@ -15,10 +15,10 @@ from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started
 from tenuto.model.status import TRANSITIONS, Status
 from tenuto.store.errors import DataRefused
 from tenuto.store.parts.turns import InstanceWrite, Outcome, Turn
+from tenuto.testing.fault_plan import Fault, NoFaults
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import BEGIN, VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
-from tenuto.testing.weather import Calm, Fault
 from tests.kit.checker.invariants.structure import TRANSITIONS as BY_THE_CHECKER
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.ledgers import Ledgers
@@ -35,7 +35,7 @@ DONE = Behaviour("succeed", 1_000, {"value": 1})
 TRY_AGAIN = Behaviour("fail", 100, code="FLAKY")
 
 
-class CommitFault(Calm):
+class CommitFault(NoFaults):
     """One fault, at the n-th commit."""
 
     def __init__(self, number: int, fault: Fault) -> None:
@@ -53,14 +53,14 @@ class CommitFault(Calm):
 def run(
     shape: Document,
     behaviours: Behaviours,
-    weather: Calm | None = None,
+    fault_plan: NoFaults | None = None,
     *,
     stops: tuple[float, ...] = (),
     jumps: tuple[Jump, ...] = (),
 ) -> Finished:
     job = Job(shape, INPUT, behaviours, [], "the key")
     scenario = Scenario(
-        str(shape["id"]), [job], weather or Calm(), jumps=list(jumps), stops=list(stops)
+        str(shape["id"]), [job], fault_plan or NoFaults(), jumps=list(jumps), stops=list(stops)
     )
     finished = run_scenario(scenario)
     assert_kept(finished, f"{shape['id']} with {behaviours}")
@@ -83,7 +83,7 @@ def in_a_process(place: Place, main: Callable[[Engine], Awaitable[None]]) -> Non
     try:
         loop.run_until_complete(whole())
     finally:
-        loop.bury()
+        loop.discard_tasks()
 
 
 def rows_of(finished: Finished, event_type: str) -> list[Fields]:
@@ -158,8 +158,8 @@ def test_z9_what_was_marked_as_dispatched_runs() -> None:
     """Z9: "Dispatch marker written, then job pushed to an in-process queue … Crash: marked
     dispatched, never run" → "R3; marker must be the queue row itself".
     """
-    weather = CommitFault(2, Fault.CRASH_AFTER)
-    finished = run(topologies()["linear"], {(name, 1): DONE for name in "abc"}, weather)
+    fault_plan = CommitFault(2, Fault.CRASH_AFTER)
+    finished = run(topologies()["linear"], {(name, 1): DONE for name in "abc"}, fault_plan)
     orders = [
         row["attempt"] for row in rows_of(finished, "NODE_DISPATCHED") if row["nodeId"] == "b"
     ]

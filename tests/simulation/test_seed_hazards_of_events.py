@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenuto.testing.weather import AtWrite, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.scenario import Job, Scenario
 from tests.kit.simulator.verdict import assert_kept, run_scenario, status_of
@@ -41,11 +41,11 @@ def paid(at_ms: int) -> Publish:
 def run(
     shape: Document, behaviours: Behaviours, actions: list[Action], faults: dict[int, Fault]
 ) -> tuple[Finished, int]:
-    weather = AtWrite(faults)
+    fault_plan = AtWrite(faults)
     job = Job(shape, INPUT, behaviours, actions, "the key")
-    finished = run_scenario(Scenario(str(shape["id"]), [job], weather))
+    finished = run_scenario(Scenario(str(shape["id"]), [job], fault_plan))
     assert_kept(finished, f"{shape['id']} with {actions} and {faults}")
-    return finished, weather.writes
+    return finished, fault_plan.writes
 
 
 def rows_of(finished: Finished, *types: str) -> list[Fields]:

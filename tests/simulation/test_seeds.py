@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tenuto.testing.weather import Fault
+from tenuto.testing.fault_plan import Fault
 from tests.kit.simulator.verdict import counts_of, run_seed
 
 SEEDS = int(os.environ.get("TENUTO_SEEDS", "1000"))
@@ -18,8 +18,8 @@ ENDS = ("COMPLETED", "FAILED", "CANCELLED")
 REQUESTS = ("start ok", "publish ok", "pause ok", "resume ok", "cancel ok", "retry ok", "rerun ok")
 ITERATIONS = ("iteration success", "iteration error", "iteration cancelled", "iteration in another")
 QUOTAS = (
-    # Only where there are several can one be taken for dead.
-    *(str(fault) for fault in Fault if fault is not Fault.BURIED),
+    # Only where there are several can one be presumed dead.
+    *(str(fault) for fault in Fault if fault is not Fault.PRESUMED_DEAD),
     *(f"completed {kind}" for kind in NODE_KINDS),
     *ENDS,
     *REQUESTS,

@@ -15,7 +15,7 @@ from random import Random
 
 import pytest
 
-from tenuto.testing.weather import AtWrite, Calm, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault, NoFaults
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.outside import Ear
 from tests.kit.simulator.places import InMemory, InSqlite, Place
@@ -56,7 +56,7 @@ def heard(finished: Finished) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engines", [1, 2])
-def test_everything_is_told_in_bad_weather(engines: int) -> None:
+def test_everything_is_told_under_faults(engines: int) -> None:
     """I38: "Each lifecycle event is published at least once, in order per instance, and the deduped
     stream equals the log, without gaps".
     """
@@ -97,7 +97,7 @@ FEW = [
 
 
 class AtTelling(AtWrite):
-    """Calm, but for a fault at one of the writes by which something is told."""
+    """A fault at one of the writes that notify listeners."""
 
     def on_write(self, verb: str) -> Fault | None:
         return super().on_write(verb) if verb in ("outbox.drain", "outbox.settle") else None
@@ -107,13 +107,13 @@ def runs_with(
     faults: dict[int, Fault],
     place: Place | None = None,
     *,
-    weather: type[AtWrite] = AtTelling,
+    fault_plan: type[AtWrite] = AtTelling,
     told: list[Job] | None = None,
 ) -> int:
     """Run with these faults; returns how many of the writes that count there were."""
-    strikes = weather(faults)
+    strikes = fault_plan(faults)
     finished = run_scenario(Scenario("told", told or jobs(), strikes, ears=FEW), place)
-    assert_kept(finished, f"runs_with({faults!r}, {weather.__name__})")
+    assert_kept(finished, f"runs_with({faults!r}, {fault_plan.__name__})")
     assert heard(finished).keys() == {ear.id for ear in FEW}
     assert len(finished.ledgers.faults) == len(faults), "vacuous: a fault did not happen"
     return strikes.writes
@@ -132,8 +132,8 @@ def test_nothing_is_lost_at_any_write_that_tells(mode: Fault) -> None:
 @pytest.mark.slow
 def test_nothing_is_lost_at_any_write_that_is_told_of() -> None:
     """What is committed and not told yet is told by whoever goes on."""
-    for number in few_of(runs_with({}, weather=AtWrite), Fault.CRASH_AFTER):
-        runs_with({number: Fault.CRASH_AFTER}, weather=AtWrite)
+    for number in few_of(runs_with({}, fault_plan=AtWrite), Fault.CRASH_AFTER):
+        runs_with({number: Fault.CRASH_AFTER}, fault_plan=AtWrite)
 
 
 @pytest.mark.slow
@@ -159,8 +159,8 @@ def test_everything_is_told_in_a_long_time(seeds: Iterator[int], tmp_path: Path)
     ]
     for seed in seeds:
         stormy(seed, 1 + seed % 2)
-        place, weather = places[seed % 3], (AtTelling, AtWrite)[seed % 2]
-        runs_with({1 + seed % 40: MODES[seed % len(MODES)]}, place(seed), weather=weather)
+        place, fault_plan = places[seed % 3], (AtTelling, AtWrite)[seed % 2]
+        runs_with({1 + seed % 40: MODES[seed % len(MODES)]}, place(seed), fault_plan=fault_plan)
 
 
 def drop(requests: list[Fields]) -> None:
@@ -213,7 +213,7 @@ LIES: dict[Callable[[list[Fields]], None], str] = {
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
 def test_what_was_not_told_rightly_is_found(lie: Callable[[list[Fields]], None]) -> None:
     ears = [EVERYTHING, Ear("ends", ENDS), Ear("stranger", ("**",), tenant="other")]
-    finished = run_scenario(Scenario("told", jobs(), Calm(), ears=ears))
+    finished = run_scenario(Scenario("told", jobs(), NoFaults(), ears=ears))
     assert not violations_of(finished)
     requests = [each for each in finished.run.heard or () if each["listener"] == "everything"]
     others = [each for each in finished.run.heard or () if each["listener"] != "everything"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tenuto.testing.weather import AtWrite, Calm, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault, NoFaults
 from tests.kit.simulator.outside import Ear, Manner
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import Job, Knobs, Scenario
@@ -43,7 +43,7 @@ class Trap:
     scenario: Callable[[], Scenario]
 
 
-class LostAgainAndAgain(Calm):
+class LostAgainAndAgain(NoFaults):
     """The process dies after each of its first commits, and so does what it ran."""
 
     def on_write(self, verb: str) -> Fault | None:
@@ -58,14 +58,16 @@ def one(
     *,
     behaviours: Behaviours | None = None,
     actions: tuple[Action, ...] = (),
-    weather: Calm | None = None,
+    fault_plan: NoFaults | None = None,
     knobs: Knobs | None = None,
     engines: int = 1,
 ) -> Scenario:
     """One instance of `shape`, whose tasks succeed unless said otherwise."""
     steady = plan_behaviours(shape, "steady", failing_percent=0, calm=True)
     job = Job(shape, INPUT, {**steady, **(behaviours or {})}, list(actions), "the key")
-    return Scenario("trap", [job], weather or Calm(), knobs=knobs or Knobs(), engines=engines)
+    return Scenario(
+        "trap", [job], fault_plan or NoFaults(), knobs=knobs or Knobs(), engines=engines
+    )
 
 
 def shape(name: str) -> Document:
@@ -152,7 +154,7 @@ TRAPS = {
     "poison": Trap(
         bugs.poison_comes_at_four,
         "POISON",
-        lambda: one(shape("linear"), weather=LostAgainAndAgain()),
+        lambda: one(shape("linear"), fault_plan=LostAgainAndAgain()),
     ),
     "look-back": Trap(
         bugs.nobody_looks_back, "I8", lambda: one(work_then_wait(), behaviours=SLOW, actions=EARLY)
@@ -180,7 +182,7 @@ TRAPS = {
     "recovery": Trap(
         bugs.recovery_forgets_attempts,
         "I45",
-        lambda: one(shape("linear"), weather=AtWrite(CRASH)),
+        lambda: one(shape("linear"), fault_plan=AtWrite(CRASH)),
     ),
     "matching": Trap(
         bugs.every_event_fits, "I27", lambda: one(work_then_wait(), actions=NEAR_MISS)
@@ -190,13 +192,13 @@ TRAPS = {
     "timer row": Trap(
         bugs.far_timers_are_not_written,
         "I20",
-        lambda: one(shape("delay"), weather=AtWrite({7: Fault.CRASH_AFTER})),
+        lambda: one(shape("delay"), fault_plan=AtWrite({7: Fault.CRASH_AFTER})),
     ),
     "next iteration": Trap(
         bugs.loops_forget_how_far_they_are,
         "I16",
         lambda: one(
-            one_by_one(), weather=AtWrite({6: Fault.CRASH_AFTER}), knobs=Knobs(snapshot_every=1)
+            one_by_one(), fault_plan=AtWrite({6: Fault.CRASH_AFTER}), knobs=Knobs(snapshot_every=1)
         ),
     ),
     "scope": Trap(

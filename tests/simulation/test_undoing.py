@@ -1,4 +1,4 @@
-"""Compensation: a fault at each write, a cancel at any moment, bad weather, several engines.
+"""Compensation: a fault at each write, a cancel at any moment, faults, several engines.
 
 What completed is undone in reverse, each once by the log and under one key, whoever crashes when.
 """
@@ -13,7 +13,8 @@ from random import Random
 
 import pytest
 
-from tenuto.testing.weather import AtWrite, Fault
+from tenuto.testing.fault_plan import AtWrite, Fault
+from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.places import InMemory, InSqlite, Place
 from tests.kit.simulator.postgres_place import InPostgres
 from tests.kit.simulator.scenario import Job, Knobs, Scenario, job_of
@@ -24,7 +25,6 @@ from tests.kit.simulator.verdict import (
     run_scenario,
     without_owners,
 )
-from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import Cancel, Taste, random_document
 from tests.kit.workload.families import Family
 from tests.kit.workload.undoing import called, order, packing, undone_family, with_undo
@@ -61,19 +61,19 @@ def runs_with(
     cancelled_at: int | None = None,
 ) -> int:
     """Run a shape with these faults; returns how many durable writes it made."""
-    made, weather = job(name), AtWrite(faults)
+    made, fault_plan = job(name), AtWrite(faults)
     if cancelled_at is not None:
         made.actions = [Cancel(at_ms=cancelled_at, reason="enough")]
-    finished = run_scenario(Scenario(f"{name} {CALM[name]}", [made], weather), place)
+    finished = run_scenario(Scenario(f"{name} {CALM[name]}", [made], fault_plan), place)
     assert_kept(finished, f"runs_with({name!r}, {faults!r}, cancelled_at={cancelled_at})")
     if cancelled_at is None:
         counts = counts_of(finished)
         assert counts["COMPENSATION_ENDED"], f"vacuous: nothing was undone {counts}"
-    return weather.writes
+    return fault_plan.writes
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_what_was_done_is_undone_in_good_weather(name: str) -> None:
+def test_what_was_done_is_undone_without_faults(name: str) -> None:
     assert runs_with(name, {}) >= 6
 
 
@@ -103,7 +103,7 @@ def test_a_cancel_at_any_moment_undoes_what_had_completed(name: str) -> None:
 
 
 def stormy(seed: int, *, engines: int = 1) -> Scenario:
-    """Random documents and families that can be undone, clients that interrupt, bad weather."""
+    """Random documents and families that can be undone, clients that interrupt, faults."""
     random = Random(f"undoing {seed}")
     jobs: list[Job] = []
     for number in range(random.randint(1, 3)):
@@ -125,7 +125,7 @@ def stormy(seed: int, *, engines: int = 1) -> Scenario:
     return Scenario(
         seed=f"undoing {seed}",
         jobs=jobs,
-        weather=Stormy(
+        fault_plan=RandomFaults(
             random=Random(f"weather of undoing {seed}"),
             faults=random.choice((3, 6, 12)),
             rate=random.choice((0.05, 0.1, 0.25)),
@@ -143,7 +143,7 @@ def stormy(seed: int, *, engines: int = 1) -> Scenario:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engines", [1, 2])
-def test_undoing_in_bad_weather(engines: int) -> None:
+def test_undoing_under_faults(engines: int) -> None:
     counts: Counter[str] = Counter()
     for seed in range(30 // engines**2):
         finished = run_scenario(stormy(seed, engines=engines), InMemory(shared=engines > 1))

@@ -36,7 +36,7 @@ class Place:
         return handle
 
     async def bury(self, process_id: str, *, by: Store) -> None:
-        """Have a process taken for dead that is not; what it owned is `by`'s from then on."""
+        """Have a process presumed dead that is not; what it owned is `by`'s from then on."""
         raise NotImplementedError
 
     async def owned(self, instance_id: str) -> tuple[str, int]:

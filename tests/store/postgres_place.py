@@ -1,4 +1,4 @@
-"""A database as a place for stores: who is left as SIGKILL leaves it is soon taken for dead."""
+"""A database as a place for stores: who is left as SIGKILL leaves it is soon presumed dead."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def let_time_pass(url: str, *silent: str) -> None:
 
 
 class TestedStore(PostgresStore):
-    """A store that is taken for dead as soon as it is left."""
+    """A store that is presumed dead as soon as it is left."""
 
     __test__ = False
 

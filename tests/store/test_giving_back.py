@@ -75,7 +75,7 @@ async def test_nobody_gives_back_what_is_anothers(shared_place: Place) -> None:
     await new.mailbox.claim(10)
     orphans = (Orphan("i1", clean=True), Orphan("i2", clean=True))
     assert not await old.members.give_back(
-        Unread(instances=orphans, letters=(MailKey("m1", "i2"),))
+        Unread(instances=orphans, messages=(MailKey("m1", "i2"),))
     )
     assert not await old.members.give_back(Unread())
     assert await old.members.claim_orphans(10) == []
@@ -105,7 +105,7 @@ async def test_letters_that_were_given_back_come_to_another(shared_place: Place)
     await old.mailbox.send(sent)
     assert await old.mailbox.claim(10) == sent
     await old.members.pass_over(["i1"], [MailKey("m2", "i2")])
-    assert await old.members.give_back(Unread(letters=(MailKey("m1", "i1"), MailKey("m2", "i2"))))
+    assert await old.members.give_back(Unread(messages=(MailKey("m1", "i1"), MailKey("m2", "i2"))))
     assert await old.mailbox.claim(10, again=False) == []
     assert await new.mailbox.claim(10) == sent[:2]
     # What it did not name, and does not know of if it has to ask again, goes the same way.
@@ -150,7 +150,7 @@ async def test_of_letters_with_one_id_only_the_named_one_is_given_back_and_passe
     await old.mailbox.send(sent[:2])
     assert await old.mailbox.claim(10) == sent[:2]
     await old.members.pass_over([], [MailKey("m1", "i1")])
-    assert await old.members.give_back(Unread(letters=(MailKey("m1", "i1"),)))
+    assert await old.members.give_back(Unread(messages=(MailKey("m1", "i1"),)))
     await old.mailbox.send(sent[2:])
     assert await old.mailbox.claim(10) == sent[1:]
     assert await new.mailbox.claim(10) == sent[:1]
@@ -252,7 +252,7 @@ async def test_where_there_is_one_process_nothing_is_given_back(place: Place) ->
     assert [each.id for each in await store.mailbox.claim(10)] == ["m1"]
     await store.members.pass_over(["i1", "i2"], [MailKey("m1", "i2")])
     assert not await store.members.give_back(
-        Unread(instances=(Orphan("i1", clean=True),), letters=(MailKey("m1", "i2"),))
+        Unread(instances=(Orphan("i1", clean=True),), messages=(MailKey("m1", "i2"),))
     )
     assert [each.id for each in await store.mailbox.claim(10)] == ["m1"]
     assert (await store.turns.load(["i1"]))["i1"].owner == "p1"

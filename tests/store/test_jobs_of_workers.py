@@ -183,16 +183,16 @@ async def test_nobody_is_granted_what_was_called_off_and_its_worker_hears_of_it(
     [begun] = leases(await store.jobs.claim_for_worker(claim(limit=1), NOON))
     keys = [JobKey(id, "a", "", 1) for id in ("i1", "i2")]
     [extension] = (await store.jobs.extend_for_workers([Beat(begun)], NOON)).values()
-    assert not extension.is_called_off
+    assert not extension.is_cancelled
     assert await store.jobs.take_cancelled(keys, LEASE, NOON) == []
     for id, key in zip(("i1", "i2"), keys, strict=True):
         await store.turns.commit(
-            turn(f"off {id}", aside(id, jobs_called_off=(key,)), process_id="p1")
+            turn(f"off {id}", aside(id, jobs_cancelled=(key,)), process_id="p1")
         )
     assert await store.jobs.claim_for_worker(claim(), NOON) == []
     assert (await store.jobs.claim(["ship"], 10, LEASE, NOON)).granted == []
     [extension] = (await store.jobs.extend_for_workers([Beat(begun)], NOON)).values()
-    assert extension.is_called_off
+    assert extension.is_cancelled
     [taken] = await store.jobs.take_cancelled(keys, LEASE, NOON)
     assert taken == Lease(keys[1], 1)
     assert await store.jobs.take_cancelled(keys, LEASE, NOON) == []

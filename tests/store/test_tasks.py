@@ -128,7 +128,7 @@ async def test_pushed_tasks_that_have_jobs_are_named(place: Place) -> None:
         job("i5", 5, "bill", tenant="other"),
         job("i6", 6, "sail"),
     )
-    called_off = aside("i6", jobs_called_off=(job("i6").key,))
+    called_off = aside("i6", jobs_cancelled=(job("i6").key,))
     await store.turns.commit(turn("off", called_off, process_id="p1"))
     assert await store.tasks.pushed_with_jobs() == [("default", "ship"), ("other", "ship")]
     await store.jobs.claim_for_worker(claim("ship", limit=1), NOON)

@@ -16,7 +16,7 @@ ADA = Decide(step="review", by="ada")
 def test_a_test_decides(engine: Engine) -> None:
     run = engine.start(REVIEWED, ORDER)
     assert (run.approvals, run.waiting_for, run.status) == (["review"], [], "WAITING_FOR_EVENT")
-    assert run.why_it_rests == "nobody decides on review"
+    assert run.why_it_rests == "no decision is made on review"
     with pytest.raises(Forbidden):
         run.decide("review", "approved", by="eve")
     run.decide("review", "approved", by="eve", roles=["finance"], form={"note": "fine"})
@@ -71,7 +71,7 @@ def test_what_waits_for_a_decision_does_not_end_by_itself() -> None:
     review = {**REVIEWED["steps"][1], "transitions": {}}
     del review["deadline"]
     endless: Object = {"id": "endless", "steps": [review]}
-    with pytest.raises(TenutoError, match="nobody decides on review") as refused:
+    with pytest.raises(TenutoError, match="no decision is made on review") as refused:
         crash_test(endless)
     assert "Decide(step=" in refused.value.advice
 

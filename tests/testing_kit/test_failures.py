@@ -12,7 +12,7 @@ import pytest
 
 from tenuto.testing import Engine
 from tenuto.testing.__main__ import main
-from tenuto.testing.failure_file import kept, read, told
+from tenuto.testing.failure_file import described, kept, read
 from tests.testing_kit.shop import APPROVED, ORDER, a_task, charge, in_a_row
 
 ROOT = Path(__file__).parents[2]
@@ -123,7 +123,7 @@ def test_many_instances_are_kept_and_a_few_are_told(engine: Engine, tmp_path: Pa
     assert "and 2 more instances" in said
     record = read(tmp_path / "many.json")
     assert len(record.instances) == 5
-    assert told(record).count("row@1  COMPLETED") == 5
+    assert described(record).count("row@1  COMPLETED") == 5
 
 
 def test_an_engine_that_is_down_says_where_it_died(engine: Engine, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_timeline_that_the_error_shows_is_not_shown_again(
     assert TIMELINE not in note
     assert "the clock says" in note
     assert "kept: python -m tenuto.testing" in note
-    assert TIMELINE in told(read(tmp_path / ".tenuto" / "failed" / "test.json"))
+    assert TIMELINE in described(read(tmp_path / ".tenuto" / "failed" / "test.json"))
 
 
 def _at_a_desk() -> dict[str, str]:
@@ -194,7 +194,7 @@ def test_pytest_shows_and_keeps_a_failing_test_and_only_that(tmp_path: Path) -> 
     assert done.stdout.count("what the engine did") == 2
     assert done.stdout.count("waits no more: timeout") == 2
     assert "Did you mean shop.charge" in done.stdout
-    assert "stand_ins.py" not in done.stdout
+    assert "task_mocks.py" not in done.stdout
     assert TIMELINE in done.stdout
     name = ".tenuto/failed/test_shop-test_it_ships.json"
     assert f"python -m tenuto.testing {name}" in done.stdout

@@ -81,7 +81,7 @@ def test_what_never_comes_is_told_with_the_reason_and_the_timeline(engine: Engin
     with pytest.raises(AssertionError) as caught:
         run.finished()
     said = str(caught.value)
-    assert "it does not end: it waits for mail.came, and nobody publishes that" in said
+    assert "it does not end: it waits for mail.came, which is never published" in said
     assert "waits for mail.came" in said.splitlines()[-2]
 
 

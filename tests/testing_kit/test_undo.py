@@ -10,7 +10,7 @@ import pytest
 from tenuto.model.json import Object
 from tenuto.tasks import Context, Facts, Registry
 from tenuto.tasks.undo import UndoFacts
-from tenuto.testing.stand_ins import StandIns
+from tenuto.testing.task_mocks import TaskMocks
 from tests.tasks.stage import stage
 
 EVERYTHING: Object = {
@@ -48,7 +48,7 @@ async def test_what_undoes_a_task_is_stubbed_like_a_task() -> None:
         assert ctx.undo is not None
         return f"{amount} {currency} of {ctx.undo.step_id}"
 
-    tasks = StandIns(behind=registry)
+    tasks = TaskMocks(behind=registry)
     tasks.now = lambda: datetime(2026, 1, 1, tzinfo=UTC)
     async with stage(tasks) as on:
         on.start("charge.undo", EVERYTHING, facts=FACTS)

@@ -60,7 +60,7 @@ class RemoteBulk:
         return await self._operations.get_bulk(id)
 
     async def cancel(self, id: str) -> BulkOperation:
-        """Stop a bulk operation; what is done stays. NotFound."""
+        """Stop a bulk operation; its completed actions stay. NotFound."""
         return await self._operations.cancel_bulk(id)
 
     async def list(self, limit: int = 100) -> list[BulkOperation]:

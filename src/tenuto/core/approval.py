@@ -59,7 +59,7 @@ def begin(d: Deciding, key: NodeKey, config: Approval) -> None:
 
 
 def decided(d: Deciding, asked: DecisionAsked) -> Rejection | None:
-    """Somebody decides, unless they may not, or it is too late; to say it again is no mistake."""
+    """Record a decision, unless the user may not decide or it is too late; a repeat is accepted."""
     key = NodeKey(asked.node, asked.iteration)
     refused = refusal(d.plan, d.state, asked, d.now)
     if refused is not None or not d.state.nodes[key].is_open:
@@ -109,7 +109,7 @@ def is_the_same(output: JSON, asked: DecisionAsked) -> bool:
 
 
 def remind(d: Deciding, key: NodeKey) -> None:
-    """Nobody has decided yet: say so, and when the next reminder is due."""
+    """There is no decision yet: record a reminder, and when the next one is due."""
     node, config = d.state.nodes[key], d.plan[key.node].node.config
     asked = node.approval
     assert asked is not None
@@ -131,7 +131,7 @@ def remind(d: Deciding, key: NodeKey) -> None:
 
 
 def escalate(d: Deciding, key: NodeKey) -> None:
-    """Nobody has decided for too long: others may, as well."""
+    """There has been no decision for too long: allow the escalation's assignees to decide, too."""
     node = d.state.nodes[key]
     assert node.approval is not None
     d.emit(
@@ -147,14 +147,14 @@ def escalate(d: Deciding, key: NodeKey) -> None:
 
 
 def timed_out(d: Deciding, key: NodeKey) -> None:
-    """Nobody decided in time: the handle `timeout`, or a failure where nothing hangs on it."""
+    """There was no decision in time: take the handle `timeout`, or fail if it leads nowhere."""
     node = d.state.nodes[key]
     assert node.approval is not None
     d.emit(_resolved(d, key, "timeout"))
     if TIMEOUT in d.plan[key.node].handles:
         complete(d, key, None, handles=(TIMEOUT,))
         return
-    message = f"nobody decided in time; it was for {node.approval.assignees}"
+    message = f"no decision was made in time; it was for {node.approval.assignees}"
     fail(d, key, node.attempt, Failure(code=WAIT_TIMEOUT, message=message, retryable=False))
 
 
@@ -179,7 +179,7 @@ def _people(d: Deciding, key: NodeKey, field: str, template: Object) -> People:
     assert isinstance(rendered, dict)
     users, roles = (_names(rendered.get(kind), f"{field}.{kind}") for kind in ("users", "roles"))
     if not users and not roles:
-        raise ValueError(f"{field}: nobody is named, so nobody could decide")
+        raise ValueError(f"{field}: no user or role is named, so no decision is possible")
     return People(users=users, roles=roles)
 
 
@@ -198,7 +198,7 @@ def _names(value: JSON, field: str) -> tuple[str, ...]:
 def _too_late(
     state: InstanceState, key: NodeKey, node: NodeState | None, now: datetime
 ) -> str | None:
-    """Why nobody can decide now: it is not open yet, or not any more."""
+    """Why no decision is possible now: the approval is not open yet, or not any more."""
     name = _spelled(key)
     if node is None or node.status is NodeStatus.PENDING:
         if state.status.is_final:
@@ -211,11 +211,11 @@ def _too_late(
         case NodeStatus.COMPLETED if isinstance(node.output, dict):
             return f"{name} was {node.output.get('decision')} by {node.output.get('by')}{moment}"
         case NodeStatus.COMPLETED:
-            return f"nobody decided on {name} in time: it timed out{moment}"
+            return f"no decision was made on {name} in time: it timed out{moment}"
         case NodeStatus.SKIPPED:
             return f"{name} was passed over{moment}"
         case NodeStatus.CANCELLED:
-            return f"{name} was called off{moment}"
+            return f"{name} was cancelled{moment}"
         case _:
             failed = f": {node.error.message}" if node.error else ""
             return f"{name} has failed{moment}{failed}"
@@ -226,10 +226,11 @@ def _closing(state: InstanceState, key: NodeKey, now: datetime) -> str | None:
     if state.status.is_final or (state.ending is not None and state.pause is None):
         return f"the instance is {state.status if state.status.is_final else 'ending'}"
     for kind in (TimerKind.WAIT_TIMEOUT, TimerKind.NODE_TIMEOUT):
-        # It is over by the clock, also when its timer has not been heard of yet.
+        # The time is over by the clock, even if the timer has not fired yet.
         timer = state.timers.get(TimerKey(kind, key.node, key.iteration))
         if timer is not None and timer.due <= now:
-            return f"nobody decided on {_spelled(key)} in time: that was until {iso(timer.due)}"
+            name, due = _spelled(key), iso(timer.due)
+            return f"no decision was made on {name} in time: that was until {due}"
     return None
 
 

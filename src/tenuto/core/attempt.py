@@ -39,7 +39,7 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
     attempt = attempt_of(d.state, key)
     given = d.state.nodes.get(key)
     if given is not None and given.input is not UNSET:
-        # Re-opened: the key that it is done under is the same, and so is what is done.
+        # Re-opened: the idempotency key is the same, so the input must be the same.
         again(d, key, attempt)
         return
     try:
@@ -136,7 +136,7 @@ def failed(d: Deciding, report: TaskFailed) -> Rejection | None:
 
 
 def lost(d: Deciding, report: AttemptLost) -> Rejection | None:
-    """An attempt is gone with its process; a clean stop is nobody's fault."""
+    """An attempt is gone with its process; a clean stop does not count as a failure."""
     key = NodeKey(report.node, report.iteration)
     refused = _refuse_stale(d, key, report.attempt)
     if refused is not None:
@@ -163,9 +163,9 @@ def tried_in_vain(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> 
     """An attempt failed: try again later, as the policy allows, or give up."""
     node = d.state.nodes[key]
     policy = d.plan.retry_of(d.plan[key.node].node, d.policies)
-    # What is yet to be told that the end calls it off may have heard of it otherwise.
-    is_called_off = d.state.ending is not None and d.state.pause is None
-    if is_called_off or node.grace_until is not None:
+    # An attempt may know of the end before this instance has asked it to stop.
+    is_cancelled = d.state.ending is not None and d.state.pause is None
+    if is_cancelled or node.grace_until is not None:
         if failure.code != CANCELLED:
             _note(d, key, attempt, failure, "cancel")
         cancelled(d, key, attempt)
@@ -221,7 +221,7 @@ def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
         return None
     if node is not None and _came_too_late(d.state, node, attempt):
         return Rejection(
-            code=LATE, message=f"{key.node} was called off before attempt {attempt} reported"
+            code=LATE, message=f"{key.node} was cancelled before attempt {attempt} reported"
         )
     return _stale(key, attempt)
 

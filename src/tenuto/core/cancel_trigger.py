@@ -22,12 +22,12 @@ def listens(plan: Plan, state: InstanceState) -> bool:
     """Whether an event may cancel the instance: its end has not begun."""
     if not plan.definition.cancellation_triggers or not state.version or state.status.is_final:
         return False
-    # While paused nothing is called off yet, and a cancel still counts.
+    # While it is paused nothing is cancelled yet, and a cancel still counts.
     return state.ending is None or state.pause is not None
 
 
 def subscriptions(plan: Plan, state: InstanceState, *, was_listening: bool) -> list[Effect]:
-    """What changes in who is told of events, if anything does."""
+    """The effects that open or close the cancellation triggers, if they change."""
     is_listening = listens(plan, state)
     if is_listening == was_listening:
         return []

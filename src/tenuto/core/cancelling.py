@@ -1,4 +1,4 @@
-"""Calling off a part of an instance: what runs is told and has its grace, the rest ends at once."""
+"""Cancelling parts of an instance: running attempts get a grace period, the rest ends at once."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tenuto.model.ids import NodeKey
 from tenuto.model.status import NodeStatus
 
 
-def call_off(d: Deciding, keys: Iterable[NodeKey]) -> None:
-    """Call off those of `keys` that have not ended; what never began is skipped."""
+def cancel_nodes(d: Deciding, keys: Iterable[NodeKey]) -> None:
+    """Cancel those of `keys` that have not ended; nodes that never began are skipped."""
     for key in sorted(keys, key=d.plan.place_of):
         node = d.state.nodes.get(key)
         if node is None or node.status is NodeStatus.PENDING:
@@ -27,13 +27,13 @@ def call_off(d: Deciding, keys: Iterable[NodeKey]) -> None:
             withdraw(d, key, node)
 
 
-def call_off_rest(d: Deciding, key: NodeKey) -> None:
-    """A join with `cancelRest` fired: call off whatever could still have arrived at it."""
-    call_off(d, rest_of(d, key))
+def cancel_rest(d: Deciding, key: NodeKey) -> None:
+    """A join with `cancelRest` fired: cancel the nodes that could still have arrived at it."""
+    cancel_nodes(d, rest_of(d, key))
 
 
 def rest_of(d: Deciding, key: NodeKey) -> list[NodeKey]:
-    """What could still arrive at a join."""
+    """The nodes that could still arrive at a join."""
     late = [
         edge
         for edge in d.plan[key.node].incoming
@@ -43,18 +43,18 @@ def rest_of(d: Deciding, key: NodeKey) -> list[NodeKey]:
 
 
 def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
-    """End an open node: a running attempt is told to stop, anything else is called off at once.
+    """End an open node: a running attempt is asked to stop, anything else is cancelled at once.
 
-    A child is withdrawn as waits and timers are: it is told, and has all the time it needs for its
-    own end, which nobody waits for any more.
+    A child is withdrawn like waits and timers: it is notified and ends in its own time, and this
+    instance does not wait for it.
     """
     if node.is_loop:
         places = iterations_of(d.state, key)
         cancelled(d, key, node.attempt)
         for place in places:
             if d.state.ending is not None and not d.has_room:
-                break  # what is open of the others is found by the next decision
-            call_off_iteration(d, place)
+                break  # the next decision finds the open nodes of the other iterations
+            cancel_iteration(d, place)
         return
     if isinstance(d.plan.nodes[key.node].node.config, SubWorkflow):
         cancelled(d, key, node.attempt)
@@ -85,10 +85,10 @@ def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
         d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=None))
 
 
-def call_off_iteration(d: Deciding, place: NodeKey) -> None:
-    """Call off what is open of an iteration, given as its loop and its path.
+def cancel_iteration(d: Deciding, place: NodeKey) -> None:
+    """Cancel the open nodes of an iteration, given as its loop and its path.
 
-    That is also what a loop in it has left behind that had enough.
+    These include nodes left open by an inner loop that ended early.
     """
     for name in d.plan.nodes[place.node].body:
         key = NodeKey(name, place.iteration)
@@ -99,7 +99,7 @@ def call_off_iteration(d: Deciding, place: NodeKey) -> None:
             withdraw(d, key, node)
         elif node.is_loop:
             for late in iterations_of(d.state, key):
-                call_off_iteration(d, late)
+                cancel_iteration(d, late)
 
 
 def pass_over(d: Deciding, key: NodeKey, reason: Literal["when", "dead-path", "cancelled"]) -> None:
@@ -127,7 +127,7 @@ def passed_over_by(planned: PlannedNode) -> tuple[str, ...]:
 
 
 def cancelled(d: Deciding, key: NodeKey, attempt: int) -> None:
-    """Record that a node that had begun was called off."""
+    """Record that a node that had begun was cancelled."""
     d.emit(NodeCancelled(at=d.now, node=key.node, iteration=key.iteration, attempt=attempt))
 
 

@@ -1,7 +1,8 @@
-"""The life of a step that is a workflow of its own: dispatched, started, ended, called off.
+"""The life of a step that is a workflow of its own: dispatched, started, ended, cancelled.
 
-An attempt is dispatched, then the shell finds the version that runs, then the child has its letter.
-From there on nothing of it lives in this instance's process: its end comes as a letter too.
+An attempt is dispatched, then the engine finds the version to run, then the child gets its start
+message. From there on it needs nothing in this instance's process: its end arrives as a mailbox
+message too.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def resolved(d: Deciding, report: ChildResolved) -> Rejection | None:
         or not node.is_in_flight
         or node.attempt != report.attempt
         or not isinstance(d.plan[key.node].node.config, SubWorkflow)
-        # Decided while it is paused; once resumed, the step is called off.
+        # Decided while it is paused; once resumed, the step is cancelled.
         or d.state.ending is not None
     ):
         return Rejection(code=STALE, message=f"{key.node} does not wait for its workflow")
@@ -59,7 +60,7 @@ def resolved(d: Deciding, report: ChildResolved) -> Rejection | None:
 
 
 def reported(d: Deciding, report: ChildReported) -> Rejection | None:
-    """A child has ended: so has the attempt that started it, unless it was called off before."""
+    """A child has ended: so has the attempt that started it, unless it was cancelled before."""
     key = NodeKey(report.node, report.iteration)
     node = d.state.nodes.get(key)
     if (

@@ -1,4 +1,4 @@
-"""What is ordered for the child of a step: found, started, told to end."""
+"""Effects for the child of a step: find its version, start it, end it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _traceparent(state: InstanceState, key: NodeKey, attempt: int) -> str | Unse
 
 
 def end_child(d: Deciding, node: NodeState) -> None:
-    """Tell the child of a node that is called off to end, if there is one."""
+    """Ask the child of a cancelled node to end, if there is one."""
     if node.child_id is None or node.status is not NodeStatus.RUNNING:
         return
     cancellation = d.state.cancellation
@@ -98,7 +98,7 @@ def end_child(d: Deciding, node: NodeState) -> None:
 
 
 def _should_compensate(d: Deciding) -> bool:
-    """Whether a child that is called off undoes what it has done: as its parent does."""
+    """Whether a cancelled child undoes its work: if its parent does."""
     if d.state.cancellation is not None:
         return d.state.cancellation.should_compensate
     ending = d.state.ending

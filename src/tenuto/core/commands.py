@@ -60,7 +60,7 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
     d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
     misfit = take_over(d, asked)
     if misfit is not None:
-        # There will be no such instance: a timer of it would be for nobody.
+        # The instance will not exist: it must leave no timer.
         d.effects.clear()
     return misfit
 

@@ -123,7 +123,7 @@ def retry_asked(d: Deciding, asked: CompensationRetryAsked) -> Rejection | None:
 
 
 def undone_too_late(d: Deciding) -> bool:
-    """A parent calls off a child that has completed before it heard of that: it is undone."""
+    """A parent cancels a child that has completed in the meantime: the child is undone."""
     state = d.state
     if state.status is not Status.COMPLETED or state.compensation is not None:
         return False
@@ -134,13 +134,13 @@ def undone_too_late(d: Deciding) -> bool:
 
 
 def plan(d: Deciding, *, asked: int = 0) -> None:
-    """Settle what is undone."""
+    """Record the undo plan."""
     found = plan_undo(d.plan, d.state)
     d.emit(CompensationPlanned(at=d.now, plan=found.plan, skipped=found.skipped, asked=asked))
 
 
 def advance(d: Deciding) -> bool:
-    """Go on with what is to be undone; False: all of it has had its turn."""
+    """Continue the undo; False: all items have had their turn."""
     while (undoing := _of(d)).is_idle:
         if undoing.position == len(undoing.plan) and not undoing.again:
             _end(d, undoing)
@@ -200,7 +200,7 @@ def child_undone(d: Deciding, report: ChildUndone) -> Rejection | None:
 
 
 def _undone_after_all(d: Deciding, undoing: Compensation, report: ChildUndone) -> Rejection | None:
-    """Somebody had a child try again that was given up here: it is undone here too."""
+    """A child whose undo was given up here was retried and succeeded: record it here too."""
     for place, error in undoing.failed.items():
         item = undoing.plan[place]
         if item.is_child and d.state.nodes[item.undone].child_id == report.child_id:
@@ -232,7 +232,7 @@ def start_attempt(d: Deciding) -> StartAttempt:
 
 
 def break_off(d: Deciding, failure: Failure) -> None:
-    """The instance cannot be decided on any more: what is not done is given up, for people."""
+    """The instance cannot be decided on any more: the rest of the undo is left to operators."""
     undoing = _of(d)
     if not undoing.is_under_way:
         return
@@ -338,7 +338,7 @@ def _tried_in_vain(d: Deciding, item: PlannedUndo, attempt: int, failure: Failur
 
 
 def _lost(d: Deciding, item: PlannedUndo, report: AttemptLost) -> None:
-    """An attempt is gone with its process; a clean stop is nobody's fault."""
+    """An attempt is gone with its process; a clean stop does not count as a failure."""
     work = _of(d).work
     assert work is not None
     if report.clean:
@@ -450,8 +450,8 @@ def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAt
 def _ask_child(d: Deciding, item: PlannedUndo, attempt: int) -> None:
     child = d.state.nodes[item.undone].child_id
     assert child is not None
-    letter = UndoAsked(by=d.state.id, attempt=attempt)
-    d.order(SendMail(to=child, id=f"{child}/undo/{attempt}", at=d.now, input=letter))
+    asked = UndoAsked(by=d.state.id, attempt=attempt)
+    d.order(SendMail(to=child, id=f"{child}/undo/{attempt}", at=d.now, input=asked))
 
 
 def _tell_parent(d: Deciding, status: Literal["COMPLETED", "COMPLETED_WITH_ERRORS"]) -> None:

@@ -1,7 +1,7 @@
-"""(plan, state, input, now, policies) → what is now true and what the world owes. The one way in.
+"""(plan, state, input, now, policies) → new entries and effects. The only entry point of the core.
 
 Everything that can happen to an instance arrives here as one value of one union. An input that does
-not fit is answered with a rejection, and then nothing became true of the instance.
+not fit is answered with a rejection, and then the instance does not change.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Rejection(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Decision(Struct, frozen=True, gc=False, kw_only=True):
-    """What is now true (`entries`), what the world owes (`effects`), and the state after both."""
+    """The new log entries, the effects to perform, and the state after both."""
 
     state: InstanceState
     entries: tuple[Entry, ...] = ()
@@ -122,7 +122,7 @@ class Deciding:
         return scope_of(self.plan, self.state, key, names=names, variables=variables)
 
     def done(self) -> Decision:
-        """All of it, and the timer by which what is left over goes on."""
+        """The whole decision, with a timer that continues it if it is not complete."""
         was_left, is_left = self._was_left, self.state.is_unsettled
         if was_left or is_left:
             moment = self.state.created_at  # long since past

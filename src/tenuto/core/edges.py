@@ -2,8 +2,8 @@
 
 An edge arrives once: *taken* or *dead*. A node with one incoming edge follows it. A join fires
 once: "all" when every edge has arrived and one was taken, "at least n" on the n-th taken one; when
-that can no longer be, the node is doomed. What arrives at a join that has fired, at a node that was
-called off, or in an iteration that failed or was called off, changes nothing.
+that can no longer be, the node is doomed. An edge that arrives at a join that has fired, at a
+cancelled node, or in an iteration that failed or was cancelled, changes nothing.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def begin(d: Deciding, key: NodeKey, config: Emit) -> None:
-    """Publish the event, and go on; nobody need wait for it."""
+    """Publish the event and continue, whether or not a wait takes it."""
     attempt = attempt_of(d.state, key)
     try:
         pattern = _value(d, key, "pattern", config.pattern)

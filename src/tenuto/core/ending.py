@@ -1,4 +1,4 @@
-"""How an instance ends: what is left is called off first, then the final status is declared."""
+"""How an instance ends: open nodes are cancelled first, then the final status is declared."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tenuto.model.status import TRANSITIONS, NodeStatus, Status
 
 
 def advance(d: Deciding) -> None:
-    """Call off what is still open; once nothing is, declare the end."""
+    """Cancel the open nodes; once there are none, declare the end."""
     ending = d.state.ending
     assert ending is not None
-    # Most results while it ends find that everything has been told already.
-    if d.state.open > d.state.told and d.has_room:
+    # When most results arrive during the end, all open nodes have been asked to stop already.
+    if d.state.open > d.state.stopping and d.has_room:
         _withdraw_all(d)
     # What was done is undone once nothing more is being done.
     is_undoing = not d.state.open and compensation.is_due(d)
@@ -68,7 +68,7 @@ def move(d: Deciding, to: Status) -> None:
 
 
 def quarantine(d: Deciding, message: str, code: str = INTERNAL) -> None:
-    """Fail an instance that cannot be decided on, so that it stops nobody else and is seen.
+    """Fail an instance that cannot be decided on, visibly, so that it blocks no other instance.
 
     One that has ended stays as it is.
     """
@@ -98,10 +98,10 @@ def quarantine(d: Deciding, message: str, code: str = INTERNAL) -> None:
 
 
 def give_up(d: Deciding) -> bool:
-    """Fail an instance whose log is longer than any may be, whatever handled that in its parts.
+    """Fail an instance whose log exceeds the limit, even if its parts handle failures.
 
-    What makes a log so long is a loop: with it the instance fails in good order, and is undone.
-    Where there is none, it is set aside, and that is all (True).
+    A log gets so long by a loop: the loop fails, and with it the instance, which is then undone.
+    If no loop is open, the instance is quarantined, and that is all (True).
     """
     most = d.plan.limits.log_entries
     message = f"the log has {d.state.version:,} entries of {most:,}"

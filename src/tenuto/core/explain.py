@@ -25,22 +25,22 @@ from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import Status
 
 Owner: TypeAlias = Literal["here", "elsewhere", "silent", "nobody"]
-_NOBODY_WORKS: Mapping[str, str] = {
+_NO_OWNER: Mapping[str, str] = {
     "silent": "the process that worked for it is silent; another one takes it over",
     "nobody": "no process works for it; the next one that does goes on with it",
 }
 
 
 class Facts(Struct, frozen=True, gc=False, kw_only=True):
-    """What the log does not say."""
+    """Facts that are not in the log."""
 
     now: datetime
     owner: Owner = "here"
     jobs: Mapping[tuple[str, str, int], int] = {}
-    """Attempts that were offered (node, iteration, attempt), each with the token of its lease; 0
-    where nobody has taken it."""
+    """Attempts that were offered (node, iteration, attempt), each with the token of its lease; 0 if
+    it was not claimed."""
     heartbeats: Mapping[tuple[str, str, int], datetime] = {}
-    """When attempts that give signs of life gave the last one, as far as this process knows."""
+    """The last heartbeats of attempts that send them, as far as this process knows."""
     near: Mapping[tuple[str, str, str], list[JSON]] = {}
     """By node, iteration and arm, the events that an open wait nearly took."""
     children: Mapping[str, Explanation] = {}
@@ -83,8 +83,8 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
         causes = [_paused(state, causes)]
     elif state.ending is not None and state.compensation is None:
         causes = [_ending(state, causes)]
-    if state.needs_owner and facts.owner in _NOBODY_WORKS:
-        causes.insert(0, Cause(kind=CauseKind.OWNER, message=_NOBODY_WORKS[facts.owner]))
+    if state.needs_owner and facts.owner in _NO_OWNER:
+        causes.insert(0, Cause(kind=CauseKind.OWNER, message=_NO_OWNER[facts.owner]))
     if state.is_unsettled or not causes:
         message = "it goes on with the next decision"
         causes.append(Cause(kind=CauseKind.DECIDING, message=message, since=state.updated_at))

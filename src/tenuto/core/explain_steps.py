@@ -22,7 +22,7 @@ from tenuto.model.policy import Policies
 from tenuto.model.status import NodeStatus
 
 MOST_CAUSES = 20
-"""So many steps are told of one place: of the instance, or of one loop."""
+"""So many steps are explained in one place: in the instance, or in one loop."""
 
 
 class Steps(Struct, frozen=True):
@@ -164,7 +164,7 @@ class Steps(Struct, frozen=True):
     def _stopping(self, key: NodeKey, node: NodeState) -> Cause:
         return Cause(
             kind=CauseKind.STOPPING,
-            message=f"attempt {node.attempt} was told to stop",
+            message=f"attempt {node.attempt} was asked to stop",
             step_id=key.node,
             iteration=key.iteration,
             until=node.grace_until,

@@ -1,11 +1,11 @@
-"""Goes on until nothing more follows: begins what is ready, skips what is doomed."""
+"""Advances an instance as far as possible: begins ready nodes, skips doomed ones."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
 from tenuto.core import approval, attempt, child, compensation, delay, emit, ending, loop, wait
-from tenuto.core.cancelling import call_off_rest, pass_over
+from tenuto.core.cancelling import cancel_rest, pass_over
 from tenuto.core.deciding import Deciding
 from tenuto.core.keys import Keys
 from tenuto.core.outcome import complete, expression_failure, fail
@@ -42,7 +42,7 @@ def settle(d: Deciding) -> None:
         if not state.has_ended:
             compensation.advance(d)
         return
-    # An end is bounded by what there is to call off and to undo: that is never given up.
+    # An end is bounded by the nodes to cancel and to undo: it is never given up.
     is_too_long = state.version > d.plan.limits.log_entries + MOST_ENTRIES
     if is_too_long and state.ending is None and ending.give_up(d):
         return
@@ -100,7 +100,7 @@ def _begin_ready(d: Deciding) -> None:
 def _begin(d: Deciding, key: NodeKey) -> None:  # noqa: C901 - one arm each
     planned = d.plan.nodes[key.node]
     if planned.node.cancel_rest:
-        call_off_rest(d, key)
+        cancel_rest(d, key)
     if planned.when is not None:
         try:
             wanted = planned.when.truthy(d.scope(key))

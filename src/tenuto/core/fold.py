@@ -67,7 +67,7 @@ def fold_all(plan: Plan, state: InstanceState, entries: Iterable[Entry]) -> Inst
 def fold_into(  # noqa: C901, PLR0915 - one arm each
     plan: Plan, state: InstanceState, entry: Entry
 ) -> None:
-    """Change `state`, of which nobody else may know, as `entry` says; what is most common first."""
+    """Apply `entry` to `state`, which must not be shared; the most common entries come first."""
     state.version += 1
     state.updated_at = entry.at
     match entry:
@@ -155,7 +155,7 @@ def _status_changed(state: InstanceState, entry: StatusChanged) -> None:
     if entry.to.is_final:
         state.completed_at = entry.at
         if state.timers:
-            # The deadline; of an instance that was set aside, whatever was set.
+            # The deadline; of a quarantined instance, any timer.
             state.timers, state.near_timers = {}, 0
 
 

@@ -1,8 +1,8 @@
-"""What would be undone, said beforehand: the cancel is decided on as if, up to the plan it makes.
+"""Preview of an undo: a simulated cancel is decided on, up to the undo plan that it makes.
 
-It is made by the code that makes it in earnest, so that it names what then runs. Only results that
-come within the grace of what is running now could add to it. Children that run are told to end and
-undo themselves, beside this one: they are named, and no part of its plan.
+The plan is made by the same code as the real one, so the preview names the steps that would run.
+Only results that arrive in the grace period of running attempts could add to it. Running children
+are asked to end and undo themselves: the preview lists them, but they are not part of the plan.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from tenuto.model.status import Status
 def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
     """`{plan, skipped}`: what would be undone, in which order, with which input, and what not.
 
-    Of the default input each has what is about it alone: `workflowInput` and `workflowState` are
-    the instance's own. `children` are those under way, which undo themselves. Of an instance that
-    is being undone, or was, it is the plan that was made; of a completed one, what its parent could
-    have it undo.
+    Default inputs are shown without `workflowInput` and `workflowState`, which are the same for all
+    steps. `children` are the running ones, which undo themselves. For an instance that is being
+    undone, or was, it is the plan that was made; for a completed one, the plan that its parent
+    could request.
     """
     after = _as_if(plan, state, asked)
     if after.compensation is not None:
@@ -65,11 +65,11 @@ def _children(plan: Plan, state: InstanceState) -> list[JSON]:
 
 
 def _as_if(plan: Plan, state: InstanceState, asked: CancelAsked) -> InstanceState:
-    """The state in which it is settled what is undone: nothing runs any more."""
+    """The state in which the undo plan is settled: nothing runs any more."""
     if state.status.is_final or state.compensation is not None:
         return state
     now = state.updated_at
-    # How tasks are tried is no matter of what is planned.
+    # The retry policies of tasks do not affect the plan.
     state = decide(plan, state, asked, now, NO_POLICIES).state
     while state.compensation is None and not state.status.is_final:
         due = _next(state)

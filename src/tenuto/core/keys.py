@@ -8,7 +8,7 @@ from tenuto.model.ids import NodeKey
 
 
 class Keys(dict[NodeKey, None]):
-    """A set of nodes; once it is shared, nobody changes it any more."""
+    """A set of nodes; once it is shared it does not change any more."""
 
     __slots__ = ("is_shared",)
 

@@ -34,7 +34,7 @@ def change_node(state: InstanceState, key: NodeKey, node: NodeState) -> None:
     """An open node has changed and is still open."""
     before = state.nodes[key]
     state.running += node.is_in_flight - before.is_in_flight
-    state.told += (node.grace_until is not None) - (before.grace_until is not None)
+    state.stopping += (node.grace_until is not None) - (before.grace_until is not None)
     state.nodes = with_item(state.nodes, key, node)
 
 
@@ -49,7 +49,7 @@ def close_node(
         return
     state.open -= 1
     state.running -= before.is_in_flight
-    state.told -= before.grace_until is not None
+    state.stopping -= before.grace_until is not None
     state.open_waits -= before.is_wait
     state.open_loops -= before.is_loop
     if state.timers:
@@ -72,7 +72,7 @@ def count_open(plan: Plan, state: InstanceState, key: NodeKey, change: int) -> N
     around = NodeKey(loop, key.iteration)
     iteration = state.iterations.get(around)
     if iteration is None:
-        return  # a log that nobody wrote: there is nothing to count in
+        return  # an invalid log: there is no iteration to count in
     iteration = replace(iteration, open=iteration.open + change)
     state.iterations = with_item(state.iterations, around, iteration)
     if iteration.open:

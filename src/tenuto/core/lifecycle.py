@@ -1,7 +1,7 @@
-"""What is told of an instance: events that follow from its log, the same whoever reads it.
+"""Lifecycle events of an instance. They follow from its log alone: any reader makes the same ones.
 
-An entry makes one event at most, and the event's id names the entry. So an event that is told twice
-has the same id and says the same.
+An entry makes one event at most, and the event's id names the entry. So an event that is published
+twice has the same id and content.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _BY_TIMER = {"reminder": "node.reminder", "escalation": "node.escalated"}
 
 
 class Told(Struct, frozen=True, kw_only=True):
-    """What every event of an instance says."""
+    """The fields that every event of an instance has."""
 
     instance_id: str
     workflow_id: str

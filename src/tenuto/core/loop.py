@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import UNSET, UnsetType
 
-from tenuto.core.cancelling import call_off_iteration
+from tenuto.core.cancelling import cancel_iteration
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
 from tenuto.core.outcome import complete, expression_failure, fail
@@ -126,7 +126,9 @@ def _go_on(d: Deciding, key: NodeKey) -> None:
         _refuse(d, key, TOO_LARGE, f"the results are {loop.results_size:,} bytes of {most:,}")
     elif d.state.past and d.state.context_bytes > d.plan.limits.context_bytes:
         size, most = d.state.context_bytes, d.plan.limits.context_bytes
-        message = f"with what is kept to undo iterations, the context is {size:,} bytes of {most:,}"
+        message = (
+            f"with the data kept to undo iterations, the context is {size:,} of {most:,} bytes"
+        )
         _refuse(d, key, TOO_LARGE, message)
     elif d.state.version > d.plan.limits.log_entries:
         _refuse(d, key, TOO_LARGE, f"the log has {d.state.version:,} entries")
@@ -203,7 +205,7 @@ def _finish(d: Deciding, key: NodeKey, loop: LoopState) -> None:
     complete(d, key, _results(loop), handles=(DONE,))
     if d.plan.nodes[key.node].node.cancel_rest:
         for place in late:
-            call_off_iteration(d, place)
+            cancel_iteration(d, place)
 
 
 def _results(loop: LoopState) -> list[JSON]:

@@ -66,7 +66,7 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
     for name in plan.nodes[entry.node].body:
         inner = NodeKey(name, entry.iteration)
         node = state.nodes.get(inner)
-        # What was called off may still be heard of, too late.
+        # A cancelled node may still get a late result.
         if node is not None and not is_kept and node.status is not NodeStatus.CANCELLED:
             state.nodes = without_item(state.nodes, inner)
         if inner in state.joins:
@@ -82,9 +82,9 @@ def _keep(
     loop: LoopState,
     iteration: Iteration,
 ) -> bool:
-    """Keep what is seen in an iteration, if anything in it may have to be undone.
+    """Keep the variables of an ended iteration, if anything in it may have to be undone.
 
-    Whatever is kept counts as context: of a loop that is long enough it would be without bounds.
+    They count as context, since a long loop would otherwise keep data without bounds.
     """
     body = plan.nodes[entry.node].body
     if not iteration.has_undo and not any(
@@ -140,7 +140,7 @@ def item_failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
         failed = replace(iteration, failure=entry.error)
         state.iterations = with_item(state.iterations, key, failed)
     forget_waiting(plan, state, key)
-    _call_off_inner(plan, state, key)
+    _cancel_inner(plan, state, key)
 
 
 def forget_waiting(plan: Plan, state: InstanceState, iteration: NodeKey) -> None:
@@ -188,34 +188,34 @@ def width_of(plan: Plan, loop: str) -> int:
 
 
 def close_loop(plan: Plan, state: InstanceState, key: NodeKey, *, may_go_on: bool) -> None:
-    """A loop has its outcome. What still goes on of it ends by itself, or has been called off.
+    """A loop has its outcome. Its open iterations end by themselves, or are cancelled.
 
-    One that the instance's end takes along (`may_go_on`) keeps what was about to begin: a retry
-    re-opens it.
+    A loop that ends with its instance (`may_go_on`) keeps the nodes that were about to begin: a
+    retry re-opens it.
     """
-    is_called_off = (
+    is_cancelled = (
         state.nodes[key].status is not NodeStatus.COMPLETED or plan.nodes[key.node].node.cancel_rest
     )
-    if is_called_off and not may_go_on:
+    if is_cancelled and not may_go_on:
         for iteration in iterations_of(state, key):
-            _call_off(plan, state, iteration)
+            _cancel_iteration(plan, state, iteration)
     state.short = without_key(state.short, key)
     leave_loop(state, key)
 
 
-def _call_off(plan: Plan, state: InstanceState, place: NodeKey) -> None:
-    """Nothing more of an iteration begins, nor of what loops in it have left behind."""
-    called_off = replace(state.iterations[place], called_off=True)
-    state.iterations = with_item(state.iterations, place, called_off)
+def _cancel_iteration(plan: Plan, state: InstanceState, place: NodeKey) -> None:
+    """Nothing more begins in an iteration, nor in open iterations of loops inside it."""
+    cancelled = replace(state.iterations[place], called_off=True)
+    state.iterations = with_item(state.iterations, place, cancelled)
     forget_waiting(plan, state, place)
-    _call_off_inner(plan, state, place)
+    _cancel_inner(plan, state, place)
 
 
-def _call_off_inner(plan: Plan, state: InstanceState, place: NodeKey) -> None:
+def _cancel_inner(plan: Plan, state: InstanceState, place: NodeKey) -> None:
     for name in plan.nodes[place.node].body:
         if plan.nodes[name].body:
             for inner in iterations_of(state, NodeKey(name, place.iteration)):
-                _call_off(plan, state, inner)
+                _cancel_iteration(plan, state, inner)
 
 
 def errors_of(state: InstanceState, key: NodeKey) -> list[JSON]:

@@ -1,8 +1,8 @@
 """Maps that never change: with another item, it is another map.
 
-A small one is a dict that is copied whole, which is cheaper than sharing; a large one shares what
-stays (rpds), so that a change costs what changes and not what is there. Size alone tells which it
-is: maps with equal items are equal.
+A small map is a dict that is copied whole, which is cheaper than sharing; a large one is a
+persistent map (rpds), so that the cost of a change does not depend on the size. The size alone
+decides which it is: maps with equal items are equal.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     elif entry.reused_from is not None:
         node = _as_it_was(node, entry)
     close_node(plan, state, key, known, node)
-    # A node that was being called off finished all the same: its edges died when it was told to
-    # stop.
+    # A node that was being cancelled finished all the same: its edges are dead since it was asked
+    # to stop.
     if before.grace_until is None:
         arrive(plan, state, key, entry.handles)
     _write_variables(plan, state, entry)
@@ -280,7 +280,7 @@ def _set_node_timer(
 
 
 def _begun(state: InstanceState, key: NodeKey) -> NodeState | None:
-    """What is known of a node since it began; one that was re-opened has not."""
+    """The state of a node that has begun; None also if it was re-opened and not begun again."""
     node = state.nodes.get(key)
     return None if node is None or node.status is _PENDING else node
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tenuto.core.cancelling import call_off, call_off_iteration, cancelled
+from tenuto.core.cancelling import cancel_iteration, cancel_nodes, cancelled
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
@@ -32,14 +32,14 @@ def complete(
 ) -> None:
     """Record a result; `conditions` are read with the output already in `ctx`.
 
-    A node that was called off and ended well all the same is recorded, and nothing follows; unless
-    it was the instance's end that called it off, and that is taken back by a retry.
+    If a cancelled node completes all the same, that is recorded and nothing follows; unless it was
+    cancelled by the instance's end, and a retry has reversed that.
     """
     planned = d.plan.nodes[key.node]
     node = d.state.nodes.get(key)
     if attempt is None:
         attempt = 1 if node is None else node.attempt
-    is_called_off = node is not None and node.grace_until is not None
+    is_cancelled = node is not None and node.grace_until is not None
     may_be_followed = node is None or node.grace_until is None or node.is_withdrawn
     written = written_by(planned.node.output_variable, output, variables)
     if written and may_be_followed:
@@ -67,15 +67,15 @@ def complete(
             variables=variables,
         )
     )
-    if planned.node.cancels and not is_called_off:
-        call_off(d, (d.plan.seen_from(key, name) for name in planned.node.cancels))
+    if planned.node.cancels and not is_cancelled:
+        cancel_nodes(d, (d.plan.seen_from(key, name) for name in planned.node.cancels))
 
 
 def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure, *, output: JSON = None) -> bool:
     """Record a final failure, and say whether anything handles it.
 
-    An error handle is taken, or the iteration around the node fails, or the workflow. What was
-    called off has failed in its grace: that changes nothing. `output` is what it gave all the same.
+    An error handle is taken, or the iteration around the node fails, or the workflow. A cancelled
+    node that fails in its grace period changes nothing. `output` is its output in spite of that.
     """
     planned = d.plan.nodes[key.node]
     node = d.state.nodes.get(key)
@@ -97,7 +97,7 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure, *, output: J
     if then != "fail" and isinstance(planned.node.config, Loop):
         # Otherwise the instance ends, and takes them with it.
         for place in iterations_of(d.state, key):
-            call_off_iteration(d, place)
+            cancel_iteration(d, place)
     d.emit(
         NodeFailed(
             at=d.now,
@@ -162,7 +162,7 @@ def _item_failed(d: Deciding, key: NodeKey, failure: Failure) -> None:
     """An iteration failed with one of its nodes: the rest of it, or all of its loop, is over."""
     loop = d.plan.nodes[key.node].loop
     assert loop is not None
-    call_off_iteration(d, NodeKey(loop, key.iteration))
+    cancel_iteration(d, NodeKey(loop, key.iteration))
     around_it = NodeKey(loop, around(key.iteration))
     node, config = d.state.nodes[around_it], d.plan.nodes[loop].node.config
     if node.is_open and isinstance(config, Loop) and config.on_item_error == "fail":

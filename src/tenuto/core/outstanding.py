@@ -1,6 +1,6 @@
-"""What an instance still owes the world, worked out from its state alone.
+"""The outstanding effects of an instance, worked out from its state alone.
 
-After a crash this is all that recovery needs: fold, ask what is outstanding, do it.
+After a crash recovery needs nothing else: fold the log, get the outstanding effects, perform them.
 """
 
 from __future__ import annotations

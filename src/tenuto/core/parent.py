@@ -37,11 +37,11 @@ def tell_parent(d: Deciding, parent: Parent, output: JSON) -> None:
         reason=state.cancellation.reason if state.cancellation else None,
         can_be_undone=state.status is Status.COMPLETED and has_undo(d.plan, state),
     )
-    d.order(_letter(parent, report, d.now))
+    d.order(_message(parent, report, d.now))
 
 
 def never_began(id: str, parent: Parent, because: Rejection, now: datetime) -> SendMail:
-    """The letter that tells a parent that its child could not be started."""
+    """The message to a parent that its child could not be started."""
     error = LastError(code=code_of(because), message=because.message, step_id=None, at=now)
     report = ChildReported(
         node=parent.node,
@@ -52,7 +52,7 @@ def never_began(id: str, parent: Parent, because: Rejection, now: datetime) -> S
         error=error,
         retryable=False,
     )
-    return _letter(parent, report, now)
+    return _message(parent, report, now)
 
 
 def code_of(because: Rejection) -> str:
@@ -60,5 +60,5 @@ def code_of(because: Rejection) -> str:
     return _CODES.get(because.code, INTERNAL)
 
 
-def _letter(parent: Parent, report: ChildReported, now: datetime) -> SendMail:
+def _message(parent: Parent, report: ChildReported, now: datetime) -> SendMail:
     return SendMail(to=parent.id, id=f"{report.child_id}/ended", at=now, input=report)

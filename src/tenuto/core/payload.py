@@ -1,4 +1,4 @@
-"""What is taken out of an event: names, each with a path into its payload or a template."""
+"""Mapping of an event's payload: names, each with a path into the payload or a template."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tenuto.model.json import JSON, Object
 
 
 def mapped(mapping: Object, event: Event, scope: Callable[[], Mapping[str, JSON | Lazy]]) -> Object:
-    """Each name with its value; what is missing is null. `scope` is what templates see."""
+    """Each name with its value; null if the payload has none. `scope` is for templates."""
     found: Object = {}
     for name, source in mapping.items():
         value: JSON

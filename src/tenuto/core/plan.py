@@ -1,4 +1,4 @@
-"""A definition made ready for deciding: who follows whom, in which order, compiled.
+"""A definition made ready for deciding: successors, order of nodes and compiled expressions.
 
 A plan is worked out once per definition version; nothing in it depends on an instance.
 """
@@ -86,9 +86,9 @@ class Plan:
         rehearsal: TestRunSpec | None = None,
         most_entries: int = MOST_ENTRIES,
     ) -> None:
-        """`rehearsal` says what stands in for what, where the definition is only tried out.
+        """`rehearsal` has the mocks of a test run.
 
-        Past `most_entries` a decision stops; what is left of it follows in further ones.
+        A decision stops after `most_entries`; further decisions continue it.
         """
         self.definition = definition
         self.rehearsal = rehearsal
@@ -114,7 +114,7 @@ class Plan:
         """Names by whose values instances are found, with their paths; none: nothing is kept."""
 
     def mock_of(self, step_id: str) -> Mock | None:
-        """How a step ends without being run, where the definition is only tried out."""
+        """The mock that replaces a step in a test run."""
         return None if self.rehearsal is None else self.rehearsal.mock_of(step_id)
 
     def __getitem__(self, node: str) -> PlannedNode:

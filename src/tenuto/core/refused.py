@@ -24,18 +24,18 @@ def decided(
     A parent that waits for an answer gets one.
     """
     because = Rejection(code=refused.code, message=refused.message)
-    letter: SendMail | None = None
+    message: SendMail | None = None
     if state.version == 0:
         if isinstance(refused.input, Started) and refused.input.parent is not None:
-            letter = never_began(state.id, refused.input.parent, because, now)
+            message = never_began(state.id, refused.input.parent, because, now)
     elif isinstance(refused.input, Started):
         because = ALREADY_STARTED
     elif state.has_ended:
         if isinstance(refused.input, UndoAsked):
-            letter = never_undone(state, now)
+            message = never_undone(state, now)
     else:
         d = Deciding(plan, state, now, policies)
         quarantine(d, refused.message, code_of(because))
         return d.done()
-    effects = () if letter is None else (letter,)
+    effects = () if message is None else (message,)
     return Decision(state=state, effects=effects, rejection=because)

@@ -51,7 +51,7 @@ def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> 
 
 
 def held_back_by_end(state: InstanceState) -> list[NodeKey]:
-    """Nodes that the end called off and that ended well all the same, in that order."""
+    """Nodes that the end cancelled and that completed all the same, in the order of completion."""
     found = [
         key
         for key, node in state.nodes.items()
@@ -61,7 +61,7 @@ def held_back_by_end(state: InstanceState) -> list[NodeKey]:
 
 
 def reopened_by_retry(plan: Plan, state: InstanceState) -> list[tuple[NodeKey, NodeState]]:
-    """Nodes that failed unhandled, or that the failure withdrew; loops before what is in them."""
+    """Nodes that failed unhandled, or that the failure withdrew; loops before their bodies."""
     found = [
         (key, node) for key, node in state.nodes.items() if _is_reopened(plan, state, key, node)
     ]
@@ -69,7 +69,7 @@ def reopened_by_retry(plan: Plan, state: InstanceState) -> list[tuple[NodeKey, N
 
 
 def left_open(plan: Plan, state: InstanceState) -> list[NodeKey]:
-    """Nodes that an instance which was set aside left open, and that will not be re-opened."""
+    """Nodes that a quarantined instance left open, and that will not be re-opened."""
     found = [
         key for key in state.open_nodes() if not _is_reopened(plan, state, key, state.nodes[key])
     ]
@@ -80,7 +80,7 @@ def _is_reopened(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState
     if _is_over_around(plan, state, key):
         return False
     if node.is_open:
-        # An instance that was set aside left it so; a part of the workflow may have called it off.
+        # A quarantined instance left it open; a part of the workflow may have cancelled it.
         return node.is_withdrawn or node.grace_until is None
     if node.status is NodeStatus.FAILED:
         # A failure that was handled has an output, or is that of its iteration.
@@ -89,7 +89,7 @@ def _is_reopened(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState
 
 
 def _is_over_around(plan: Plan, state: InstanceState, key: NodeKey) -> bool:
-    """Whether the iteration around a node has failed, was called off or has ended."""
+    """Whether the iteration around a node has failed, was cancelled or has ended."""
     loop = plan.nodes[key.node].loop
     if loop is None:
         return False
@@ -114,7 +114,7 @@ def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> 
 
 
 def _is_unheard(node: NodeState) -> bool:
-    """Whether an attempt was called off that may still bring a result."""
+    """Whether an attempt was cancelled that may still report a result."""
     return node.status is NodeStatus.CANCELLED or node.is_in_flight
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tenuto.core.cancelling import call_off, pass_over, passed_over_by, rest_of
+from tenuto.core.cancelling import cancel_nodes, pass_over, passed_over_by, rest_of
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.plan import Plan, PlannedNode
 from tenuto.core.state import InstanceState
@@ -92,13 +92,13 @@ def _undone(plan: Plan, earlier: InstanceState, ran_by: Plan) -> set[str]:
 
 def _outcome(earlier: InstanceState, entry: NodeCompleted) -> Reused:
     node = earlier.nodes[entry.key]
-    is_called_off = node.grace_until is not None and not node.is_withdrawn
+    is_cancelled = node.grace_until is not None and not node.is_withdrawn
     return Reused(
         node=entry.node,
         status=entry.status,
         output=entry.output,
-        # A part of the workflow had called it off: it started nothing, and does not here.
-        handles=() if is_called_off else entry.handles,
+        # A part of the workflow had cancelled it: it started nothing, and does not here.
+        handles=() if is_cancelled else entry.handles,
         variables=entry.variables,
         error=None if node.error is None else _failure(node.error),
         errors=list(node.errors) if node.is_loop else None,
@@ -126,7 +126,7 @@ def _type(planned: PlannedNode) -> str:
 
 
 def take_over(d: Deciding, asked: Started) -> Rejection | None:
-    """Write what is taken over into the log, with all that it called off then."""
+    """Write the reused outcomes into the log, with the cancellations that they caused."""
     spared = {each.node for each in asked.reused}
     for each in asked.reused:
         planned = d.plan.nodes.get(each.node)
@@ -136,7 +136,7 @@ def take_over(d: Deciding, asked: Started) -> Rejection | None:
         _take(d, asked, each, planned, spared)
         _skip_dead_paths(d, spared)
     if asked.from_step is not None and NodeKey(asked.from_step) in d.state.nodes:
-        message = f"{asked.from_step} is never reached: what is taken over leads past it"
+        message = f"{asked.from_step} is never reached: the reused outcomes lead past it"
         return Rejection(code=NOT_FROM_THERE, message=message)
     return None
 
@@ -153,7 +153,7 @@ def _take(
 ) -> None:
     key = NodeKey(reused.node)
     if planned.node.cancel_rest:
-        call_off(d, (late for late in rest_of(d, key) if late.node not in spared))
+        cancel_nodes(d, (late for late in rest_of(d, key) if late.node not in spared))
     if reused.status == "skipped":
         d.emit(
             NodeSkipped(
@@ -181,4 +181,4 @@ def _take(
     )
     if reused.status == "success" and reused.handles:
         named = (d.plan.seen_from(key, name) for name in planned.node.cancels)
-        call_off(d, (other for other in named if other.node not in spared))
+        cancel_nodes(d, (other for other in named if other.node not in spared))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tenuto.core import loop
-from tenuto.core.cancelling import call_off, cancelled
+from tenuto.core.cancelling import cancel_nodes, cancelled
 from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, Deciding, Rejection
 from tenuto.core.reopening import held_back_by_end, left_open, reopened_by_retry
 from tenuto.model.durations import iso
@@ -26,16 +26,16 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
     if refused is not None:
         return refused
     held_back = held_back_by_end(d.state)
-    called_off = left_open(d.plan, d.state)
+    to_cancel = left_open(d.plan, d.state)
     loops = [key for key in reopened if key in d.state.loops]
     _drop_dead_letters(d)
     d.emit(RetryRequested(at=d.now, by=asked.by, edited=asked.edited))
     d.emit(StatusChanged(at=d.now, from_=Status.FAILED, to=Status.RUNNING))
-    for key in called_off:
+    for key in to_cancel:
         cancelled(d, key, d.state.nodes[key].attempt)
     for key in held_back:
         names = d.plan[key.node].node.cancels
-        call_off(d, (d.plan.seen_from(key, name) for name in names))
+        cancel_nodes(d, (d.plan.seen_from(key, name) for name in names))
     for key in loops:
         loop.resume(d, key)
     return None
@@ -60,7 +60,7 @@ def _refuse(d: Deciding) -> Rejection | None:
     if because == "terminated":
         message = "a terminate step ended it on purpose: it cannot be retried"
     elif because == "cancelled":
-        message = "it was being cancelled when it was set aside: it cannot be retried"
+        message = "it was being cancelled when it was quarantined: it cannot be retried"
     elif state.deadline is not None and state.deadline <= d.now:
         message = f"its deadline passed at {iso(state.deadline)}: it cannot be retried"
     elif state.compensation is not None and state.compensation.has_begun:
@@ -73,7 +73,7 @@ def _refuse(d: Deciding) -> Rejection | None:
 def _refuse_edit(
     d: Deciding, edited: EditedInput | None, reopened: list[NodeKey]
 ) -> Rejection | None:
-    """An edit is for a task that runs again; nobody else would read it."""
+    """An edit must be for a task that runs again: nothing else would use it."""
     if edited is None or (
         edited.key in reopened and isinstance(d.plan[edited.step_id].node.config, Task)
     ):

@@ -36,7 +36,7 @@ class Sight:
         self._path = "" if place is None else place.iteration
         self.variables = state.variables
         self.names = names
-        """What is there only here: an item and its index, a variable that is about to be set."""
+        """Names of this scope only: an item and its index, a variable that is about to be set."""
         if place is not None:
             self.variables = (state.iterations.get(place) or state.past[place]).variables
             self.names = {**_of_iterations(plan, state, place), **names}

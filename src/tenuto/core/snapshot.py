@@ -46,7 +46,7 @@ LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
 
-_FOLLOWING = ("open", "open_steps", "open_inside", "told", "quiet")
+_FOLLOWING = ("open", "open_steps", "open_inside", "stopping", "quiet")
 
 
 class _Beside(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -72,7 +72,7 @@ def _form(
 ) -> type[Struct]:
     """The stored form of a part of the state: the same fields, but some have the `stored` type.
 
-    Most of these are lists, in place of maps; what is not there is empty.
+    Most of these are lists instead of maps; an absent list is empty.
     """
     fields: list[tuple[str, object, object]] = [
         (name, type, None if isinstance(type, UnionType) else msgspec.field(default_factory=list))
@@ -200,7 +200,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "open": len(opened),
         "open_steps": as_map(dict(Counter(key.node for key in opened))),
         "open_inside": as_map({key: None for key in opened if key.iteration}),
-        "told": sum(node.is_open and node.grace_until is not None for _, node in nodes),
+        "stopping": sum(node.is_open and node.grace_until is not None for _, node in nodes),
         "quiet": quiet,
         "nodes": as_map(dict(nodes)),
         "joins": as_map(dict(fields["joins"])),

@@ -1,8 +1,8 @@
-"""What an instance is, at one version of its log: a value that `fold` alone makes.
+"""The state of an instance at one version of its log: a value that only `fold` makes.
 
-Maps never change (`core.maps`): an entry costs what it changes, never what is there, and an older
-state stays valid beside the newer one. The fields of a state are assigned where entries are taken
-in and nowhere else, to a copy that nobody else has: for everybody else a state never changes.
+Maps never change (`core.maps`): the cost of an entry depends on its changes, not on the size of the
+state, and an older state stays valid beside the newer one. Only the code that folds entries assigns
+fields, and only of an unshared copy: for all other code a state never changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tenuto.model.status import NodeStatus, Status
 
 
 class Asked(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """What is special about a wait for somebody's decision."""
+    """The extra fields of a wait for a person's decision."""
 
     assignees: People
     """Who may decide now."""
@@ -63,17 +63,18 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """Set where the wait is for a decision and not for an event."""
     is_loop: bool = False
     errors: list[JSON] = []
-    """What went wrong in single iterations of a loop that goes on all the same."""
+    """Errors of single iterations of a loop that goes on in spite of them."""
     grace_until: datetime | None = None
-    """Set once a running attempt was told to stop; its edges are dead since then."""
+    """Set once a running attempt was asked to stop; its edges are dead since then."""
     child_id: str | None = None
     """The instance that was started for the newest attempt."""
     is_withdrawn: bool = False
-    """The instance's end called it off, no part of the workflow: its edges have not arrived."""
+    """Cancelled by the instance's end and not by a part of the workflow: its edges have not
+    arrived."""
     held_back: tuple[str, ...] = ()
-    """The handles that it ended with all the same, for a retry to go on from."""
+    """The handles that it ended with all the same, for a retry to continue from."""
     given_up: tuple[int, ...] = ()
-    """Attempts that an end called off and that were not heard of, before a retry re-opened it."""
+    """Attempts that an end cancelled and that never reported, before a retry re-opened it."""
     child_version: int = 0
     """The version of the workflow that its children run; 0 until it is known."""
     can_be_undone: bool = False
@@ -99,7 +100,7 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
 
     @property
     def is_in_flight(self) -> bool:
-        """Whether an attempt of it needs a process: a child does not, once it has its letter."""
+        """Whether an attempt needs a process: a child does not, once its start message is sent."""
         return self.status is _RUNNING and not self.is_loop and self.child_id is None
 
 
@@ -162,42 +163,43 @@ class Iteration(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """Its open nodes, and the iterations of loops in it."""
     failure: Failure | None = None
     called_off: bool = False
+    """Whether it was cancelled. The name is stored in snapshots."""
     has_undo: bool = False
-    """Whether an iteration of a loop in it is kept, since something in that may be undone."""
+    """Whether an iteration of an inner loop is kept, since something in it may be undone."""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more of it may begin: what is open ends, and then it does."""
+        """Whether nothing more in it may begin: it ends once its open nodes have ended."""
         return self.called_off or self.failure is not None
 
 
 class PastIteration(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """One that has ended and in which something may be undone: what is seen in it."""
+    """The data of an ended iteration in which something may be undone."""
 
     variables: Mapping[str, Variable]
     names: Object
-    """Its index, and its item or what the one before it gave."""
+    """Its index, and its item or the result of the iteration before it."""
 
 
 class Compensation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """What is being undone, or was: the plan, how far it is, and what of it failed."""
+    """The undo of an instance: its plan, its progress, and its failures."""
 
     plan: tuple[PlannedUndo, ...]
     skipped: tuple[SkippedUndo, ...] = ()
     started_at: datetime
     completed_at: datetime | None = None
     position: int = 0
-    """How many of the plan have had their turn."""
+    """How many items of the plan have had their turn."""
     failed: Mapping[int, LastError] = {}
-    """Those of them that were given up, by their place in the plan."""
+    """Items that were given up, by their place in the plan."""
     current: int | None = None
-    """The place of the one under way."""
+    """The place of the item under way."""
     work: NodeState | None = None
-    """How that one stands."""
+    """The state of that item."""
     asked: int = 0
-    """Which of its askings a parent was heard in last: a letter that comes twice is known by it."""
+    """The number of the parent's last request, by which a duplicate message is recognised."""
     again: tuple[int, ...] = ()
-    """The places of those that were given up and that the parent asked to try again."""
+    """The places of items that were given up and that the parent asked to try again."""
 
     @property
     def status(self) -> Literal["IN_PROGRESS", "COMPLETED", "COMPLETED_WITH_ERRORS"]:
@@ -261,7 +263,7 @@ class Pause(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 class Ending(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """The end that an instance is on its way to, while what still runs is called off."""
+    """The end that an instance is on its way to, while running nodes are cancelled."""
 
     because: Literal["failed", "cancelled", "terminated"]
     status: Status
@@ -307,15 +309,15 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """How many of them each step has."""
     open_inside: Mapping[NodeKey, None]
     """Those of them that are in iterations."""
-    told: int = 0
-    """How many of them were told to stop."""
+    stopping: int = 0
+    """How many of them were asked to stop."""
     open_waits: int = 0
     open_loops: int = 0
     loops: Mapping[NodeKey, LoopState]
     iterations: Mapping[NodeKey, Iteration]
     """By loop and path, those under way."""
     running: int = 0
-    """Attempts in flight, those told to stop included."""
+    """Attempts in flight, including those that were asked to stop."""
     near_timers: int = 0
     timers: Mapping[TimerKey, Timer]
     variables: Mapping[str, Variable]
@@ -359,7 +361,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
             return False
         if self.pause is not None or self.status.is_final or self.status is Status.CREATED:
             return False
-        return is_waiting if self.ending is None else self.open > self.told
+        return is_waiting if self.ending is None else self.open > self.stopping
 
     @property
     def weight(self) -> int:

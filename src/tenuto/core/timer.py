@@ -37,7 +37,7 @@ def due(d: Deciding, report: TimerDue) -> Rejection | None:
 
 
 def has_overrun(d: Deciding) -> bool:
-    """Whether the instance's deadline has passed and nobody has acted on that."""
+    """Whether the instance's deadline has passed and was not acted on yet."""
     timer = d.state.timers.get(_DEADLINE)
     is_ending = d.state.ending is not None and d.state.pause is None
     return timer is not None and timer.due <= d.now and not is_ending

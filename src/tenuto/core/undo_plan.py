@@ -1,11 +1,11 @@
-"""What is undone when an instance does not complete: which steps, in which order, with which input.
+"""The undo plan of an instance that does not complete: its steps, their order and their input.
 
 Every activation of a step that completed and has a compensation step is undone, and every child
-that completed and can undo something itself; whatever completed last goes first. So is a step that
-failed although its work was done. One that a rerun took over is the business of the instance that
-ran it: several reruns may have taken it over. Nothing that this reads changes once the plan is
-made, but the status, and that is seen as it was then: what is worked out at its turn, or when it is
-tried again by hand, is what the plan promised.
+that completed and can undo something itself; the last completed goes first. So is a step that
+failed although its work was done. A step that a rerun took over is undone by the instance that ran
+it: several reruns may have taken it over. The data that this reads do not change once the plan is
+made, except the status, which is seen as it was then: so the input that is rendered when a step has
+its turn, or is retried by hand, is the one that the plan shows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TAKEN_OVER = "taken-over"
 
 
 class UndoPlan(Struct, frozen=True):
-    """What is undone, in this order, and what is not, with the reason."""
+    """The steps to undo, in this order, and the steps that are not undone, with the reason."""
 
     plan: tuple[PlannedUndo, ...] = ()
     skipped: tuple[SkippedUndo, ...] = ()
@@ -89,7 +89,7 @@ def undo_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
 
 
 def shown_input(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
-    """The same for a list of many: of a default input what is about this one alone."""
+    """The same for a list: a default input without the parts that all items share."""
     spelled_out = _spelled_out(plan, state, item)
     return own_input(state, item) if spelled_out is UNSET else spelled_out
 

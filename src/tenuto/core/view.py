@@ -33,7 +33,7 @@ def context_of(plan: Plan, state: InstanceState) -> Object:
 
 
 def state_of(plan: Plan, state: InstanceState) -> Object:
-    """`state`: input, variables, every step, and what is open."""
+    """`state`: input, variables, every step, and the open steps."""
     # By the plan: of a loop's iterations there may be any number, and each undo asks for this.
     reached = (name for name in plan.nodes if NodeKey(name) in state.nodes)
     steps: Object = {
@@ -59,10 +59,10 @@ def state_of(plan: Plan, state: InstanceState) -> Object:
 
 
 def current_steps(state: InstanceState) -> list[str]:
-    """The open steps, the one opened last first.
+    """The open steps, newest first.
 
-    Where there are many, those of iterations come first, by name: nobody is in one place then, and
-    nothing is looked through for it.
+    If there are many, those of iterations come first, by name: an order by time would mean
+    searching all open nodes, and is of little use then.
     """
     if state.open > _MANY:
         names = sorted(state.open_steps)

@@ -87,8 +87,8 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
                 correlation_id=correlation_id,
                 arm=arm.id,
                 position=position,
-                # Clocks differ by a little: what is to look back at nothing must not find that
-                # little. One that opens in its instance's first millisecond does look back.
+                # Clocks differ by a little: a wait without look-back must not find events of that
+                # little time. One that opens in its instance's first millisecond does look back.
                 looks_back=config.lookback is None or since < d.now,
             )
         )
@@ -99,7 +99,7 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
     key = NodeKey(report.node, report.iteration)
     node = d.state.nodes.get(key)
     is_waiting = node is not None and node.status is NodeStatus.WAITING and node.listens
-    # An instance that was set aside leaves its waits as they were.
+    # A quarantined instance leaves its waits as they were.
     if node is None or not is_waiting or d.state.status.is_final:
         return Rejection(code=STALE, message=f"{key.node} is not waiting for an event")
     if node.attempt != report.attempt:
@@ -179,7 +179,7 @@ def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
         return None
     value = d.plan.template(key.node, "correlationId", config.correlation_id).render(d.scope(key))
     if value is None or isinstance(value, Undefined):
-        # Without one it would take what is meant for others.
+        # Without one it would take events that are meant for other instances.
         what = "null" if value is None else "undefined"
         message = f"`correlationId` is {what}, and would fit every event"
         raise ExpressionError(message, source=config.correlation_id)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from tenuto.engine.outage import Outage
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.policy import BAD_WEATHER
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock
 
 log = logging.getLogger("tenuto.engine")
@@ -44,7 +44,7 @@ class Loops:
         *,
         hint: asyncio.Event,
         first: float | None = 0.0,
-        again: float = BAD_WEATHER,
+        again: float = OUTAGE_RETRY_SECONDS,
     ) -> None:
         """Repeat a pass that returns the seconds until the next one; None waits for the hint.
 

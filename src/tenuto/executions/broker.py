@@ -101,7 +101,7 @@ class TaskBroker:
         extension = await self._beats.ask(Beat(lease, text))
         if extension is None:
             raise lease_over(execution_id)
-        return Heartbeat(cancelled=extension.is_called_off, lease_until=extension.until)
+        return Heartbeat(cancelled=extension.is_cancelled, lease_until=extension.until)
 
     async def hand_over(self, tenant: str, execution_id: str, lease_token: str) -> bool:
         """Extend a lease until the attempt's time-out; False: it is over."""

@@ -37,7 +37,7 @@ from tenuto.executions.target_states import TargetKey, TargetStates
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import ClaimedTask
-from tenuto.model.policy import BAD_WEATHER
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.ports import Caller
 from tenuto.store.parts.tasks import TaskRow
@@ -126,7 +126,7 @@ class PushDispatcher:
                 pause = await self.run_once()
             except TenutoError as error:
                 log.warning("push: nothing sent: %s", error)
-                pause = BAD_WEATHER
+                pause = OUTAGE_RETRY_SECONDS
             await self._clock.wait(self._called, pause)
             self._called.clear()
 
@@ -147,7 +147,7 @@ class PushDispatcher:
                 await self._serve(key, target)
             except TenutoError as error:
                 # A problem with one address delays no other.
-                target.due = self._clock.ticks() + BAD_WEATHER
+                target.due = self._clock.ticks() + OUTAGE_RETRY_SECONDS
                 refused.append(error)
         if refused:
             log.warning("push: %d addresses not served: %s", len(refused), refused[0])

@@ -32,7 +32,7 @@ from tenuto.model.errors import (
     TenutoError,
 )
 from tenuto.model.executions import ClaimedTask, ReleasedTask, TaskReport
-from tenuto.model.policy import BAD_WEATHER, DEFAULT_TIMEOUT
+from tenuto.model.policy import DEFAULT_TIMEOUT, OUTAGE_RETRY_SECONDS
 from tenuto.ports import Caller, Clock, Page
 
 log = logging.getLogger("tenuto.push")
@@ -153,7 +153,7 @@ class PushSender:
                 if is_over:
                     raise
                 log.warning("push: outcome not recorded yet: %s", error)
-                await self._clock.sleep(BAD_WEATHER)
+                await self._clock.sleep(OUTAGE_RETRY_SECONDS)
             else:
                 return
 

@@ -1,4 +1,4 @@
-"""Lets any number of subscribers watch instances, whichever process runs them."""
+"""Lets any number of subscribers watch instances, run by any process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tenuto.live.feed import Feed
 from tenuto.live.watched_instance import WatchedInstance
 from tenuto.model.errors import StoreUnavailable, not_there
 from tenuto.model.log import LogRow
-from tenuto.model.policy import BAD_WEATHER
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 
 log = logging.getLogger("tenuto.live")
 
@@ -30,7 +30,7 @@ class HubBounds(Struct, frozen=True, kw_only=True):
 
     erased_poll: float = 10.0
     """Between polls where no other process writes: only for logs that are erased."""
-    retry: float = BAD_WEATHER
+    retry: float = OUTAGE_RETRY_SECONDS
     """Until a read is repeated that failed since the store was away."""
 
 
@@ -41,7 +41,7 @@ class _Watched(Struct, eq=False):
     """The instance and its tenant."""
     subscribers: int = 0
     hinted: int = 0
-    """The newest seq that was heard of while it was being opened."""
+    """The newest seq that was reported while it was being opened."""
     missed: int = 0
     """Polls in a row that have found no log."""
 

@@ -12,7 +12,7 @@ from tenuto.live.replay import Replay
 from tenuto.live.window import Window
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.log import LogRow, UnknownEntry
-from tenuto.model.policy import BAD_WEATHER
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock
 from tenuto.store.protocol import Parts
 
@@ -31,7 +31,7 @@ class WatchedInstance:
         clock: Clock,
         plan: Plan,
         state: InstanceState,
-        retry_seconds: float = BAD_WEATHER,
+        retry_seconds: float = OUTAGE_RETRY_SECONDS,
     ) -> None:
         """`retry_seconds`: until a read is repeated that failed since the store was away."""
         self.state = state

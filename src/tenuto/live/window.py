@@ -30,7 +30,7 @@ class Window:
         self._bytes = 0
 
     def push(self, messages: Sequence[Message], end: int) -> None:
-        """Take in what follows, up to the entry `end`."""
+        """Take in the following rows, up to the entry `end`."""
         self._messages += messages
         self._bytes += sum(len(message.data) for message in messages)
         self.end = end

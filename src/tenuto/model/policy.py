@@ -62,7 +62,7 @@ DEFAULT_TIMEOUT = timedelta(minutes=10)
 DEFAULT_CANCEL_GRACE = timedelta(seconds=10)
 NEAR = timedelta(seconds=10)
 """Timers set at most this far ahead live in the memory of the instance's owner."""
-BAD_WEATHER = 1.0
+OUTAGE_RETRY_SECONDS = 1.0
 """Seconds until an unavailable store is tried again."""
 MOST_ENTRIES = 1_000
 """The most entries of one decision; further decisions continue it."""

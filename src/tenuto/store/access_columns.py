@@ -61,7 +61,7 @@ class AuditColumns(NamedTuple):
 
 
 class Append(NamedTuple):
-    """What an append comes to: rows to write, where the chains end then, and what it answers."""
+    """The effect of an append: rows to write, the new ends of the chains, and the answer."""
 
     rows: list[AuditColumns]
     heads: dict[str, AuditHead]
@@ -163,7 +163,7 @@ def append(
 
 
 def audit_filter(query: AuditQuery) -> dict[str, str | int | None]:
-    """What the statement that reads lines is told."""
+    """The parameters of the statement that reads lines."""
     return {
         "tenant": query.tenant,
         "actor": query.actor,

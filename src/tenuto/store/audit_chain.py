@@ -62,6 +62,6 @@ def _value(text: bytes | None) -> JSON:
     try:
         value: JSON = msgspec.json.decode(text)
     except ValueError:
-        # Somebody has been at the database: the line is shown, and is not what was written.
+        # The row was changed in the database: the line is shown, though not as it was written.
         return {"unreadable": text.hex()}
     return value

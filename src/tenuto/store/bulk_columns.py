@@ -11,7 +11,7 @@ _FARTHEST = (1 << 63) - 1
 
 
 class BulkColumns(NamedTuple):
-    """A row of bulk_operations, but for how long it is held."""
+    """A row of bulk_operations, without the expiry of its claim."""
 
     tenant: str
     id: str
@@ -50,5 +50,5 @@ def bulk_row(columns: BulkColumns) -> BulkRow:
 
 
 def bulk_bound(below: BulkPlace | None) -> tuple[int, str]:
-    """Below what a page begins."""
+    """The position below which a page begins."""
     return (_FARTHEST, "") if below is None else (epoch_ms(below.created_at), below.id)

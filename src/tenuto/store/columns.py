@@ -1,7 +1,7 @@
 """Protocol values as columns and back, the same for every store.
 
-Columns are text, whole numbers, bytes and None: what a database keeps, and what nobody can change
-behind its back. Moments are milliseconds since 1970.
+Columns are text, whole numbers, bytes and None: immutable values that any database can store.
+Moments are milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class InstanceColumns(NamedTuple):
 
 
 class UpdateColumns(NamedTuple):
-    """What an update changes in a row of workflow_instances."""
+    """The columns of workflow_instances that an update changes."""
 
     id: str
     status: str
@@ -110,12 +110,12 @@ class WaitColumns(NamedTuple):
 
     @property
     def key(self) -> WaitKey:
-        """What it is known by, and in the order of which it comes."""
+        """The key, and the order of results."""
         return WaitKey(self.instance_id, self.node, self.iteration, self.arm)
 
 
 class EventColumns(NamedTuple):
-    """A row of events, without what the store adds."""
+    """A row of events, without the columns that the store adds."""
 
     tenant: str
     id: str
@@ -184,7 +184,7 @@ def from_ms(milliseconds: int | None) -> datetime | None:
 
 
 def instance_columns(id: str, new: NewInstance, update: InstanceUpdate | None) -> InstanceColumns:
-    """The row of a new instance, as it is when its first turn is over."""
+    """The row of a new instance after its first turn."""
     columns = InstanceColumns(
         id,
         new.tenant,
@@ -403,7 +403,7 @@ def refuse_superseded(newest: DefinitionRow | None, only_after: int | None) -> N
 
 
 def dead_letter_bound(below: DeadLetterPlace | None) -> tuple[int, str, str]:
-    """What every dead letter of a page lies below."""
+    """The position below which a page of dead letters begins."""
     if below is None:
         return (1 << 63) - 1, "", ""
     return epoch_ms(below.at), below.id, below.instance_id

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 
 class CommitUnknown(Exception):
-    """The connection broke during COMMIT: ask what was done, never guess.
+    """The connection broke during COMMIT: whether it was committed must be asked, never guessed.
 
-    A turn is sent again; after a claim of jobs a process asks for its `leases`.
+    A turn is sent again; after a claim of jobs a process reads its `leases`.
     """
 
 
 class Fenced(Exception):
-    """This process was taken for dead and others own what it owned: it must enter anew."""
+    """This process was presumed dead and others own its instances: it must `enter` again."""
 
 
 class Superseded(Exception):
-    """Another version of a definition is the newest than the one that was named."""
+    """The version that the caller named is not the newest version of the definition."""
 
     def __init__(self, newest: int) -> None:
         super().__init__(f"version {newest} is the newest")
         self.newest = newest
-        """0 where there is none."""
+        """0 if the definition has no version."""
 
 
 class DataRefused(Exception):
-    """The store will never take these data; the rest of the turn may be fine.
+    """The store can never keep these data; the rest of the turn may be valid.
 
-    Who looks for something by such data is not told this: it is not there.
+    Reads never raise this: a search for data that cannot be stored finds nothing.
     """

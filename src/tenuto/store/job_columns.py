@@ -1,4 +1,4 @@
-"""Jobs as rows: the columns that all stores have of one when it is offered."""
+"""Jobs as columns: those of an offered job, the same for every store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class JobColumns(NamedTuple):
-    """A job that nobody has claimed."""
+    """An unclaimed job."""
 
     instance_id: str
     node: str
@@ -23,7 +23,7 @@ class JobColumns(NamedTuple):
     tenant: str
     timeout: int
     silence: int | None
-    """Milliseconds that a worker may take, and be silent."""
+    """Milliseconds that a worker may take, and may go without a heartbeat."""
     is_called_off: bool
 
 
@@ -36,7 +36,7 @@ def job_columns(job: JobRow) -> JobColumns:
         job.tenant,
         job.timeout // _MILLISECOND,
         None if silence is None else silence // _MILLISECOND,
-        job.is_called_off,
+        job.is_cancelled,
     )
 
 
@@ -49,7 +49,7 @@ def overrun(
     lease: int,
     details: str | None,
 ) -> Overrun | None:
-    """Why a worker's lease that ended at `until` did, if it was not simply given up."""
+    """Why a worker's lease lapsed at `until`; None if it simply was not extended."""
     if until >= overdue_at:
         return Overrun("timeout", timeout / 1000, details)
     if silence is not None and silence <= lease:

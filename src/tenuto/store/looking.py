@@ -1,4 +1,4 @@
-"""Whoever looks for what no store can keep finds nothing, since it is in no row."""
+"""Reads by values that no store can keep, such as text with a NUL: they find nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 async def looked_for(look: Awaitable[T], *, nothing: T) -> T:
-    """What a look brings; `nothing` where it is for text, or a number, that is not to be kept."""
+    """The result of a read; `nothing` if it searches for text or a number that cannot be stored."""
     try:
         return await look
     except DataRefused:
@@ -19,7 +19,7 @@ async def looked_for(look: Awaitable[T], *, nothing: T) -> T:
 
 
 async def looked_for_each(ids: Sequence[str], look: Callable[[Sequence[str]], Awaitable[T]]) -> T:
-    """What a look for several brings: one that cannot be there keeps no other from being found."""
+    """The result of a read by several ids: an id that cannot be stored does not hide the others."""
     try:
         return await look(ids)
     except DataRefused:

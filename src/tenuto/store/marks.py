@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
     READ = "read"
     CLAIM = "claim"
-    """It hands something to this process: done or not, it is repeated."""
+    """It claims something for this process; it may be repeated whether or not it was done."""
     WRITE = "write"
     """It is durable when it returns."""
 
@@ -30,7 +30,7 @@ def writes(verb: Verb) -> Verb:
 
 
 def claims(verb: Verb) -> Verb:
-    """The verb hands something to the process that calls it."""
+    """The verb claims something for the calling process."""
     verb.__dict__["kind"] = Kind.CLAIM
     return verb
 

@@ -1,4 +1,4 @@
-"""Listeners and what is on its way to them, as rows; the same for every store."""
+"""Listeners, outbox rows and postings as columns, the same for every store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ListenerColumns(NamedTuple):
 
 
 class OutboxColumns(NamedTuple):
-    """A row of outbox that speaks of a stretch of a log, with the level that somebody must hear."""
+    """An outbox row for a stretch of a log, with the level that a listener must have for it."""
 
     tenant: str
     share: int
@@ -48,7 +48,7 @@ class OutboxColumns(NamedTuple):
 
 
 class PostingColumns(NamedTuple):
-    """A row of webhook_deliveries, but for its number and when it is due."""
+    """A row of webhook_deliveries, without its number and due time."""
 
     listener_id: str
     event_id: str
@@ -89,19 +89,19 @@ def listener_of(columns: ListenerColumns) -> Listener:
 
 
 def outbox_columns(writes: Iterable[InstanceWrite], heard: int = 2) -> list[OutboxColumns]:
-    """What these writes leave for those who listen, up to the level that is `heard`."""
+    """The outbox rows of these writes, for levels up to `heard`."""
     return [
         OutboxColumns(
-            told.tenant,
+            lifecycle.tenant,
             share_of(write.instance_id),
             write.instance_id,
             write.rows[0].seq,
             write.rows[-1].seq,
-            told.status,
-            told.level,
+            lifecycle.status,
+            lifecycle.level,
         )
         for write in writes
-        if (told := write.lifecycle) is not None and write.rows and told.level <= heard
+        if (lifecycle := write.lifecycle) is not None and write.rows and lifecycle.level <= heard
     ]
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a write and of an event, by what a database has of them already."""
+"""Outcomes of writes and events, derived from the rows that a database already has."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ REMOVED = WriteResult(Outcome.REMOVED)
 
 Outcomes = dict[str, WriteResult]
 UsedKeys = dict[tuple[str, str], tuple[str, bytes]]
-"""(tenant, key) → the instance that has it, and the hash of what its start asked for."""
+"""(tenant, key) → the instance that has it, and the hash of its start request."""
 
 
 def key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
-    """The answer to a start whose key is in use; None where it is free, or none was asked for."""
+    """The outcome of a start whose key is in use; None if the key is free, or there is none."""
     if write.create is None or write.create.key is None:
         return None
     instance_id, content_hash = used.get((write.create.tenant, write.create.key), (None, b""))
@@ -40,7 +40,7 @@ def needed_definitions(writes: Iterable[InstanceWrite]) -> list[tuple[str, str, 
 
 
 def may_follow(before: DeliveryOutcome, outcome: DeliveryOutcome) -> bool:
-    """Whether what came of an event at a wait may still become something else.
+    """Whether the outcome of a delivery may still change.
 
     A retry opens again what had missed an event.
     """
@@ -48,7 +48,7 @@ def may_follow(before: DeliveryOutcome, outcome: DeliveryOutcome) -> bool:
 
 
 def events_of(turn: Turn, won: Iterable[InstanceWrite]) -> list[Event]:
-    """What goes into the inbox: events from outside, and what winners publish; each id once."""
+    """The events to store: those from outside, and those that winners publish; each id once."""
     found = {event.id: event for write in won for event in write.events}
     found |= {event.id: event for event in turn.events}
     return list(found.values())
@@ -57,7 +57,7 @@ def events_of(turn: Turn, won: Iterable[InstanceWrite]) -> list[Event]:
 def known_event(
     *, is_same: bool, is_own: bool, is_matched: bool, number: int, counts: Sequence[int]
 ) -> EventResult:
-    """The answer to an event whose id is there; `is_own` if this very turn has stored it.
+    """The outcome of an event whose id exists; `is_own` if this very turn has stored it.
 
     `counts` is how many it resumed, cancelled and started.
     """

@@ -10,7 +10,7 @@ _OLDEST_MS = -(1 << 63)
 
 
 def begins_below(query: InstanceQuery) -> Position:
-    """The page has what lies below this position; InvalidInput if the query's cursor is none."""
+    """The position below which the page begins; InvalidInput if the cursor is malformed."""
     below = BEFORE_ALL if query.after is None else read_cursor(query.after)
     if query.created_before is not None:
         below = min(below, Position(epoch_ms(query.created_before), ""))
@@ -23,9 +23,9 @@ def cursor_after(row: InstanceRow) -> str:
 
 
 def page_bounds(query: InstanceQuery) -> dict[str, str | int]:
-    """What every statement that reads positions is told.
+    """The parameters of every statement that reads a page of positions.
 
-    One row more than a page is asked for, so that it is known whether there is another.
+    The limit is one row more than a page, to find out whether there is another page.
     """
     below = begins_below(query)
     return {

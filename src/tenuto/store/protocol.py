@@ -1,4 +1,4 @@
-"""What a store promises: durability, atomicity and claims. It does not know what an entry means.
+"""The contract of a store: durability, atomicity and claims. Entries are opaque to it.
 
 Three rules carry the product:
 
@@ -7,12 +7,13 @@ Three rules carry the product:
 at all is written for that instance and its outcome is `LOST`, while the other instances of the turn
 go through.
 
-*Owners.* An instance for which a process works has that process as its owner, and nobody takes it
-from a living one. A process that was taken for dead is `Fenced` at its next commit: it writes
-nothing more under the name by which others have inherited from it.
+*Owners.* A process that works for an instance is its owner, and ownership is never taken from a
+living process. A process that was presumed dead is `Fenced` at its next commit: under its old
+process id, whose instances others have taken over, it writes nothing more.
 
-*Every obligation is a row.* An instance without an owner has all it owes the world in timers, waits
-and mailbox rows, so that start-up costs what is owned, never what is stored.
+*Every obligation is a row.* All that an instance without an owner still has to do is kept as timer,
+wait and mailbox rows. So the cost of a start-up depends on the instances that are owned, not on
+the instances that are stored.
 """
 
 from __future__ import annotations
@@ -76,38 +77,39 @@ class Store(Parts, ABC):
     lanes: int
     """How many commits may be under way at once."""
     is_shared: bool
-    """Whether several engine processes may have it open at once."""
+    """Whether several engine processes may have the store open at once."""
     beat_every: timedelta
-    """How often a process has to `beat`, or it is presumed dead; where it is shared."""
+    """How often a process of a shared store has to `beat`, so as not to be presumed dead."""
 
     @property
     @abstractmethod
     def is_pooled(self) -> bool:
-        """Whether a connection pooler is in between, which passes on no hints; known once open."""
+        """Whether connections go through a pooler, which forwards no hints; known once open."""
 
     @abstractmethod
     async def open(self, process_id: str, now: datetime, *, is_guest: bool = False) -> datetime:
-        """Make ready: lock, migrate, register the process. StoreUnavailable when it cannot.
+        """Lock, migrate, and register the process. Raises StoreUnavailable when that fails.
 
-        A process id is used once: what an earlier process left behind is found by its id. A guest
-        takes no mail.
-        Returns how far time has come: `now`, or the latest at which anybody has created an
-        instance, stored an event or let go. Who was more than `WRONG_CLOCK` ahead does not count.
+        A process id is used once: rows that an earlier process left behind are found by its id. A
+        guest claims no mailbox messages.
+        Returns the latest time that the store knows: `now`, or when any process last created an
+        instance, stored an event or closed the store, if that is later. Times more than
+        `WRONG_CLOCK` ahead of `now` are ignored.
         """
 
     @abstractmethod
     async def close(self, now: datetime, *, clean: bool) -> None:
-        """Let go; with `clean` the process's instances are handed over in good order."""
+        """Close the store; with `clean` the process's instances are marked as cleanly released."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """Leave the store as SIGKILL leaves it: nothing is handed over."""
+        """Leave the store as SIGKILL would: nothing is released or handed over."""
 
     @abstractmethod
     def seen_by(self, tenant: str) -> Parts:
         """The same record for one tenant: only verbs that are marked `for_tenants`.
 
-        A store that can has them read through connections that see no other tenant's rows. What
-        is asked for still names the tenant: this is the second check, for the day on which the
-        first has a hole.
+        A store with row-level security reads through connections that see no other tenant's rows.
+        Every call still names its tenant: row-level security is a second check, in case the first
+        has a bug.
         """

@@ -1,4 +1,4 @@
-"""What a store has in files of SQL: statements by name, and numbered migrations."""
+"""The SQL files of a store: named statements, and numbered migrations."""
 
 from __future__ import annotations
 

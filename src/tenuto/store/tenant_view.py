@@ -14,7 +14,7 @@ def tenant_view(parts: Parts) -> Parts:
 
 
 class _View:
-    """Parts by name; each is wrapped when it is first asked for."""
+    """Parts by name; each is wrapped at its first use."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -26,7 +26,7 @@ class _View:
 
 
 class _PartView:
-    """One part; a verb is checked when it is asked for."""
+    """One part; a verb is checked when it is used."""
 
     def __init__(self, part: object, protocol: type) -> None:
         self._part = part

@@ -20,7 +20,7 @@ class Cancelled(BaseException):
 
 
 class Facts(Struct, frozen=True, gc=False, kw_only=True):
-    """What an attempt may know about its instance, beside the order to run it."""
+    """The facts about its instance that an attempt may see, beside its order."""
 
     correlation_id: str | None = None
     deadline: datetime | None = None

@@ -52,7 +52,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def cancelled() -> Failure:
-    return Failure(code=CANCELLED, message="the task stopped, as it was told", retryable=False)
+    return Failure(code=CANCELLED, message="the task stopped as requested", retryable=False)
 
 
 def too_late(seconds: float) -> Failure:

@@ -54,7 +54,7 @@ def to_json(value: object, limit: int, name: str = "the output") -> JSON:
             copy: JSON = _decode(encoded)
             if copy == value:
                 return copy
-    except Exception:  # noqa: BLE001 - the walk finds out what is wrong, and where
+    except Exception:  # noqa: BLE001 - the walk below finds the fault and its place
         encoded = b""
     if len(encoded) > limit:
         raise _too_large(len(encoded), limit, name)

@@ -204,7 +204,7 @@ class Runner:
             message=f"no task is registered as {order.task_id!r}{hint}",
             retryable=False,
         )
-        attempt = Attempt(key, order, facts, _NOBODY, self._ticks)
+        attempt = Attempt(key, order, facts, _PLACEHOLDER, self._ticks)
         self._attempts[key] = attempt
         loop = asyncio.get_running_loop()
         loop.call_soon(self._settle, attempt, attempt.failed(failure))
@@ -241,8 +241,8 @@ class Runner:
             self._all_ended.set_result(None)
 
 
-def _nobody() -> None:
+def _placeholder() -> None:
     """The placeholder for the task of an attempt whose task is not registered."""
 
 
-_NOBODY = TaskFunction(_nobody)
+_PLACEHOLDER = TaskFunction(_placeholder)

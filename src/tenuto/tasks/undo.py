@@ -36,7 +36,7 @@ class Undo(Struct, frozen=True, kw_only=True):
 
 
 class UndoFacts(Struct, frozen=True, gc=False, kw_only=True):
-    """What an attempt that undoes a step may know, beside its order."""
+    """The context of an attempt that undoes a step, beside its order."""
 
     step_id: str
     """The step that is undone."""

@@ -1,4 +1,4 @@
-"""`python -m tenuto.testing FILE` shows what a failing test kept."""
+"""`python -m tenuto.testing FILE` shows the records of a failing test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tenuto.model.errors import TenutoError
-from tenuto.testing.failure_file import read, told
+from tenuto.testing.failure_file import described, read
 
 USAGE = "usage: python -m tenuto.testing FILE"
 
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
     except TenutoError as error:
         sys.stderr.write(f"{error}\n")
         return 3
-    sys.stdout.write(f"{kept.test}\n\n{told(kept)}\n")
+    sys.stdout.write(f"{kept.test}\n\n{described(kept)}\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What a task was asked, each time that it ran."""
+"""Recorded calls of tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenuto.model.json import JSON
 
 
 class Call(Struct, kw_only=True):
-    """One run of a task, also one whose outcome was lost with its process."""
+    """One run of a task, even if its outcome was lost with its process."""
 
     task: str
     instance_id: str

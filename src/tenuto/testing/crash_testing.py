@@ -1,4 +1,4 @@
-"""Searches for what breaks an invariant of a workflow, and tells the shortest way to it.
+"""Searches for faults that break an invariant of a workflow, and reports the shortest way to it.
 
 First nothing goes wrong, to learn how many durable writes, results and events there are. Then each
 mishap alone, at each place; then each crash with another one while it is recovered from; then some
@@ -28,7 +28,7 @@ from tenuto.testing.misuse import refuse_async, refuse_endless, refuse_missed, r
 from tenuto.testing.shrinking import shrunk
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 Invariant = Callable[[Instance], object]
 
@@ -39,7 +39,7 @@ _AT_ONCE = (2, 2, 2, 3)
 _WHILE_RECOVERING = (1, 2)
 """So many writes after a crash there is another one."""
 _MORE_WRITES = 4
-"""So many writes are added by whoever takes over, and may be crashed again."""
+"""So many writes are added by the process that takes over, and may be crashed again."""
 _TRIES = 5
 """How often something new is drawn for, before it is taken that there is nothing left."""
 
@@ -55,7 +55,7 @@ _NOT_AGAIN = (
 
 
 class Tested(Struct, frozen=True, kw_only=True):
-    """What a crash test has tried."""
+    """The runs that a crash test has tried."""
 
     runs: int
     writes: int
@@ -141,7 +141,7 @@ def crash_test(  # noqa: PLR0913 - each has a name of its own
     seed: int = 0,
     repeat: str | None = None,
 ) -> Tested:
-    """Look for something that, gone wrong, breaks what must hold when the workflow has ended.
+    """Search for faults that break the invariants of an ended workflow.
 
     `invariant(run)` raises or gives False when it does not hold; that every instance ends is asked
     in any case. `events` are published when they are waited for, `engine` brings its stubs, and
@@ -185,7 +185,7 @@ def _repeated(search: _Search, mishaps: Sequence[Mishap], seed: int) -> Tested:
 
 
 def _raise_smallest(search: _Search, found: _Run, seed: int) -> NoReturn:
-    """Tell the shortest story that leads to what was found, or why there is none."""
+    """Report the shortest way to the broken invariant, or why there is none."""
     smallest = shrunk(found.struck, lambda each: search.run(each).broken is not None)
     again = search.run(smallest)
     if again.broken is None:
@@ -215,7 +215,7 @@ def _plans(
 
 
 def _reason(error: Exception) -> str:
-    """What an invariant said, else the line that it stopped at."""
+    """The message of a broken invariant, else the line of its assertion."""
     said = str(error)
     if not said:
         said = traceback.extract_tb(error.__traceback__)[-1].line or ""
@@ -234,7 +234,7 @@ def _story(found: _Run, mishaps: Sequence[Mishap], ending: str) -> str:
     lines = [f"{found.run.workflow} does not hold: {found.broken}"]
     lines += ["It takes this:"] if mishaps else []
     lines += [
-        f"  {number}. {mishap.told(notes.get(mishap.at, ''))}"
+        f"  {number}. {mishap.described(notes.get(mishap.at, ''))}"
         for number, mishap in enumerate(mishaps, start=1)
     ]
     return "\n".join([*lines, ending])

@@ -49,7 +49,7 @@ class DiskReader:
         return found
 
     def note(self, draft: Draft) -> None:
-        """Keep what a process has just written, which saves reading it."""
+        """Keep rows that a process has just written, which saves reading them."""
         self._known[draft.instance_id] = draft.held
 
     def ids(self) -> list[str]:
@@ -69,7 +69,7 @@ class DiskReader:
 
 
 def _now(work: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine gives that never waits."""
+    """The result of a coroutine that never waits."""
     try:
         work.send(None)
     except StopIteration as done:

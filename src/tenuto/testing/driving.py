@@ -1,4 +1,4 @@
-"""Sees a workflow to its end: publishes what it waits for, and starts it again when it crashed."""
+"""Drives a workflow to its end: publishes the events it waits for, restarts it after crashes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tenuto.testing.instance import Instance
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 
 class Decide(Struct, frozen=True, kw_only=True):

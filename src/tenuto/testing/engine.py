@@ -28,19 +28,19 @@ from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
 from tenuto.testing.driving import Scripted
 from tenuto.testing.failure_file import FOLDER, kept
+from tenuto.testing.fault_plan import Fault
 from tenuto.testing.instance import Instance
 from tenuto.testing.lives import Lives
 from tenuto.testing.orders import orders
 from tenuto.testing.process import World
 from tenuto.testing.seeded_ids import SeededIds
-from tenuto.testing.stand_ins import Named, StandIns
+from tenuto.testing.task_mocks import Named, TaskMocks
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import BEGIN, Wall
-from tenuto.testing.weather import Fault
 from tenuto.workspace.values import Published
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 Definition: TypeAlias = Path | Mapping[str, JSON] | WorkflowFunction[..., Any]
 Workflow: TypeAlias = str | Definition
@@ -73,16 +73,16 @@ class Engine:
         `at` is what the clock says in the beginning; the ids follow from the `seed`.
         """
         begin = (aware(at, "at") or BEGIN).astimezone(UTC)
-        self.tasks = tasks if isinstance(tasks, StandIns) else StandIns(behind=tasks)
+        self.tasks = tasks if isinstance(tasks, TaskMocks) else TaskMocks(behind=tasks)
         self.task = self.tasks.task
-        """Declares a task of this test alone, such as one that only workers have."""
+        """Declares a task for this test alone, such as one that only workers have."""
         self.world = World(
             disk=MemoryDisk(),
             wall=Wall(begin),
             ids=SeededIds(Random(seed)),
             tasks=self.tasks,
             unrest=Unrest(),
-            # Nobody else writes to the disk or sets the clock: the engine need not keep looking.
+            # No other process writes to the disk or sets the clock: the engine need not poll.
             settings=replace(
                 settings or Settings(),
                 mail_every=_AN_HOUR,
@@ -117,7 +117,7 @@ class Engine:
             self.lives.end()
 
     def close(self) -> None:
-        """Leave nothing running; a crash that never came is told."""
+        """Stop everything; raise if a planned crash never happened."""
         self.lives.end()
         self._refuse_missed_crash()
 

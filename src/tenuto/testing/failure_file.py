@@ -1,4 +1,4 @@
-"""What a failing test leaves behind: a text to read at once, and a file to open later."""
+"""The records of a failing test: a text to read at once, and a file to open later."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = ".tenuto/failed"
 _SHOWN: Final = 3
-"""So many instances are told about; all of them are in the file."""
+"""So many instances are shown; the file has all of them."""
 _NAME: Final = 120
 
 
@@ -53,7 +53,7 @@ class Kept(msgspec.Struct, kw_only=True):
 def kept(
     engine: Engine, test: str, folder: Path, story: str | None = None, *, already: str = ""
 ) -> str:
-    """Write the file of a failing test, and say what happened and where the file is.
+    """Write the file of a failing test; returns a description and the path of the file.
 
     What stands in `already`, the error that is shown beside it, is not said again.
     """
@@ -69,7 +69,7 @@ def kept(
     place, _, name = test.partition("::")
     words = "-".join(part for part in (Path(place).stem, name) if part)
     file = folder / f"{re.sub(r'[^A-Za-z0-9_]+', '-', words).strip('-')[:_NAME]}.json"
-    said = told(record, _SHOWN, already=already)
+    said = described(record, _SHOWN, already=already)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1))
@@ -91,8 +91,8 @@ def read(file: Path) -> Kept:
         ) from error
 
 
-def told(record: Kept, most: int | None = None, *, already: str = "") -> str:
-    """A kept test for people; what stands in `already` is left out."""
+def described(record: Kept, most: int | None = None, *, already: str = "") -> str:
+    """A readable description of a kept test, without the lines that are in `already`."""
     parts = [] if record.story is None else [record.story]
     timelines = [
         timeline(

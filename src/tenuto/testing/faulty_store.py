@@ -10,8 +10,8 @@ from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.store.errors import CommitUnknown
 from tenuto.store.marks import Kind
 from tenuto.store.protocol import Store
+from tenuto.testing.fault_plan import Fault, FaultPlan
 from tenuto.testing.virtual_loop import VirtualLoop
-from tenuto.testing.weather import Fault, Weather
 from tenuto.testing.wrapped_store import Call, WrappedStore
 
 
@@ -22,18 +22,18 @@ class FaultyStore(WrappedStore):
         self,
         inner: Store,
         loop: VirtualLoop,
-        weather: Weather,
+        fault_plan: FaultPlan,
         happened: Callable[[Fault], None] = lambda _: None,
     ) -> None:
         """`happened` is called with every fault when it strikes."""
         super().__init__(inner)
         self._loop = loop
-        self._weather = weather
+        self._fault_plan = fault_plan
         self._happened = happened
         self._is_dead = False
 
     def kill(self) -> None:
-        """The process is gone: whatever of it still runs reaches nothing."""
+        """Mark the process as dead: calls from its remaining code have no effect."""
         self._is_dead = True
         self.inner.abandon()
 
@@ -47,8 +47,8 @@ class FaultyStore(WrappedStore):
         return await call()
 
     def _fault_on(self, call: Call) -> Fault | None:
-        """What happens to this write."""
-        return self._weather.on_write(call.verb)
+        """The fault for this write."""
+        return self._fault_plan.on_write(call.verb)
 
     async def _write(self, call: Call) -> Any:  # noqa: ANN401
         fault = self._fault_on(call)
@@ -61,18 +61,18 @@ class FaultyStore(WrappedStore):
         if fault is Fault.UNKNOWN_UNDONE:
             raise _unknown(call)
         if fault is Fault.SLOW_WRITE:
-            await asyncio.sleep(self._weather.seconds())
+            await asyncio.sleep(self._fault_plan.seconds())
         result = await self._proceed(call)
         if fault is Fault.CRASH_AFTER:
             await self._die(fault)
         if fault is Fault.ACK_LOST:
             raise _unknown(call)
         if fault is Fault.SLOW_WRITE:
-            await asyncio.sleep(self._weather.seconds())
+            await asyncio.sleep(self._fault_plan.seconds())
         return result
 
     async def _read(self, call: Call) -> Any:  # noqa: ANN401
-        fault = self._weather.on_read()
+        fault = self._fault_plan.on_read()
         if fault is None:
             return await self._proceed(call)
         self._happened(fault)
@@ -81,9 +81,9 @@ class FaultyStore(WrappedStore):
                 # It may have been done although the answer is lost.
                 await self._proceed(call)
             raise StoreUnavailable("simulated: the store cannot be read")
-        await asyncio.sleep(self._weather.seconds())
+        await asyncio.sleep(self._fault_plan.seconds())
         result = await self._proceed(call)
-        await asyncio.sleep(self._weather.seconds())
+        await asyncio.sleep(self._fault_plan.seconds())
         return result
 
     async def _die(self, fault: Fault) -> Never:
@@ -94,7 +94,7 @@ class FaultyStore(WrappedStore):
 
 
 def _unknown(call: Call) -> Exception:
-    """What a broken connection looks like: of commits the turn itself can tell."""
+    """The error of a broken connection; after a commit, the turn can be asked for its outcome."""
     if call.verb == "turns.commit":
         return CommitUnknown("simulated: the connection broke")
     return may_be_written("simulated: the connection broke")

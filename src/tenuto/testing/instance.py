@@ -1,4 +1,4 @@
-"""One instance of a test: let it go on, look at it, tell it what to do."""
+"""One instance of a test: advance it, inspect it, control it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import NodeStatus, Status
 from tenuto.tasks.retry import Length, read_length
 from tenuto.testing.calls import Call
-from tenuto.testing.stand_ins import Named
+from tenuto.testing.task_mocks import Named
 from tenuto.testing.timeline import named, path_of, timeline, undone_of
 from tenuto.workspace.instance import InstanceRef
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tenuto.testing.engine import Engine
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 S = TypeVar("S", Status, NodeStatus)
 
@@ -101,7 +101,7 @@ class Instance:
 
     @property
     def output(self) -> JSON:
-        """What it gave in the end; None before, and when it failed."""
+        """Its output; None before the end, and if it failed."""
         held = self._held
         return output_of(held.plan, held.state) if self.status is Status.COMPLETED else None
 
@@ -130,7 +130,7 @@ class Instance:
 
     @property
     def approvals(self) -> list[str]:
-        """The steps that somebody is to decide on; in a loop `review[0]`."""
+        """The steps that wait for a decision; in a loop `review[0]`."""
         state = self._held.state
         keys = [key for key in state.open_nodes() if state.nodes[key].approval is not None]
         opened = sorted(keys, key=lambda key: state.nodes[key].opened)
@@ -138,7 +138,7 @@ class Instance:
 
     @property
     def timeline(self) -> str:
-        """What happened to it, for people."""
+        """Its history as a readable timeline."""
         if not self.exists:
             return f"{self.id}  was never started"
         state = self._held.state
@@ -167,11 +167,11 @@ class Instance:
         if self.status.is_final:
             return f"it has ended {self.status}"
         if self.status is Status.PAUSED:
-            return "it is paused, and nobody resumes it"
+            return "it is paused, and never resumed"
         if self.waiting_for:
-            return f"it waits for {' and '.join(self.waiting_for)}, and nobody publishes that"
+            return f"it waits for {' and '.join(self.waiting_for)}, which is never published"
         if self.approvals:
-            return f"nobody decides on {' and '.join(self.approvals)}"
+            return f"no decision is made on {' and '.join(self.approvals)}"
         return f"it is {self.status} after all that time"
 
     def calls(self, task: Named | None = None) -> list[Call]:

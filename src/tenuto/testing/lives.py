@@ -1,4 +1,4 @@
-"""One process after the other on one disk: asks, waits, crashes and goes on.
+"""Consecutive processes on one disk: sends requests, waits, crashes and restarts.
 
 What was asked of a process that crashed is asked again once it is recovered, as a client does that
 got no answer.
@@ -18,7 +18,7 @@ from tenuto.testing.process import Process, World
 from tenuto.testing.virtual_loop import Crashed
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ class Lives:
         return self.world.now() if self._process is None else self._process.clock.now()
 
     def ask(self, request: Request[T], *, is_repeated: bool = True) -> T | None:
-        """Ask for something, and let happen what follows at this moment.
+        """Send a request, and process its consequences at this moment.
 
         None when the process crashed before it had answered, and when a task of it asks: then it
         is done as soon as the task lets it.
@@ -86,7 +86,7 @@ class Lives:
         return answer
 
     def ask_meanwhile(self, request: Request[object]) -> None:
-        """Ask for something in the midst of what goes on; no result arrives before the answer."""
+        """Send a request while work goes on; no task result arrives before the answer."""
         process = self.process
 
         async def ask() -> None:
@@ -141,13 +141,13 @@ class Lives:
                 self.ask(request)
 
     def kill(self) -> None:
-        """End the process as SIGKILL does, without a word to anybody."""
+        """End the process as SIGKILL does, without any clean-up."""
         if self._process is not None:
             self._process.kill()
             self._process, self.crashed = None, "it was killed"
 
     def end(self) -> None:
-        """Let nothing more happen; what is on the disk can still be looked at."""
+        """Stop the engine; the disk can still be inspected."""
         crashed = self.crashed
         self.kill()
         self.crashed, self._is_over = crashed, True
@@ -169,7 +169,7 @@ class Lives:
         if process.step(now):
             return True
         if not self._is_moving():
-            # Somebody may still find a letter that was left for him.
+            # An instance may still have an unclaimed mailbox message.
             patience = self.world.settings.mail_every + 1
             return process.step(min(limit, now + patience))
         upcoming = process.loop.next_timer

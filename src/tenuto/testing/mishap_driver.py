@@ -12,8 +12,8 @@ from tenuto.model.entries import EventType
 from tenuto.model.errors import Conflict
 from tenuto.model.json import Given
 from tenuto.testing.driving import Decide, Driver, Scripted, event_id
+from tenuto.testing.fault_plan import Fault
 from tenuto.testing.mishaps import Kind, Mishap
-from tenuto.testing.weather import Fault
 from tenuto.workspace.instance import InstanceRef
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tenuto.testing.instance import Instance
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 _FAULTS: Final = {
     Kind.CRASH_BEFORE: Fault.CRASH_BEFORE,
@@ -45,7 +45,7 @@ def resting(engine: Engine) -> list[Instance]:
 
 
 class MishapDriver(Driver):
-    """One run with mishaps; `struck` are those that came to pass."""
+    """One run with mishaps; `struck` are those that happened."""
 
     def __init__(
         self, engine: Engine, events: Sequence[Scripted], mishaps: Sequence[Mishap]
@@ -99,7 +99,7 @@ class MishapDriver(Driver):
                 pass  # seen to when the event is due
 
     def _cancel(self, mishap: Mishap) -> None:
-        reason = f"somebody cancelled at durable write {mishap.at}"
+        reason = f"cancelled at durable write {mishap.at}"
 
         async def cancel(app: Tenuto) -> None:
             with suppress(Conflict):  # it has ended
@@ -124,7 +124,7 @@ class MishapDriver(Driver):
         id = event_id(mishap.at)
         ready = self.left[id]
         if isinstance(ready, Decide):
-            # Too early it is refused; whoever decides does so again when it is asked for.
+            # A decision that comes too early is refused, and made again once it is asked for.
             self.engine.lives.ask_meanwhile(lambda app: ready.make(app, _ID))
             return
         pattern, payload = ready
@@ -133,5 +133,5 @@ class MishapDriver(Driver):
 
 
 def _open_in(run: Instance) -> list[str]:
-    """What an instance waits for."""
+    """The events and decisions that an instance waits for."""
     return [*run.waiting_for, *run.approvals]

@@ -1,4 +1,4 @@
-"""What may go wrong while a workflow runs, as values that can be written down and repeated."""
+"""Mishaps of a running workflow, as values that can be written down and repeated."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from msgspec import Struct
 from tenuto.model.errors import TenutoError
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 
 class Kind(StrEnum):
-    """The closed list of what `crash_test` does to a workflow."""
+    """All kinds of mishaps that `crash_test` injects."""
 
     CRASH_BEFORE = "crash-before"
     CRASH_AFTER = "crash-after"
@@ -51,7 +51,7 @@ _SAID = {
     Kind.EVENT_TWICE: "event {at} is sent twice with the same id",
     Kind.EVENT_EARLY: "event {at} comes as soon as the instance has started",
     Kind.EVENT_LATE: "event {at} comes when its wait has timed out, or after a day",
-    Kind.CANCEL: "somebody cancels right after durable write {at}{what}",
+    Kind.CANCEL: "the instance is cancelled right after durable write {at}{what}",
     Kind.CLOCK_FORWARD: "the clock is put forward by an hour at durable write {at}{what}",
     Kind.CLOCK_BACK: "the clock is put back by five minutes at durable write {at}{what}",
 }
@@ -66,8 +66,8 @@ class Mishap(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.kind}@{self.at}"
 
-    def told(self, what: str = "") -> str:
-        """For people; `what` is what was written there."""
+    def described(self, what: str = "") -> str:
+        """A description for people; `what` names the content of the write."""
         return _SAID[self.kind].format(at=self.at, what=f" ({what})" if what else "")
 
 
@@ -84,12 +84,12 @@ def spelled(mishaps: Sequence[Mishap]) -> str:
 
 
 def parse(text: str) -> list[Mishap]:
-    """What `spelled` wrote."""
+    """Parse the text that `spelled` wrote."""
     return [_parse(word) for word in text.split()]
 
 
 def kind_of(word: str) -> Kind:
-    """The kind that somebody wrote."""
+    """The kind with this name."""
     if word not in set(Kind):
         _refuse(word)
     return Kind(word)

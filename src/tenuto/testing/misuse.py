@@ -15,11 +15,11 @@ from tenuto.testing.mishap_driver import resting
 from tenuto.testing.mishaps import Mishap, spelled
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 
 def refuse_endless(calm: Instance, why: str | None) -> None:
-    """What does not end by itself cannot be told from what a mishap holds up."""
+    """Refuse a workflow that does not end without faults: a fault's effect would be invisible."""
     if resting(calm.engine):
         raise TenutoError(
             f"without any fault the workflow does not end: {why}\n\n{calm.timeline}",
@@ -30,7 +30,7 @@ def refuse_endless(calm: Instance, why: str | None) -> None:
 
 
 def refuse_untaken(engine: Engine, events: Sequence[Scripted]) -> None:
-    """An event that nobody takes tells nothing when it is early, late or sent twice."""
+    """Refuse an event that no wait takes: sending it early, late or twice would test nothing."""
     rows = [row for each in engine.instances for row in each.history]
     taken = set(_said(rows, EventType.WAIT_RESOLVED, "eventId"))
     waits = list(dict.fromkeys(_said(rows, EventType.WAIT_OPENED, "pattern")))
@@ -39,7 +39,7 @@ def refuse_untaken(engine: Engine, events: Sequence[Scripted]) -> None:
             _refuse_unmade(rows, number, each)
         elif event_id(number) not in taken:
             raise TenutoError(
-                f"without any fault nobody takes event {number}, {each!r}",
+                f"event {number} is never taken without a fault: {each!r}",
                 code="TEN-2205",
                 advice=f"There were waits for {', '.join(waits)}: compare name and payload."
                 if waits
@@ -60,7 +60,7 @@ def _refuse_unmade(rows: Sequence[Object], number: int, decide: Decide) -> None:
         raise TenutoError(
             f"without any fault decision {number}, {decide!r}, is never made",
             code="TEN-2205",
-            advice="Nothing asks for it at that step, or somebody else was quicker: leave it out.",
+            advice="The step asks for no decision, or another one came first: leave it out.",
         )
 
 
@@ -70,12 +70,12 @@ def refuse_missed(missed: Sequence[Mishap], engine: Engine) -> None:
         raise TenutoError(
             f"{spelled(missed)} never came: there were {engine.writes} durable writes",
             code="TEN-2204",
-            advice="Repeat a story as it was told, with the same input and the same events.",
+            advice="Repeat a story unchanged, with the same input and the same events.",
         )
 
 
 def refuse_async(what: str, answer: object) -> None:
-    """Nobody awaits it: it would never look, and always hold."""
+    """Refuse a coroutine: it would not be awaited, so the check would always pass."""
     if not inspect.isawaitable(answer):
         return
     if inspect.iscoroutine(answer):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tenuto.testing.instance import Instance
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 ALL_UP_TO = 5
 """So many results under way at once, and every order is tried."""
@@ -41,7 +41,7 @@ class Gate:
         return len(self._held)
 
     def release(self, number: int) -> str:
-        """Let one of them arrive; returns whose it was."""
+        """Let one result arrive; returns its step."""
         step, future = self._held.pop(number)
         future.set_result(None)
         return step

@@ -1,4 +1,4 @@
-"""For pytest: the fixture `engine`, and what a failing test says about its instances."""
+"""The pytest plugin: the fixture `engine`, and the report of a failing test's instances."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def pytest_runtest_makereport(
         item.stash[_HAS_FAILED] = True
         if made.shown.lives.begun:
             shown = "" if call.excinfo is None else str(call.excinfo.value)
-            report.sections.append((_SECTION, _told(made, item, shown)))
+            report.sections.append((_SECTION, _described(made, item, shown)))
     return report
 
 
-def _told(made: Engine, item: pytest.Item, shown: str) -> str:
+def _described(made: Engine, item: pytest.Item, shown: str) -> str:
     from tenuto.testing.failure_file import FOLDER, kept  # noqa: PLC0415 - as above
 
     try:
         return kept(made, item.nodeid, Path(item.config.rootpath) / FOLDER, already=shown)
     except Exception as error:  # noqa: BLE001 - the test's own failure must be seen
-        return f"it could not be told: {error!r}"
+        return f"it could not be described: {error!r}"

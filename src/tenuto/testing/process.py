@@ -18,30 +18,30 @@ from tenuto.model.errors import TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.tasks.runner import Report
+from tenuto.testing.fault_plan import Fault
 from tenuto.testing.faulty_store import FaultyStore
 from tenuto.testing.seeded_ids import SeededIds
-from tenuto.testing.stand_ins import StandIns
+from tenuto.testing.task_mocks import TaskMocks
 from tenuto.testing.turn_notes import note
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.unsent import Unsent
 from tenuto.testing.virtual_clock import VirtualClock, Wall
 from tenuto.testing.virtual_loop import VirtualLoop
-from tenuto.testing.weather import Fault
 from tenuto.testing.wrapped_store import Call
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 T = TypeVar("T")
 
 _LATE = 60.0
-"""Seconds by which a result comes late that is to come behind others."""
+"""The delay in seconds of a result that is to arrive after others."""
 _A_MOMENT = 0.001
-"""Seconds by which results come behind what was asked before them: the clock counts in them."""
+"""The delay in seconds of results after earlier requests: the resolution of the clock."""
 
 
 class NotedStore(FaultyStore):
-    """Notes what each durable write is about, before anything happens to it."""
+    """Notes a description of each durable write, before a fault can hit it."""
 
     def __init__(self, inner: MemoryStore, loop: VirtualLoop, unrest: Unrest) -> None:
         super().__init__(inner, loop, unrest)
@@ -54,12 +54,12 @@ class NotedStore(FaultyStore):
 
 
 class World(Struct, kw_only=True):
-    """What outlives a process."""
+    """The state that outlives a process."""
 
     disk: MemoryDisk
     wall: Wall
     ids: SeededIds
-    tasks: StandIns
+    tasks: TaskMocks
     unrest: Unrest
     settings: Settings
     passed: float = 0.0
@@ -73,7 +73,7 @@ class Process:
     """The shipped engine over a disk that outlives it."""
 
     def __init__(self, world: World, written: Callable[[Draft], None]) -> None:
-        """`written` hears of everything that has become durable."""
+        """`written` is called with everything that has become durable."""
         self._world = world
         self._written = written
         self.loop = VirtualLoop(started_at=world.passed)
@@ -120,7 +120,7 @@ class Process:
             self._is_watched = False
 
     def do(self, work: Coroutine[Any, Any, object]) -> None:
-        """Begin something whose answer nobody waits for."""
+        """Start work without waiting for its result."""
         self.loop.create_task(work).add_done_callback(_forget)
 
     def do_before_results(self, work: Coroutine[Any, Any, object]) -> None:
@@ -134,7 +134,7 @@ class Process:
         """Nothing of it runs any more, and nothing that it left reaches the disk."""
         self._world.passed = self.loop.time()
         self._store.kill()
-        self.loop.bury()
+        self.loop.discard_tasks()
         self._world.tasks.lose_running()
 
     def _done_before_results(self, task: asyncio.Task[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Makes what breaks something as small as it gets: fewer mishaps first, then earlier ones."""
+"""Shrinks a failing run: fewer mishaps first, then earlier ones."""
 
 from __future__ import annotations
 

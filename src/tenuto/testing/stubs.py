@@ -1,4 +1,4 @@
-"""What a stubbed task does instead, one outcome after the other."""
+"""The outcomes of a stubbed task, one after the other."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Stub:
 
 
 async def called(task: TaskFunction[..., Any], ctx: Context, given: JSON) -> object:
-    """What a task gives, run where the caller is; arguments are bound as ever."""
+    """The result of a task, run in the caller's thread; arguments are bound as usual."""
     binding = task.binding
     value = binding.call(ctx if binding.takes_context else None, given)
     return await value if inspect.isawaitable(value) else value

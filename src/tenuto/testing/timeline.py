@@ -1,4 +1,4 @@
-"""A log as a small timeline for people: what happened when, one line each."""
+"""A log as a short readable timeline, one line per event."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def timeline(head: str, input: JSON, history: Sequence[Object]) -> str:
     rows = [
         (length(datetime.fromisoformat(str(row["at"])) - start), _step(row), _said(row))
         for row in history
-        if row["eventType"] not in _LEFT_OUT or _is_told(row)
+        if row["eventType"] not in _LEFT_OUT or _is_shown(row)
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     for moment, step, said in rows:
@@ -52,14 +52,14 @@ def timeline(head: str, input: JSON, history: Sequence[Object]) -> str:
     return "\n".join(lines)
 
 
-def _is_told(row: Object) -> bool:
+def _is_shown(row: Object) -> bool:
     """Reminders and escalations are; the timers of delays speak for themselves."""
     payload = row["payload"]
     return row["eventType"] == EventType.TIMER_FIRED and isinstance(payload, dict) and bool(payload)
 
 
 def named(step: str, iteration: str) -> str:
-    """A step as people are told of it."""
+    """The display name of a step."""
     return f"{step}[{iteration}]" if iteration else step
 
 

@@ -1,4 +1,4 @@
-"""What a durable write was about, in a few words."""
+"""Short descriptions of durable writes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MOST: Final = 3
 
 
 def note(turn: Turn) -> str:
-    """Say what a turn writes."""
+    """Describe the writes of a turn."""
     said = [f"event {event.pattern}" for event in turn.events]
     said += [_said(row) for write in turn.writes for row in write.rows if row.event_type in _SAID]
     if turn.matches:
-        said.append("whom an event is for")
+        said.append("the matching of an event")
     if not said:
         return "bookkeeping"
     more = f" and {len(said) - _MOST} more" if len(said) > _MOST else ""

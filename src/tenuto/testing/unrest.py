@@ -1,16 +1,16 @@
-"""What a test has planned for single durable writes of its engine."""
+"""The faults that a test has planned for single durable writes of its engine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from tenuto.testing.weather import Calm, Fault
+from tenuto.testing.fault_plan import Fault, NoFaults
 
 
-class Unrest(Calm):
-    """Calm but for what was planned; counts commits alone, over all processes of a test.
+class Unrest(NoFaults):
+    """Planned faults only; counts commits alone, over all processes of a test.
 
-    Opening the store, deploying and taking over are writes too, but none that a workflow sees.
+    Opening the store, deploying and takeover are writes too, but a workflow does not see them.
     """
 
     def __init__(self) -> None:
@@ -21,14 +21,14 @@ class Unrest(Calm):
         self.reports = 0
         """How many results of tasks were reported."""
         self.notes: dict[int, str] = {}
-        """What each durable write was about."""
+        """A short description of each durable write."""
 
     def strike(self, write: int, fault: Fault) -> None:
         """Plan a fault at a durable write, counted from the first one."""
         self._faults[write] = fault
 
     def call(self, write: int, action: Callable[[], None]) -> None:
-        """Plan something else for the moment of a durable write."""
+        """Plan an action for the moment of a durable write."""
         self._actions.setdefault(write, []).append(action)
 
     def strike_report(self, number: int, fault: Fault, action: Callable[[], None]) -> None:
@@ -43,7 +43,7 @@ class Unrest(Calm):
 
     @property
     def ahead(self) -> list[int]:
-        """Writes at which something will strike, and which have not come yet."""
+        """Writes with a planned fault that have not happened yet."""
         return sorted(write for write in self._faults if write > self.writes)
 
     def on_write(self, verb: str) -> Fault | None:
@@ -56,4 +56,4 @@ class Unrest(Calm):
 
 
 def _nothing() -> None:
-    """Happens to results for which nothing is planned."""
+    """The action for results without a planned fault."""

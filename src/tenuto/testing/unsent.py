@@ -1,4 +1,4 @@
-"""What stands for addresses outside in a test: each takes everything."""
+"""Mocks of external addresses in a test: each accepts every request."""
 
 from __future__ import annotations
 

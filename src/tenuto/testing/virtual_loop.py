@@ -28,7 +28,7 @@ MOST_STEPS_AT_ONCE: Final = 200_000
 
 
 class Crashed(BaseException):
-    """The simulated process is gone. Raised to whoever runs the loop, never inside it."""
+    """The simulated process is gone. Raised to the caller that runs the loop, never inside it."""
 
 
 class Deadlock(Exception):
@@ -55,7 +55,7 @@ class VirtualLoop(BaseEventLoop):
         self.before_step: Callable[[int], None] | None = None
         """Called with the number of each step: the place to crash between any two of them."""
         self.complaints: list[str] = []
-        """What would have been logged: exceptions that nobody retrieved."""
+        """Messages that would have been logged: exceptions that were never retrieved."""
         self.set_exception_handler(self._complain)
 
     def __del__(self) -> None:
@@ -67,7 +67,7 @@ class VirtualLoop(BaseEventLoop):
     def rest(self, until: float) -> bool:
         """Run until nothing is left to do up to the moment `until`, which it then is.
 
-        Whoever calls `stop` meanwhile interrupts it; returns whether it came to rest.
+        A call of `stop` interrupts it; returns whether it came to rest.
         """
         self._horizon = until
         self._is_at_rest = False
@@ -89,7 +89,7 @@ class VirtualLoop(BaseEventLoop):
         """Let no further callback run."""
         self._crash = self._crash or why
 
-    def bury(self) -> None:
+    def discard_tasks(self) -> None:
         """Drop every task of a loop that will never run again; none of them gets to clean up.
 
         Closing a coroutine runs its `finally` blocks, which find no loop and dead ports.

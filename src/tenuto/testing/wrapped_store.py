@@ -1,4 +1,4 @@
-"""A store in front of another one: every call passes one method, whatever verb it is."""
+"""A wrapper around a store: every call, of any verb, goes through one method."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Call(NamedTuple):
 
 
 class WrappedStore(Store):
-    """Passes every call on; what derives from it decides what happens on the way."""
+    """Passes every call on; subclasses decide what happens to it."""
 
     def __init__(self, inner: Store) -> None:
         parts: dict[str, Any] = {name: _Part(self, name, getattr(inner, name)) for name in PARTS}
@@ -44,7 +44,7 @@ class WrappedStore(Store):
         self.beat_every = inner.beat_every
 
     async def called(self, call: Call) -> Any:  # noqa: ANN401 - whatever the verb returns
-        """What comes of a call."""
+        """Do the call, and return its result."""
         return await call()
 
     @property
@@ -68,7 +68,7 @@ class WrappedStore(Store):
 
 
 class _Part:
-    """A part whose verbs pass its store's `called`."""
+    """A part whose verbs go through its store's `called`."""
 
     def __init__(self, store: WrappedStore, name: str, inner: object) -> None:
         self._store = store

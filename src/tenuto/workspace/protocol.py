@@ -482,7 +482,7 @@ class Bulk(Protocol):
         ...
 
     async def cancel(self, id: str) -> BulkOperation:
-        """Stop a bulk operation; what is done stays. NotFound."""
+        """Stop a bulk operation; its completed actions stay. NotFound."""
         ...
 
     async def list(self, limit: int = 100) -> list[BulkOperation]:

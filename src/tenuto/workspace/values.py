@@ -95,7 +95,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     output: JSON = None
     """Of a completed one."""
     cancellation: Object | None = None
-    """Of a cancelled one: by whom, and why."""
+    """Of a cancelled instance: who cancelled it, and why."""
     priority: int = 0
     deadline: datetime | None = None
     started_at: datetime | None = None

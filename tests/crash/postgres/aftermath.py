@@ -54,5 +54,5 @@ class InPostgres(PostgresTables):
     def reader(self) -> Store:
         return PostgresStore.reader(self.url)
 
-    def bury(self, process_id: str) -> None:
+    def presume_dead(self, process_id: str) -> None:
         raise NotImplementedError("here the processes do that")

@@ -91,7 +91,7 @@ def _whole() -> str:
 
 
 def _part(field: Field) -> str:
-    """What a part of a definition is; what is read by itself has a chapter of its own."""
+    """The type of a part of a definition; types with a page section of their own are linked."""
     if isinstance(field.kind, Anything):
         return "a list"
     return "the [options](#options)" if field.kind is OPTIONS else said(field.kind)

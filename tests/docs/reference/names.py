@@ -1,4 +1,4 @@
-"""The pages about Python: every public name with its signature and what is said about it."""
+"""The pages about Python: every public name with its signature and docstring."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def python_page() -> str:
     public = {name: getattr(tenuto, name) for name in tenuto.__all__ if name != "__version__"}
     parts = [
         "# Python\n",
-        "`from tenuto import …`. What is used for what: [Workflows in Python](../python.md).\n",
+        "`from tenuto import …`. Introduction: [Workflows in Python](../python.md).\n",
     ]
     left = dict(public)
     for chapter, homes in _CHAPTERS.items():
@@ -251,7 +251,7 @@ def _shown(parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 class _Shown:
-    """An annotation or a default, shown as somebody would write it."""
+    """An annotation or a default, as it is written in code."""
 
     def __init__(self, value: object, *, is_code: bool = False) -> None:
         self._value = value

@@ -22,7 +22,7 @@ Generated from the code; a test keeps the two equal.
 | [Test kit](testing.md) | every name in `tenuto.testing` |
 | [Definitions](definitions.md) | the fields of a definition and its options |
 | [Nodes](nodes.md) | the fields and handles of each node type |
-| [Limits and defaults](limits.md) | every bound, and what holds where nobody says otherwise |
+| [Limits and defaults](limits.md) | all limits, and the default of every setting |
 | [Log entries](log.md) | every type of entry |
 | [Command line](../cli.md) | every command and its options |
 | [Errors](../errors.md) | every code |

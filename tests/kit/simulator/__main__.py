@@ -1,6 +1,6 @@
 """`python -m tests.kit.simulator SEED` shows one seed; `--digest FIRST LAST` hashes some.
 
-`--two FIRST LAST` does so with two engines, of which now and then one is taken for dead.
+`--two FIRST LAST` does so with two engines, of which now and then one is presumed dead.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.testing.weather import Fault
+from tenuto.testing.fault_plan import Fault
 from tests.kit.checker import Run, Violation
 
 

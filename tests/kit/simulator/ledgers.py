@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Literal
 
-from tenuto.testing.weather import Fault
+from tenuto.testing.fault_plan import Fault
 from tests.kit.checker.record import Fields
 
 

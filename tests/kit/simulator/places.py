@@ -34,7 +34,7 @@ class Place(Protocol):
         """Instance → the process that owns it."""
         ...
 
-    def bury(self, process_id: str) -> None:
+    def presume_dead(self, process_id: str) -> None:
         """Have the others take a process for dead."""
         ...
 
@@ -79,7 +79,7 @@ class InMemory:
     def owners(self) -> dict[str, str]:
         return {id: unpack(Owner, row).process_id for id, row in self.disk.owners.items()}
 
-    def bury(self, process_id: str) -> None:
+    def presume_dead(self, process_id: str) -> None:
         self.disk.declare_dead(process_id)
 
     def mail(self) -> list[tuple[str, str]]:
@@ -136,7 +136,7 @@ class InSqlite:
         with self._connection() as connection:
             return dict(connection.execute("SELECT instance_id, process_id FROM owners"))
 
-    def bury(self, process_id: str) -> None:
+    def presume_dead(self, process_id: str) -> None:
         raise NotImplementedError("one process has the file, and nobody can take it for dead")
 
     def mail(self) -> list[tuple[str, str]]:

@@ -105,5 +105,5 @@ class InPostgres(PostgresTables):
     def reader(self) -> Store:
         return _Blocking(PostgresStore.reader(self.url))
 
-    def bury(self, process_id: str) -> None:
+    def presume_dead(self, process_id: str) -> None:
         _run(let_time_pass(self.url, process_id))

@@ -15,10 +15,10 @@ from tenuto.engine.turns.draft import Draft
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.tenants import DEFAULT_TENANT
+from tenuto.testing.fault_plan import Fault
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import BEGIN, VirtualClock, Wall
 from tenuto.testing.virtual_loop import Crashed, VirtualLoop
-from tenuto.testing.weather import Fault
 from tenuto.workspace.task_definitions import TaskDefinitions
 from tests.kit.checker import Run
 from tests.kit.simulator import ears
@@ -45,7 +45,7 @@ _MOST_LOOKS = 60
 
 
 class EngineFault(Exception):
-    """A background loop of the engine died, though nothing had gone wrong but the weather."""
+    """A background loop of the engine died, though only planned faults had occurred."""
 
 
 class Process:
@@ -76,7 +76,7 @@ class Process:
         self._ids = ids
         self._random = Random(f"process {scenario.seed} {number}")
         self._stores = [
-            WitnessedStore(place.store(), self.loop, scenario.weather, ledgers)
+            WitnessedStore(place.store(), self.loop, scenario.fault_plan, ledgers)
             for _ in range(scenario.engines)
         ]
 
@@ -87,7 +87,7 @@ class Process:
         behaviours_of: Callable[[str], Behaviours],
     ) -> bool:
         """Whether it ended in good order."""
-        wire = Wire(self.loop, self._scenario.weather, self._ledgers, self._random, stray)
+        wire = Wire(self.loop, self._scenario.fault_plan, self._ledgers, self._random, stray)
         asyncio.set_event_loop(None)
         try:
             self.loop.run_until_complete(self._main(clients, wire, behaviours_of))
@@ -103,7 +103,7 @@ class Process:
         finally:
             for store in self._stores:
                 store.kill()
-            self.loop.bury()
+            self.loop.discard_tasks()
 
     async def _main(
         self, clients: Sequence[Client], wire: Wire, behaviours_of: Callable[[str], Behaviours]
@@ -124,7 +124,7 @@ class Process:
             for number, client in enumerate(left)
         ]
         jumping = asyncio.create_task(self._jump(), name="clock")
-        burying = asyncio.create_task(self._bury(engines), name="bury")
+        presuming = asyncio.create_task(self._presume_dead(engines), name="presume dead")
         declaring = (
             # A task that does nothing would take turns all the same, and shift those of a seed.
             [asyncio.create_task(self._declare(engines[0]), name="declare")]
@@ -141,7 +141,7 @@ class Process:
         if everything.done():
             everything.result()
         is_over = everything.done()
-        others = (*playing, *ends, jumping, burying, *declaring)
+        others = (*playing, *ends, jumping, presuming, *declaring)
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
@@ -205,8 +205,8 @@ class Process:
                 await engine.plans.save(tenant, document)
 
     async def _rested(self) -> None:
-        """Everything planned was done: let the weather settle, wait, and look at what is there."""
-        self._scenario.weather.settle()
+        """Everything planned was done: inject no more faults, wait, and check the results."""
+        self._scenario.fault_plan.settle()
         await self.clock.sleep(_UNTIL_REST)
         for tenant in self._scenario.tenants:
             self._at_rest(
@@ -240,12 +240,12 @@ class Process:
                 Fault.CLOCK_FORWARD if forward else Fault.CLOCK_BACK, self.loop.time()
             )
 
-    async def _bury(self, engines: Sequence[Engine]) -> None:
+    async def _presume_dead(self, engines: Sequence[Engine]) -> None:
         while self._scenario.burials:
             await self.clock.sleep(max(0.0, self._scenario.burials[0] - self.clock.ticks()))
             self._scenario.burials.pop(0)
-            self._place.bury(self._random.choice(engines).process_id)
-            self._ledgers.fault(Fault.BURIED, self.loop.time())
+            self._place.presume_dead(self._random.choice(engines).process_id)
+            self._ledgers.fault(Fault.PRESUMED_DEAD, self.loop.time())
 
     async def _declare(self, engine: Engine) -> None:
         while self._scenario.declarations:
@@ -272,7 +272,7 @@ class Process:
                     raise EngineFault(repr(engine.fault)) from engine.fault
 
     def _before_step(self, step: int) -> None:
-        if self._scenario.weather.is_crash(step):
+        if self._scenario.fault_plan.is_crash(step):
             self._ledgers.fault(Fault.CRASH_BETWEEN, self.loop.time())
             self.loop.crash(Fault.CRASH_BETWEEN)
 

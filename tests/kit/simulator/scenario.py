@@ -9,11 +9,11 @@ from random import Random
 from tenuto.core import decide
 from tenuto.engine.turns.drafter import Decide
 from tenuto.model.tenants import DEFAULT_TENANT
-from tenuto.testing.weather import Weather
+from tenuto.testing.fault_plan import FaultPlan
 from tests.kit.checker.graph import read
 from tests.kit.checker.record import Fields
+from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.outside import Ear
-from tests.kit.simulator.weather import Stormy
 from tests.kit.workload import (
     Action,
     Behaviours,
@@ -89,14 +89,14 @@ class Scenario:
 
     seed: int | str
     jobs: list[Job]
-    weather: Weather
+    fault_plan: FaultPlan
     jumps: list[Jump] = field(default_factory=list)
     stops: list[float] = field(default_factory=list)
     """Moments at which the process is stopped in good order and started again."""
     is_divided: bool = False
     """Whether each of several engines has only some tasks, and leaves the rest to the others."""
     burials: list[float] = field(default_factory=list)
-    """When one of several engines is taken for dead by the others, and is not."""
+    """When one of several engines is presumed dead by the others, and is not."""
     knobs: Knobs = field(default_factory=Knobs)
     engines: int = 1
     asked: int | None = None
@@ -130,7 +130,7 @@ MIRROR = "mirror"
 
 
 def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
-    """The scenario of a seed: topologies and random documents, several instances, bad weather."""
+    """The scenario of a seed: topologies and random documents, several instances, faults."""
     random = Random(f"scenario {seed}")
     drawn = [_document(f"{seed}-{n}", random, taste) for n in range(random.randint(1, 3))]
     documents = [_now_and_then_undone(each, seed) for each in drawn]
@@ -149,7 +149,7 @@ def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
         jobs.append(event_job(f"{seed}-events", told))
     if Random(f"tenants {seed}").random() < 0.1:
         jobs += mirrored(jobs)
-    weather = Stormy(
+    fault_plan = RandomFaults(
         random=Random(f"weather {seed}"),
         faults=random.choice((3, 6, 12, 20)),
         rate=random.choice((0.05, 0.1, 0.25)),
@@ -157,7 +157,7 @@ def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
     return Scenario(
         seed=seed,
         jobs=jobs,
-        weather=weather,
+        fault_plan=fault_plan,
         jumps=_jumps(random),
         stops=[random.uniform(0.5, 60.0)] if random.random() < 0.25 else [],
         knobs=_knobs(random),
@@ -247,7 +247,7 @@ def plain_jobs(documents: Sequence[Document], seed: int | str) -> list[Job]:
 
 
 def two_engines(seed: int) -> Scenario:
-    """A drawn scenario on two engines that share a store; now and then one is taken for dead."""
+    """A drawn scenario on two engines that share a store; now and then one is presumed dead."""
     scenario = scenario_of(seed)
     scenario.engines = 2
     random = Random(f"burials {seed}")

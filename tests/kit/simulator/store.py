@@ -7,9 +7,9 @@ from typing import Any
 from tenuto.store.errors import DataRefused
 from tenuto.store.parts.turns import InstanceWrite, Outcome, Turn, TurnResult
 from tenuto.store.protocol import Store
+from tenuto.testing.fault_plan import Fault, FaultPlan
 from tenuto.testing.faulty_store import FaultyStore
 from tenuto.testing.virtual_loop import VirtualLoop
-from tenuto.testing.weather import Fault, Weather
 from tenuto.testing.wrapped_store import Call
 from tests.kit.simulator.ledgers import Ledgers
 
@@ -17,9 +17,11 @@ from tests.kit.simulator.ledgers import Ledgers
 class WitnessedStore(FaultyStore):
     """One process's way to its store; every fault and every commit is in the ledgers."""
 
-    def __init__(self, inner: Store, loop: VirtualLoop, weather: Weather, ledgers: Ledgers) -> None:
+    def __init__(
+        self, inner: Store, loop: VirtualLoop, fault_plan: FaultPlan, ledgers: Ledgers
+    ) -> None:
         super().__init__(
-            inner, loop, weather, happened=lambda fault: ledgers.fault(fault, loop.time())
+            inner, loop, fault_plan, happened=lambda fault: ledgers.fault(fault, loop.time())
         )
         self._ledgers = ledgers
 
@@ -34,7 +36,7 @@ class WitnessedStore(FaultyStore):
         return result
 
     def _fault_on(self, call: Call) -> Fault | None:
-        """What the weather has; a refusal waits for a turn with a result in it."""
+        """The planned fault; a refusal waits for a turn with a result in it."""
         fault, turn = super()._fault_on(call), call.turn
         if fault is Fault.REFUSED:
             self._ledgers.refusals_owed += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tenuto.testing.weather import Fault
+from tenuto.testing.fault_plan import Fault
 
 EVERY_WRITE = bool(os.environ.get("TENUTO_EVERY_WRITE"))
 _ORDER = (

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.tasks.runner import Report as Deliver
+from tenuto.testing.fault_plan import Fault, FaultPlan
 from tenuto.testing.virtual_loop import VirtualLoop
-from tenuto.testing.weather import Fault, Weather
 from tests.kit.simulator.ledgers import Ledgers
 
 Report: TypeAlias = tuple[str, TaskSucceeded | TaskFailed]
@@ -20,13 +20,13 @@ class Wire:
     def __init__(
         self,
         loop: VirtualLoop,
-        weather: Weather,
+        fault_plan: FaultPlan,
         ledgers: Ledgers,
         random: Random,
         stray: list[Report],
     ) -> None:
         self._loop = loop
-        self._weather = weather
+        self._fault_plan = fault_plan
         self._ledgers = ledgers
         self._random = random
         self._stray = stray
@@ -38,7 +38,7 @@ class Wire:
         return self
 
     def __call__(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
-        fault = self._weather.on_report()
+        fault = self._fault_plan.on_report()
         if fault is not None:
             self._ledgers.fault(fault, self._loop.time())
         if fault is Fault.REORDER:

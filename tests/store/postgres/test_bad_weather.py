@@ -215,7 +215,7 @@ async def test_a_letter_of_which_nothing_was_heard_is_not_sent_again(
     await worker.turns.commit(turn("t2", taken, process_id="p2"))
     proxy.mend()
     proxy.cut()
-    with pytest.raises(StoreUnavailable, match="broke while letters were sent") as unknown:
+    with pytest.raises(StoreUnavailable, match="broke while messages were sent") as unknown:
         await under_way
     assert unknown.value.code == "TEN-4019"
     assert await worker.mailbox.claim(10) == []

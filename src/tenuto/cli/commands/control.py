@@ -155,9 +155,9 @@ def decide(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Decide on an approval that an instance waits for.
 
-    `tenuto show` lists what is open and who may decide. The same decision by the same person again
-    changes nothing. Steps that follow run in the process that has the store open, or in the next
-    `tenuto run`.
+    `tenuto show` lists open approvals and who may decide. The same decision by the same person
+    again changes nothing. Steps that follow run in the process that has the store open, or in the
+    next `tenuto run`.
 
     tenuto decide @last review approved --by ann --form '{"limit": 500}'
     """

@@ -22,14 +22,12 @@ Store = Annotated[
 ]
 Output = Annotated[
     Literal["table", "json"],
-    typer.Option("--output", "-o", help="The form of what is printed on stdout."),
+    typer.Option("--output", "-o", help="Output format."),
 ]
-JsonOutput = Annotated[
-    Literal["json"], typer.Option("--output", "-o", help="The form of what is printed on stdout.")
-]
+JsonOutput = Annotated[Literal["json"], typer.Option("--output", "-o", help="Output format.")]
 ListOutput = Annotated[
     Literal["table", "json", "id"],
-    typer.Option("--output", "-o", help="The form of what is printed on stdout."),
+    typer.Option("--output", "-o", help="Output format."),
 ]
 
 

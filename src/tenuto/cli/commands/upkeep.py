@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def verify(*, store: Store = STORE, output: Output = "table") -> None:
-    """Prove that what is stored follows from the logs.
+    """Check that the stored state follows from the logs.
 
     Folds every log from its beginning and compares with the stored state, waits and timers.
     """
@@ -94,7 +94,7 @@ def prune(
 
 
 def doctor(*, store: Store = STORE, output: Output = "table") -> None:
-    """Find what is wrong with this machine, its store or its server, and say what to do.
+    """Check this machine, its store or its server, and advise on problems.
 
     tenuto doctor --server http://127.0.0.1:8484
     """

@@ -19,7 +19,7 @@ from tenuto.model.failure import (
 )
 from tenuto.model.inputs import ChildResolved, TaskFailed
 from tenuto.model.json import JSON
-from tenuto.model.policy import BAD_WEATHER, Limits
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS, Limits
 from tenuto.ports import Clock
 
 
@@ -58,7 +58,7 @@ class Resolver:
             try:
                 return await self._found(tenant, order)
             except StoreUnavailable:
-                await self._clock.sleep(BAD_WEATHER)
+                await self._clock.sleep(OUTAGE_RETRY_SECONDS)
 
     async def _found(self, tenant: str, order: ResolveChild) -> int | Failure:
         try:

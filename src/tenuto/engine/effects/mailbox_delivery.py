@@ -21,7 +21,7 @@ from tenuto.model.effects import SendMail
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.ids import start_letter
 from tenuto.model.inputs import Occurrence, Started
-from tenuto.model.policy import BAD_WEATHER
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock
 from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.store.protocol import Store
@@ -239,7 +239,7 @@ class MailboxDelivery:
             try:
                 await self._start(request, started, tenant)
             except StoreUnavailable:
-                await self._clock.sleep(BAD_WEATHER)
+                await self._clock.sleep(OUTAGE_RETRY_SECONDS)
             else:
                 return
 

@@ -17,7 +17,7 @@ from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.outage import Outage
 from tenuto.engine.turns.requests import Request
 from tenuto.model.errors import StoreUnavailable
-from tenuto.model.policy import BAD_WEATHER
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock
 from tenuto.store.parts.jobs import Lease
 from tenuto.store.parts.mailbox import MailKey
@@ -172,7 +172,7 @@ class Unreadable:
 
     async def _give_back_once(self) -> None:
         unread = Unread(
-            instances=tuple(self._orphans), letters=tuple(self._mail), leases=tuple(self._leases)
+            instances=tuple(self._orphans), messages=tuple(self._mail), leases=tuple(self._leases)
         )
         requests = self._requests
         self._orphans, self._mail, self._leases, self._requests = [], [], [], []
@@ -186,7 +186,7 @@ class Unreadable:
                 break
             except StoreUnavailable as error:
                 self._outage.noticed("giving back", error)
-                await self._clock.sleep(BAD_WEATHER)
+                await self._clock.sleep(OUTAGE_RETRY_SECONDS)
         for request in requests:
             self._given_back(request)
 

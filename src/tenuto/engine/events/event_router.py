@@ -30,7 +30,7 @@ from tenuto.engine.turns.requests import EventRequest
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.events import Event
-from tenuto.model.policy import BAD_WEATHER
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.store.parts.turns import EventResult, MatchWrite
 from tenuto.store.parts.waits import WaitRow
 
@@ -140,7 +140,7 @@ class EventRouter:
                         # repaired.
                         for each in late:
                             each.refuse(error)
-                    await self._clock.sleep(BAD_WEATHER)
+                    await self._clock.sleep(OUTAGE_RETRY_SECONDS)
         except asyncio.CancelledError:
             stopped = may_be_written("the engine stopped before the event was matched")
             for each in events:
@@ -218,7 +218,7 @@ class EventRouter:
                     await self.match(number, event)
                 except StoreUnavailable as error:
                     log.debug("event=%s waits to be matched: %s", event.id, error)
-                    await self._clock.sleep(BAD_WEATHER)
+                    await self._clock.sleep(OUTAGE_RETRY_SECONDS)
                 else:
                     return
         except TenutoError as error:

@@ -15,7 +15,7 @@ from tenuto.engine.shared import Shared
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.errors import Overloaded, StoreUnavailable
 from tenuto.model.events import Event
-from tenuto.model.policy import BAD_WEATHER
+from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock, Sender
 from tenuto.store.errors import Fenced
 from tenuto.store.parts.turns import EventResult
@@ -121,10 +121,10 @@ class Outbox:
             return 0.0
         except StoreUnavailable as error:
             self._outage.met("outbox", error)
-            return BAD_WEATHER
+            return OUTAGE_RETRY_SECONDS
         except Overloaded as error:
             log.warning("notifications have to wait: %s", error)
-            return BAD_WEATHER
+            return OUTAGE_RETRY_SECONDS
         self._look_by = self._clock.ticks() + _LOOK_ALL_THE_SAME
         return self._until(next_due, self._every)
 

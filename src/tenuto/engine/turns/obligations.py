@@ -151,7 +151,7 @@ class Obligations:
         key = JobKey(self._instance_id, order.node, order.iteration, order.attempt)
         self.jobs_cancelled.append(key)
         self.jobs = [
-            replace(job, is_called_off=True) if job.key == key else job for job in self.jobs
+            replace(job, is_cancelled=True) if job.key == key else job for job in self.jobs
         ]
 
     def withdraw(self, places: Iterable[Place]) -> None:

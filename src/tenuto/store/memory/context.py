@@ -1,4 +1,4 @@
-"""What the parts of one store share: its disk, its process, and what that process passes over."""
+"""The context that the parts of one store share: disk, process, and excluded instances."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ DeliveryKey = tuple[str, str, str, str, str]
 
 
 class StoredEvent(NamedTuple):
-    """An event's row with what the store adds to it."""
+    """An event's row with the columns that the store adds."""
 
     event: EventColumns
     turn_id: str
@@ -108,13 +108,13 @@ class MemoryDisk:
 
     def __init__(self) -> None:  # noqa: PLR0915 - one for each table
         self.live: set[str] = set()
-        """Processes that have this disk open: what the kernel knows of a file lock."""
+        """Processes that have this disk open, like the holders of a file lock."""
         self.guests: set[str] = set()
         """Processes that take no mailbox messages."""
         self.is_shared = False
-        """Whether they let others join them."""
+        """Whether the disk is shared between them."""
         self.hint_callbacks: dict[str, Callable[[], None]] = {}
-        """Process → what to call when there is something in the mailbox."""
+        """Callbacks for new mailbox messages, by process."""
         self.claims: dict[object, str] = {}
         """Timers and mailbox messages → the process that has claimed them."""
         self.unseen: set[int] = set()
@@ -158,7 +158,7 @@ class MemoryDisk:
         self.bulks_held: dict[tuple[str, str], int] = {}
         """Until when each is claimed."""
         self.listening = 0
-        """How often listeners, or what they listen for, have changed."""
+        """Counts the changes of listeners."""
         self.shares: dict[str, str] = {}
         """Parts of the outbox, and listeners → the process that has claimed them."""
         self._last_number = 0
@@ -177,12 +177,12 @@ class MemoryDisk:
         return None if row is None else unpack(Owner, row).process_id
 
     def declare_dead(self, process_id: str) -> None:
-        """Presume a process dead, as others do that have had no heartbeat of it for long."""
+        """Presume a process dead, as after a long time without heartbeats."""
         process = unpack(Process, self.processes[process_id])
         self.processes[process_id] = pack(process._replace(stopped_at=process.started_at))
 
     def declare_absent_dead(self, by: str) -> bool:
-        """Declare dead every process that is gone without a word; whether there were any.
+        """Declare every process dead that ended without closing the store; whether there were any.
 
         `by` is a process that has this disk open.
         """

@@ -23,17 +23,17 @@ class MemoryMailbox(MemoryPart):
         claimed = islice((mail for number, mail in found if self._claimed(number, mail)), limit)
         return [mail_row(mail) for mail in claimed]
 
-    async def put_back(self, letters: Sequence[MailKey]) -> None:
+    async def put_back(self, messages: Sequence[MailKey]) -> None:
         process_id, disk = self._context.require_open(), self._disk
-        for key in letters:
+        for key in messages:
             number = disk.mail_numbers.get((key.id, key.instance_id))
             if number is not None and disk.claims.get(number) == process_id:
                 del disk.claims[number]
                 disk.unseen.discard(number)
 
-    async def waiting(self, letters: Sequence[MailKey]) -> set[MailKey]:
+    async def waiting(self, messages: Sequence[MailKey]) -> set[MailKey]:
         self._context.require_open()
-        return {key for key in letters if tuple(key) in self._disk.mail_numbers}
+        return {key for key in messages if tuple(key) in self._disk.mail_numbers}
 
     async def send(self, mail: Sequence[Mail]) -> None:
         with self._disk.transaction():

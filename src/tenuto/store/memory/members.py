@@ -91,7 +91,7 @@ class MemoryMembers(MemoryPart):
                     given += 1
         ids = {each.instance_id for each in unread.instances}
         timers = {key for key in disk.timers if key[0] in ids}
-        numbers = {disk.mail_numbers[key] for key in unread.letters if key in disk.mail_numbers}
+        numbers = {disk.mail_numbers[key] for key in unread.messages if key in disk.mail_numbers}
         for claimed in timers | numbers:
             if disk.claims.get(claimed) == process_id:
                 del disk.claims[claimed]
@@ -102,7 +102,7 @@ class MemoryMembers(MemoryPart):
     async def pass_over(
         self,
         instance_ids: Collection[str],
-        letters: Collection[MailKey],
+        messages: Collection[MailKey],
         *,
         only_own: bool = False,
     ) -> None:
@@ -110,12 +110,12 @@ class MemoryMembers(MemoryPart):
         context.require_open()
         if context.is_shared:
             context.passed_over = frozenset(instance_ids)
-            context.messages_passed_over = frozenset(letters)
+            context.messages_passed_over = frozenset(messages)
             context.only_own = only_own
 
 
 def _gone_process(disk: MemoryDisk, *, clean: bool) -> str:
-    """The id of a process that never ran, as whose instances are kept that were given back."""
+    """The id of a fictitious dead process: the owner of instances that were given back."""
     id = "given-back-clean" if clean else "given-back"
     stopped = Process(started_at=0, stopped_at=0, clean=clean, seen_at=0)
     disk.put(disk.processes, id, pack(stopped))

@@ -38,7 +38,7 @@ class MemoryStore(Store):
     beat_every = BEAT_EVERY
 
     def __init__(self, disk: MemoryDisk | None = None, *, shared: bool = False) -> None:
-        """With `shared`, engines that also say so may have the same disk open at once."""
+        """With `shared`, several engines that are all `shared` may open the same disk at once."""
         self.disk = MemoryDisk() if disk is None else disk
         self.is_shared = shared
         self.context = context = Context(self.disk, is_shared=shared)
@@ -107,7 +107,7 @@ class MemoryStore(Store):
         self.abandon()
 
     def abandon(self) -> None:
-        """What SIGKILL does: nothing is handed over, and only the lock is freed."""
+        """Like SIGKILL: nothing is handed over, only the lock is released."""
         process_id = self.context.process_id
         if process_id is not None:
             self.disk.live.discard(process_id)

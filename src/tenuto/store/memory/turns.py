@@ -125,7 +125,7 @@ def _settled(disk: MemoryDisk, turn: Turn) -> TurnResult:
 
 
 def _settled_write(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteResult:
-    # Nothing shows what became of writes without entries; to decide them again does no harm.
+    # The outcome of writes without entries is unknown; deciding them again does no harm.
     if write.rows and disk.turn_ids.get((write.instance_id, write.rows[0].seq)) == turn.id:
         return WON
     return _key_taken(disk, write) or LOST
@@ -134,7 +134,7 @@ def _settled_write(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteR
 def _outcomes(disk: MemoryDisk, turn: Turn) -> dict[str, WriteResult]:
     """Pass each write through the gate; one without an outcome goes through."""
     gated = [write for write in turn.writes if write.rows or write.create]
-    # A write whose place is taken has lost, also where another of this turn gets its key.
+    # A write whose place is taken has lost, even if another write of this turn gets its key.
     used = {write.instance_id: _key_taken(disk, write) for write in gated}
     outcomes = {
         write.instance_id: _gate(disk, turn, write, used[write.instance_id]) for write in gated
@@ -289,7 +289,7 @@ def _write_obligations(disk: MemoryDisk, write: InstanceWrite) -> None:
     for job in write.jobs_offered:
         if job.key not in disk.jobs:
             disk.put(disk.jobs, job.key, pack(Job(*job_columns(job)[4:])))
-    cancel_jobs(disk, write.jobs_called_off)
+    cancel_jobs(disk, write.jobs_cancelled)
     for wait_key in write.waits_closed:
         disk.drop(disk.waits, wait_key[:3])
     put_waits(disk, write.waits_opened)

@@ -12,14 +12,14 @@ from tenuto.store.marks import claims, for_tenants, writes
 
 
 class KeyRow(Struct, frozen=True, gc=False, kw_only=True):
-    """An API key, without what only its holder knows."""
+    """An API key, without its secret."""
 
     id: str
     tenant: str
     name: str
     role: str
     scopes: tuple[str, ...] | None
-    """None: all that the role may."""
+    """None: all scopes of the role."""
     hash: bytes
     """SHA-256 of its secret."""
     created_at: datetime
@@ -27,30 +27,30 @@ class KeyRow(Struct, frozen=True, gc=False, kw_only=True):
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
-    """About when: to the minute."""
+    """Accurate to the minute only."""
 
     def state(self, now: datetime) -> Literal["active", "expired", "revoked"]:
-        """Whether it opens anything at a moment."""
+        """Whether the key is valid at a moment."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
 
 
 class Access(Protocol):
-    """API keys. All verbs may be used beside an engine.
+    """API keys. All verbs may be used by processes without the store's lock.
 
-    StoreUnavailable where it is not known whether something was written.
+    After StoreUnavailable it is unknown whether something was written.
     """
 
     @writes
     async def put_key(self, key: KeyRow) -> bool:
-        """Keep a new key; False where another has its id already."""
+        """Store a new key; False if its id exists already."""
 
     async def key(self, id: str) -> KeyRow | None:
-        """One key, of whatever tenant, also where it was revoked or has expired."""
+        """A key of any tenant, even if it is revoked or expired."""
 
     async def has_keys(self) -> bool:
-        """Whether any tenant has ever had a key: they are never forgotten."""
+        """Whether any tenant has ever had a key: keys are never deleted."""
 
     @for_tenants
     async def keys(self, tenant: str) -> list[KeyRow]:
@@ -58,12 +58,12 @@ class Access(Protocol):
 
     @writes
     async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
-        """The key, revoked; one that was before stays as it is. None where there is none."""
+        """Revoke a key and return it; None if there is none. A revoked key is not changed."""
 
     @writes
     async def touch_keys(self, used: Mapping[str, datetime]) -> None:
-        """When keys were last used, by their ids; never earlier than is known."""
+        """Record when keys were last used, by key id; never sets an earlier time than is stored."""
 
     @claims
     async def keep_secret(self, name: str, proposed: bytes) -> bytes:
-        """What is kept under a name for all processes: `proposed`, if nothing was before."""
+        """The secret that all processes share under a name; stores `proposed` if there is none."""

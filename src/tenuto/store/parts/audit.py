@@ -11,28 +11,28 @@ from msgspec import Struct
 from tenuto.store.marks import for_tenants, writes
 
 AuditOutcome: TypeAlias = Literal["asked", "done", "failed", "refused"]
-"""What is asked for is a line before it is done, and what came of it another. One that was asked
-and has no other was cut off: it may have been done."""
+"""An action is logged as "asked" before it is done, and with its outcome afterwards. An "asked"
+line without an outcome means that the process was interrupted: the action may have been done."""
 
 
 class AuditEntry(Struct, frozen=True, gc=False, kw_only=True):
-    """Something that somebody did, or was refused."""
+    """An action of a principal, done or refused."""
 
     id: str
-    """Of this entry, so that one that is sent twice is written once."""
+    """Identifies the entry, so that an entry sent twice is written once."""
     tenant: str
     at: datetime
     actor: str
     kind: str
-    """How the actor is known."""
+    """How the actor was authenticated."""
     action: str
     target: str
     outcome: AuditOutcome
     source: str = ""
-    """The address that it came from."""
+    """The address of the client."""
     request_id: str = ""
     before: bytes | None = None
-    """JSON: what it was about, as it was; None where that is not kept."""
+    """JSON: the target before the action; None if it is not recorded."""
     after: bytes | None = None
 
 
@@ -65,23 +65,23 @@ class AuditQuery(Struct, frozen=True, gc=False, kw_only=True):
     action: str | None = None
     target: str | None = None
     since: datetime | None = None
-    """From then on."""
+    """Inclusive."""
     until: datetime | None = None
-    """Before then."""
+    """Exclusive."""
     below: int | None = None
-    """Lines with smaller numbers alone: the page after the one that ended with this."""
+    """Only lines with smaller numbers: the last number of the previous page."""
     limit: int = 100
 
 
 class Audit(Protocol):
-    """The audit log. All verbs may be used beside an engine."""
+    """The audit log. All verbs may be used by processes without the store's lock."""
 
     @writes
     async def append(self, entries: Sequence[AuditEntry]) -> list[AuditRow]:
-        """Write lines at the ends of their tenants' chains, in their order, in one transaction.
+        """Append lines to the chains of their tenants, in order, in one transaction.
 
-        An entry whose id is there already is given back as it stands and not written again.
-        Whoever appends to the same chain at the same time waits.
+        An entry whose id exists already is not written again: the stored line is returned.
+        Concurrent appends to the same chain wait for each other.
         """
 
     @for_tenants
@@ -90,8 +90,8 @@ class Audit(Protocol):
 
     @for_tenants
     async def lines(self, tenant: str, *, after: int, limit: int) -> list[AuditRow]:
-        """The log from `after` on, ascending."""
+        """The lines after number `after`, ascending."""
 
     @for_tenants
     async def head(self, tenant: str) -> AuditHead:
-        """The end of a chain; `NO_HEAD` where nothing was written."""
+        """The last line of a chain; `NO_HEAD` if the chain is empty."""

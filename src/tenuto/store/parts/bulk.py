@@ -1,4 +1,4 @@
-"""Bulk operations: what was asked for, and how far it has come."""
+"""Bulk operations: the request of each, and its progress."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from tenuto.store.marks import for_tenants, writes
 
 
 class BulkRow(Struct, frozen=True, gc=False, kw_only=True):
-    """An action over many things. The store does not know what it means."""
+    """An action on many objects. Its content is opaque to the store."""
 
     tenant: str
     id: str
     content: bytes
-    """What was asked for."""
+    """The request."""
     progress: bytes
-    """How far it has come."""
+    """How far the operation has got."""
     created_at: datetime
     is_open: bool = True
-    """Whether somebody has to go on with it."""
+    """Whether there is work left to do."""
     is_stopped: bool = False
-    """Whether somebody asked that nobody goes on with it."""
+    """Whether a stop was requested."""
     token: int = 0
-    """Rises with every claim: who has an older one writes nothing."""
+    """Rises with every claim: the holder of an older token can write nothing."""
 
 
 class BulkPlace(NamedTuple):
-    """A place in the list of a tenant's, which is ordered by these, newest first."""
+    """A place in the list of a tenant's operations, ordered by these fields, newest first."""
 
     created_at: datetime
     id: str
@@ -40,36 +40,36 @@ class Bulk(Protocol):
 
     @writes
     async def put(self, row: BulkRow) -> BulkRow:
-        """Keep a new one; where its id is there already, what is there."""
+        """Store a new operation; if its id exists, return the stored one unchanged."""
 
     @for_tenants
     async def get(self, tenant: str, id: str) -> BulkRow | None:
-        """One of them, if it is there."""
+        """An operation by its id; None if there is none."""
 
     @for_tenants
     async def page(
         self, tenant: str, limit: int, *, below: BulkPlace | None = None
     ) -> list[BulkRow]:
-        """Those of a tenant, newest first; those below a place, where one is named."""
+        """Operations of a tenant, newest first; with `below`, those after that place."""
 
     @writes
     async def claim(self, now: datetime, until: datetime, limit: int) -> list[BulkRow]:
-        """Take open ones that nobody holds at `now`; they are held `until` then.
+        """Claim open operations whose claims have expired at `now`; the new claims last `until`.
 
-        Those that rest the longest go first, and before them those that nobody has held yet.
+        Operations that were never claimed go first, then those that were idle the longest.
         """
 
     @writes
     async def save(self, row: BulkRow, until: datetime) -> BulkRow | None:
-        """Write how far it has come, and hold it `until` then; None where the token is old.
+        """Save the progress and extend the claim `until` then; None if the token is outdated.
 
-        What is given back says whether it was stopped meanwhile.
+        The row that is returned says whether a stop was requested meanwhile.
         """
 
     @writes
     async def stop(self, tenant: str, id: str) -> BulkRow | None:
-        """Ask that nobody goes on with it; None where there is none."""
+        """Request a stop; None if there is no such operation."""
 
     @writes
     async def prune(self, tenant: str, before: datetime, limit: int) -> int:
-        """Forget those that were made before then and are over; at most `limit`; how many."""
+        """Delete at most `limit` finished operations created before then; returns how many."""

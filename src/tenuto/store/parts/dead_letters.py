@@ -1,4 +1,4 @@
-"""Dead letters: failures that nothing handled, kept for people to look at."""
+"""Dead letters: unhandled failures, kept for inspection by operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tenuto.store.marks import for_tenants, writes
 
 
 class DeadLetterRow(Struct, frozen=True, gc=False, kw_only=True):
-    """Something that could not be done, kept for people to look at."""
+    """A failure that no step handled, or a result that came too late."""
 
     id: str
     instance_id: str
@@ -42,12 +42,12 @@ class DeadLetters(Protocol):
     async def page(
         self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
     ) -> list[DeadLetterRow]:
-        """Dead letters, newest first; those below a place, where one is named."""
+        """Dead letters, newest first; with `below`, those after that place."""
 
     @for_tenants
     async def get(self, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
-        """One dead letter, if it is there."""
+        """A dead letter by its key; None if there is none."""
 
     @writes
     async def discard(self, tenant: str, instance_id: str, id: str) -> bool:
-        """Forget a dead letter; whether it was there."""
+        """Delete a dead letter; returns whether it existed."""

@@ -12,7 +12,7 @@ from tenuto.store.marks import for_tenants, writes
 from tenuto.store.parts.waits import WaitRow
 
 REMOVED = b"null"
-"""The content of a version that says that its definition was removed."""
+"""The content of a version that marks its definition as removed."""
 
 
 class DefinitionRow(Struct, frozen=True, gc=False, kw_only=True):
@@ -27,12 +27,12 @@ class DefinitionRow(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_removed(self) -> bool:
-        """Whether this version only says that the definition was removed."""
+        """Whether this version marks the definition as removed."""
         return self.content == REMOVED
 
 
 class DefinitionKey(NamedTuple):
-    """Which definition of which tenant."""
+    """The key of a definition."""
 
     tenant: str
     id: str
@@ -53,20 +53,21 @@ class Definitions(Protocol):
         triggers: Sequence[WaitRow] = (),
         only_after: int | None = None,
     ) -> DefinitionRow:
-        """A new version, or the newest one when its content is the same.
+        """Save a new version; if the newest version has the same content, return that one.
 
-        With `only_after` only while that version is the newest; Superseded.
+        With `only_after` the version is saved only if that one is the newest, else Superseded is
+        raised.
 
-        The content `REMOVED` removes the definition, until another version is saved: starts that
-        need it are committed before, or their outcome is `REMOVED`.
+        The content `REMOVED` removes the definition until another version is saved: a start that
+        needs it is committed before, or its outcome is `REMOVED`.
 
-        With a new version `triggers` take the place of those of the version before; `attempt` is
-        the version, whatever they say.
+        `triggers` of a new version replace those of the previous version; their `attempt` is set to
+        the version.
         """
 
     @for_tenants
     async def get(self, tenant: str, id: str, version: int | None = None) -> DefinitionRow | None:
-        """A version, or the newest."""
+        """A version of a definition; without `version` the newest."""
 
     @for_tenants
     async def ids(self, tenant: str) -> list[str]:
@@ -74,14 +75,14 @@ class Definitions(Protocol):
 
     @for_tenants
     async def newest(self, tenant: str, *, after: str = "", limit: int) -> list[DefinitionRow]:
-        """The newest version of each definition behind the id `after`, in the order of ids.
+        """The newest version of each definition with an id after `after`, ordered by id.
 
-        Those that are only tried out are not among them.
+        Definitions of test runs are left out.
         """
 
     @writes
     async def erase(self, tenant: str, id: str) -> None:
-        """Forget all versions of a definition of which there is no instance."""
+        """Delete all versions of a definition that has no instances."""
 
     async def old_test_runs(self, before: datetime, limit: int) -> list[DefinitionKey]:
-        """Definitions that are only tried out (`~test:`), made before then, oldest first."""
+        """Definitions of test runs (`~test:`) created before then, oldest first."""

@@ -1,4 +1,4 @@
-"""Stored events: those that waits look back at, and what became of each."""
+"""The inbox: stored events, the look-back of waits at them, and their deliveries."""
 
 from __future__ import annotations
 
@@ -13,41 +13,42 @@ from tenuto.store.marks import for_tenants, writes
 
 
 class PastTerm(NamedTuple):
-    """What a payload has to have at a path, as text and never exactly: a store compares loosely."""
+    """The value that a payload must have at a path, as text: a store may compare it loosely."""
 
     path: str
     """Names joined by dots."""
     text: str | None
     number: str | None
-    """One of the two: what stands there is text, or a number."""
+    """One of the two is set: the value is text, or a number."""
 
 
 class EventPlace(NamedTuple):
-    """Where a page of the inbox ends, newest first: those below it follow."""
+    """Where a page of the inbox ends, newest first: the next page has the events below it."""
 
     received_at: datetime
     number: int
-    """Of one pattern it alone counts: pages of it are in the order of storing."""
+    """Pages of a single pattern are in the order of storing: there only the number counts."""
 
 
 class PastEvents(Struct, frozen=True, gc=False, kw_only=True):
-    """Which events a wait looks back at."""
+    """The events that a wait looks back at."""
 
     tenant: str = "default"
     pattern: str | None = None
     """The name of the events; None: any."""
     instance_id: str = ""
-    """Whose wait it is; "" is nobody's, who takes whatever came `since`."""
+    """The instance of the wait; "" for a query without an instance, which finds all events received
+    `since`."""
     since: datetime
-    """Where that is when the instance was created, the order of storing counts instead: whatever
-    was stored after it. Clocks of two processes are never quite the same."""
+    """If this is the instance's creation time, the order of storing counts instead: all events that
+    were stored after the instance. Clocks of two processes are never quite the same."""
     leeway: timedelta = timedelta()
-    """By how much a clock may have been behind where time counts."""
+    """How far a clock may have been behind, if the time counts."""
     terms: tuple[PastTerm, ...] = ()
 
     @property
     def received_from(self) -> datetime:
-        """When the oldest was received, where time counts."""
+        """The earliest time of receipt, if the time counts."""
         return self.since - self.leeway
 
 
@@ -56,15 +57,15 @@ class PastPage(NamedTuple):
 
     items: list[tuple[int, Event]]
     after: int
-    """The number of the last that was looked at: where the next page begins."""
+    """The number of the last event that was examined: the next page begins after it."""
     is_last: bool
 
 
 MOST_READ = 16_000
-"""So large a payload is looked into, where many are."""
+"""Larger payloads are not read when many events are searched."""
 
 EARLIER_MS = 60_000
-"""No clock is so far off: what was stored before an event of that age is older than it."""
+"""No clock is further off: an event that was stored earlier by this much is older for certain."""
 
 DeliveryOutcome: TypeAlias = Literal[
     "matched", "resumed", "cancelled", "started", "discarded", "refused"
@@ -72,11 +73,11 @@ DeliveryOutcome: TypeAlias = Literal[
 
 
 class Delivery(NamedTuple):
-    """An event went to a wait or trigger, and what came of it; unique per (wait, arm, event).
+    """An event's delivery to a wait or trigger, and its outcome; unique per (wait, arm, event).
 
-    "matched" may become anything else. What a wait missed it may take once a retry has opened it
-    anew, and so may a cancellation trigger; nothing else changes any more. Of an instance that an
-    event starts the node is the definition.
+    "matched" may change to any other outcome. An event that a wait or a cancellation trigger missed
+    may be taken after a retry has opened it again. No other outcome changes. For an event that
+    starts an instance the node is the definition.
     """
 
     event_id: str
@@ -86,18 +87,18 @@ class Delivery(NamedTuple):
     outcome: DeliveryOutcome
     arm: str = ""
     reason: str | None = None
-    """Why it was refused."""
+    """Why the event was refused."""
     tenant: str = "default"
-    """Whose the event is, and the instance."""
+    """The tenant of the event and of the instance."""
 
 
 class InboxEvent(NamedTuple):
-    """An event as it lies in the inbox: its place in the order of storing, and what it did."""
+    """An event in the inbox: its place in the order of storing, and its effects."""
 
     number: int
     event: Event
     matched: bool
-    """Whether whom it is for is recorded."""
+    """Whether its matching is complete: its recipients are recorded."""
     resumed: int
     cancelled: int
     started: int
@@ -108,25 +109,27 @@ class Inbox(Protocol):
 
     @for_tenants
     async def past(self, asked: PastEvents, *, after: int = 0, limit: int = 100) -> PastPage:
-        """What a wait that looks back may take, in the order of storing; `limit` are looked at.
+        """Events that a wait may take in its look-back, in the order of storing.
 
-        The next page comes `after` what the last one says. What cannot fit its terms may be left
-        out, and whatever a wait of the instance has taken is.
+        At most `limit` events are examined; the next page begins after `PastPage.after`. Events
+        that cannot match the terms may be left out; events that a wait of the instance has taken
+        are left out.
         """
 
     async def first_past(self, asked: Sequence[PastEvents]) -> list[int | None]:
-        """The number of the first event that each may look back at, in their order; None: none.
+        """The number of the first event in each look-back, in the order of `asked`; None: no event.
 
-        Each asks for one name, and its terms do not count.
+        Each look-back names one pattern; its terms are ignored.
         """
 
     async def past_texts(
         self, tenant: str, pattern: str, path: str, *, first: int, limit: int
     ) -> list[tuple[int, str | None]]:
-        """What stands at a path of events of a name, as text, beside their numbers, in their order.
+        """The values at a path of the payloads of a pattern's events, as pairs (number, text).
 
-        None stands for what is not there, and for what a store cannot tell, or not at little cost:
-        a payload of more than `MOST_READ` bytes.
+        Beginning with the event number `first`, in the order of storing. The text is None if the
+        payload has no value there, and if the store cannot read it cheaply: a payload of more than
+        `MOST_READ` bytes.
         """
 
     @for_tenants
@@ -139,33 +142,34 @@ class Inbox(Protocol):
         limit: int,
         below: EventPlace | None = None,
     ) -> list[tuple[int, Event]]:
-        """The inbox from `since`, newest first, of one pattern or all; pairs (number, event).
+        """Events received from `since` on, newest first, of one pattern or all; (number, event).
 
-        Of one pattern those among the last `limit` that were stored; `below` is where the page
-        before ended.
+        For one pattern only its last `limit` stored events are examined. `below` is the end of the
+        previous page.
         """
 
     @for_tenants
     async def get(self, tenant: str, id: str) -> InboxEvent | None:
-        """One event of the inbox, if it is there."""
+        """An event by its id; None if it is not in the inbox."""
 
     async def unmatched(self, limit: int) -> list[tuple[int, Event]]:
-        """Stored events whose matching has not been recorded; pairs (number, event)."""
+        """Stored events whose matching is not complete; pairs (number, event)."""
 
     async def deliveries_to(self, instance_id: str) -> list[Delivery]:
-        """Which events went to the waits of one instance, and what came of them.
+        """The deliveries to the waits of one instance.
 
-        For people, and for tests that two stores keep the same: the engine never asks.
+        For display, and for tests that compare stores: the engine does not use it.
         """
 
     @for_tenants
     async def deliveries_of(self, tenant: str, event_id: str) -> list[Delivery]:
-        """To whom one event went, and what came of it, ordered by the place that it went to."""
+        """The deliveries of one event, ordered by recipient."""
 
     @writes
     async def prune(self, tenant: str, before: datetime, limit: int) -> int:
-        """Forget events received before then that were matched, and whom they went to.
+        """Delete matched events received before then, with their deliveries; returns how many.
 
-        At most `limit`, oldest first; how many. What is in the outbox is left for later, and so is
-        what has not arrived yet where it is for: that will be written down beside it.
+        At most `limit`, oldest first. Events that are still in the outbox are kept for now; so are
+        events that are still on their way to a recipient, since the outcome of that delivery will
+        be recorded.
         """

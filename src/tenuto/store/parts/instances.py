@@ -47,13 +47,13 @@ class InstanceQuery(Struct, frozen=True, gc=False, kw_only=True):
     current_step: str | None = None
     ids: tuple[str, ...] = ()
     terms: tuple[SearchTerm, ...] = ()
-    """What they are all found by; only beside a `definition_id`."""
+    """Search terms that all must have; only together with a `definition_id`."""
     created_from: datetime | None = None
     created_before: datetime | None = None
     tenant: str = "default"
     limit: int = 100
     after: str | None = None
-    """The cursor that the page before gave."""
+    """The cursor of the previous page."""
 
 
 class InstancePage(NamedTuple):
@@ -64,25 +64,25 @@ class InstancePage(NamedTuple):
 
 
 class UsedKey(NamedTuple):
-    """An idempotency key, by who has it."""
+    """An idempotency key in use: the instance that it started, and the hash of its request."""
 
     instance_id: str
     content_hash: bytes
 
 
 class Erasure(Struct, frozen=True, gc=False, kw_only=True):
-    """In which manner instances are forgotten."""
+    """Which instances may be erased."""
 
     with_dead_letters: bool = False
-    """Whether those go too that left dead letters."""
+    """Erase instances that have dead letters, too."""
     with_debts: bool = False
-    """Whether those go too that have ended and owe something; it goes with them."""
+    """Erase ended instances that have open obligations, too, together with these."""
     dry_run: bool = False
-    """Nothing goes: the answer is what would."""
+    """Erase nothing: only return what would be erased."""
 
 
 CAREFULLY = Erasure()
-"""What has ended and leaves nothing open."""
+"""Only instances that have ended, without open obligations and dead letters."""
 
 
 class Instances(Protocol):
@@ -94,35 +94,36 @@ class Instances(Protocol):
 
     @for_tenants
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
-        """The log from `after` on, ascending."""
+        """The log entries after seq `after`, ascending."""
 
     async def entries_at(self, instance_id: str, seqs: Sequence[int]) -> list[LogRow]:
-        """Single rows of the log: values too large for a snapshot."""
+        """Single log entries, to read values that are too large for a snapshot."""
 
     async def newest_seqs(self, instance_ids: Collection[str]) -> dict[str, int]:
-        """How long these logs are: the seq of each one's newest entry; where there is none, none.
+        """The seq of the newest entry of each log; instances without entries are left out.
 
-        One statement for all: whoever watches instances that others run asks again and again.
+        A single statement: processes that watch instances of other processes poll with it.
         """
 
     async def used_key(self, tenant: str, key: str) -> UsedKey | None:
-        """Which instance was started under an idempotency key; None: nobody has used it.
+        """Which instance was started with an idempotency key; None if the key is unused.
 
-        For whoever cannot have a start decided on any more: `commit` settles a key by itself.
+        Needed only if a start cannot be committed any more: `commit` checks keys by itself.
         """
 
     @writes
     async def erase(
         self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
     ) -> list[str]:
-        """Forget roots with all that is below them, every row about them; which of `ids` are gone.
+        """Erase root instances with all their descendants; returns which of `ids` were erased.
 
-        Their logs, snapshots, steps, deliveries, dead letters and idempotency keys, and whatever is
-        owed. Events that they published are the inbox's and stay. One root stays as it is where it
-        is none, is not the tenant's, or where it or something below it has not ended or owes
-        something: it has an owner, timer, wait, job or letter, or somebody is still to be told of
-        it; and where it left a dead letter. `manner` says what of that does not count.
+        Deletes every row about them: logs, snapshots, steps, deliveries, dead letters, idempotency
+        keys and open obligations. Events that they published belong to the inbox and stay. An id is
+        left alone if it is not a root or belongs to another tenant; or if the root or a descendant
+        has not ended, has a dead letter, or has an open obligation: an owner, a timer, a wait, a
+        job, a mailbox message or an undelivered notification. `manner` says which of these
+        conditions are waived.
 
-        All of one root or nothing. Who goes on with one of them at the same time (`had_ended`) is
-        seen, so that it stays; or comes too late, and has `LOST`.
+        A tree is erased as a whole or not at all. A concurrent write to one of its instances (see
+        `had_ended`) either comes first, and the tree stays; or it comes too late, and is `LOST`.
         """

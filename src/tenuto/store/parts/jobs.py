@@ -1,8 +1,8 @@
-"""What a store promises about jobs: attempts that are left to others, and the leases on them.
+"""Jobs: attempts that any process or worker with the task may run, and the leases on them.
 
-A lease belongs to an engine process, or to a worker outside, which no process answers for. What a
-worker holds runs on whichever process goes, and lapses by the store's clock alone: by its own
-length, by the time-out of the attempt, or by the silence that its task is allowed.
+A lease is held by an engine process or by an external worker. A worker's lease is independent of
+any engine process: it goes on when processes stop, and lapses by the store's clock alone, at the
+end of the lease, at the time-out of the attempt, or at the heartbeat time-out of its task.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tenuto.store.marks import claims, writes
 
 
 class JobKey(NamedTuple):
-    """Which attempt of which instance."""
+    """The key of a job: an attempt of a node of an instance."""
 
     instance_id: str
     node: str
@@ -27,7 +27,7 @@ class JobKey(NamedTuple):
 
 
 class JobRow(Struct, frozen=True, gc=False, kw_only=True):
-    """An attempt that is left to whichever process, or worker, has its task."""
+    """An attempt that may be run by any process or worker that has its task."""
 
     key: JobKey
     task_id: str
@@ -36,30 +36,30 @@ class JobRow(Struct, frozen=True, gc=False, kw_only=True):
     timeout: timedelta = DEFAULT_TIMEOUT
     """How long a worker may take, from its claim."""
     heartbeat_timeout: timedelta | None = None
-    """How long a worker may be silent."""
-    is_called_off: bool = False
-    """Whether nobody is to begin with it any more."""
+    """How long a worker may go without a heartbeat."""
+    is_cancelled: bool = False
+    """Whether it must not be started any more."""
 
 
 class Lease(NamedTuple):
-    """The right to work on a job while it is extended; the token rises with each grant."""
+    """The right to work on a job until the lease lapses; the token rises with each grant."""
 
     key: JobKey
     token: int
 
 
 class Overrun(NamedTuple):
-    """Why a worker's lease lapsed, where that is a failure of its task and no loss."""
+    """Why a worker's lease lapsed, if that is a failure of the task and not a lost attempt."""
 
     cause: Literal["timeout", "silence"]
     seconds: float
-    """How long the task, or its silence, was allowed to be."""
+    """The time-out that was exceeded."""
     details: str | None = None
-    """What its last heartbeat said, as JSON."""
+    """The details of the last heartbeat, as JSON."""
 
 
 class Lapsed(NamedTuple):
-    """A lease that nobody holds any more; `clean` when its process stopped in good order."""
+    """A lease that is held no longer; `clean` if its process shut down cleanly."""
 
     lease: Lease
     clean: bool
@@ -67,42 +67,42 @@ class Lapsed(NamedTuple):
 
 
 class JobClaims(NamedTuple):
-    """Jobs that a process may work on from now on, and leases of others that nobody extended."""
+    """Jobs leased to the calling process, and leases of other holders that have lapsed."""
 
     granted: list[Lease]
     lapsed: list[Lapsed]
 
 
 class WorkerClaim(NamedTuple):
-    """What a worker outside asks for."""
+    """An external worker's request for jobs."""
 
     tenant: str
     worker_id: str
     task_ids: tuple[str, ...] | None
-    """Of which tasks; None: of any."""
+    """Jobs of these tasks; None: of any task."""
     limit: int
     lease: timedelta
 
 
 class Grant(NamedTuple):
-    """A job that a worker may work on from now on, until then unless it is extended."""
+    """A job leased to a worker until that time, unless the lease is extended."""
 
     lease: Lease
     until: datetime
 
 
 class Beat(NamedTuple):
-    """A worker says that it is at work under a lease; `details` is JSON for people."""
+    """A worker's heartbeat for a lease; `details` is JSON, for display only."""
 
     lease: Lease
     details: str | None = None
 
 
 class Extension(NamedTuple):
-    """A worker's lease goes on; `is_called_off` when its instance wants no more of the job."""
+    """An extended lease of a worker; `is_cancelled` if the instance has cancelled the job."""
 
     until: datetime
-    is_called_off: bool
+    is_cancelled: bool
 
 
 class Jobs(Protocol):
@@ -118,54 +118,54 @@ class Jobs(Protocol):
         *,
         lapsed: int = 100,
     ) -> JobClaims:
-        """Lease jobs of these tasks, those that were offered first first, `limit` at most.
+        """Lease at most `limit` jobs of these tasks, in the order in which they were offered.
 
-        A lease that lapsed, or whose process is gone, is shown to everybody who asks, `lapsed` at
-        most, until its job is withdrawn: such a job is not leased again. Time is the store's own
-        where it has a clock, else `now`. CommitUnknown when the answer got lost.
+        A lease that lapsed, or whose process is gone, is returned to every caller, at most `lapsed`
+        of them, until its job is withdrawn: such a job is not leased again. The store's own clock
+        counts if it has one, else `now`. Raises CommitUnknown when the answer was lost.
         """
 
     async def leases(self, now: datetime) -> list[Lease]:
-        """The leases of this process that have not lapsed, also those that it never heard of."""
+        """The valid leases of this process, including those whose grant it never received."""
 
     async def extend(self, leases: Sequence[Lease], lease: timedelta, now: datetime) -> set[Lease]:
-        """Hold on to jobs for another while; which of them are still this process's."""
+        """Extend leases of this process by `lease`; returns those that it still holds."""
 
     @claims
     async def claim_for_worker(self, claim: WorkerClaim, now: datetime) -> list[Grant]:
-        """Lease jobs to a worker outside.
+        """Lease jobs to an external worker, in the order in which they were offered.
 
-        Those that were offered first first, and none that was called off; of any task: none of one
-        that is pushed. The lease ends with
-        `claim.lease`, the job's time-out or the silence that it is allowed, whichever is first, and
-        not with any process. CommitUnknown when the answer got lost.
+        Cancelled jobs are left out; so are jobs of pushed tasks if `claim.task_ids` is None. The
+        lease lapses after `claim.lease`, at the job's time-out or at its heartbeat time-out,
+        whichever is first; it does not depend on any process. Raises CommitUnknown when the answer
+        was lost.
         """
 
     @claims
     async def extend_for_workers(
         self, beats: Sequence[Beat], now: datetime
     ) -> dict[Lease, Extension]:
-        """Let workers' leases go on for as long as they were asked for, whoever serves them.
+        """Extend workers' leases by the length that was claimed; any process may do this.
 
-        Never past the job's time-out. Those that have lapsed, or are not there, are left out.
+        Never beyond the job's time-out. Leases that have lapsed or do not exist are left out.
         """
 
     @claims
     async def put_back(self, leases: Sequence[Lease]) -> None:
-        """Have jobs that a worker never heard of as if they had not been leased to it."""
+        """Undo leases whose grants never reached the worker: the jobs count as never leased."""
 
     @claims
     async def take_cancelled(
         self, keys: Sequence[JobKey], lease: timedelta, now: datetime
     ) -> list[Lease]:
-        """Lease to this process those of these jobs that were called off and that nobody has."""
+        """Lease to this process those of these jobs that are cancelled and not leased."""
 
     async def next_lapse(self, now: datetime) -> timedelta | None:
-        """How long it is until the next of the workers' leases lapses."""
+        """The time until the next lease of a worker lapses; None if there is none."""
 
     @writes
     async def hand_over(self, leases: Sequence[Lease], now: datetime) -> set[Lease]:
-        """Let leases of workers go on until their attempts' time-outs, without a word from anybody.
+        """Extend workers' leases to their attempts' time-outs; no heartbeats are needed until then.
 
-        Those that have lapsed, or are not there, are left out.
+        Returns those that were extended: not those that have lapsed or do not exist.
         """

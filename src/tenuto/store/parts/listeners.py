@@ -10,81 +10,79 @@ from msgspec import Struct
 from tenuto.store.marks import for_tenants, writes
 
 ListenerLevel: TypeAlias = Literal[1, 2]
-"""1: entries that change a status are listened for; 2: those of nodes too."""
+"""1: entries that change an instance's status; 2: entries of nodes too."""
 
 ListenerKind: TypeAlias = Literal["definition", "webhook", "subscription"]
 
 
 class Listener(Struct, frozen=True, gc=False, kw_only=True):
-    """Somebody who is told of events: workflows that wait for them, or an address."""
+    """A recipient of events: a definition whose workflows wait for them, or an address."""
 
     id: str
     kind: ListenerKind
     patterns: tuple[str, ...]
     level: Literal[0, 1, 2]
-    """Which lifecycle events it hears: none, those of instances, those of nodes too."""
+    """Which lifecycle events it receives: 0 none, 1 those of instances, 2 those of nodes too."""
     hears_inbox: bool
-    """Whether it hears events that come from outside, or from `emit`."""
+    """Whether it receives events that are published from outside, or by `emit`."""
     settings: bytes
-    """JSON, as its owner wrote it: nothing that the store would read."""
+    """JSON, as its owner wrote it; the store does not read it."""
     health: bytes = b"{}"
-    """JSON: how its deliveries go."""
+    """JSON: the state of its deliveries."""
     created_at: datetime
     expires_at: datetime | None = None
     tenant: str = "default"
 
 
 class Backlog(NamedTuple):
-    """What is on its way to a listener."""
+    """Undelivered events of a listener."""
 
     size: int
     oldest: datetime
 
 
 class Listeners(Protocol):
-    """Who events are delivered to."""
+    """The recipients of events."""
 
     @writes
     async def put(self, listener: Listener) -> None:
-        """Keep a listener, instead of one of the same kind and id; also beside the engine.
+        """Store a listener, replacing one of the same kind and id; needs no lock.
 
-        From then on what it listens for leaves a row in the outbox, in the turn that writes it. Of
-        a store with one engine this holds for others once that has asked for `listening`.
+        From then on each turn also writes outbox rows for the events that it listens for. In a
+        store with a single engine process, a listener stored by another process takes effect once
+        the engine has read the `version`.
         """
 
     @writes
     async def enable(self, listener: Listener) -> bool:
-        """Have one that hears nothing hear again, as `listener` says; whether there was one.
+        """Enable a disabled listener again, as `listener` says; returns whether it was disabled.
 
-        Only its level, `hears_inbox` and health change. One that hears something, or was removed
-        meanwhile, stays as it is.
+        Only its level, `hears_inbox` and health change. A listener that is enabled, or was removed
+        meanwhile, is not changed.
         """
 
     @writes
     async def change(self, listener: Listener) -> bool:
-        """Have one be told elsewhere, or of other things, as `listener` says; whether it was there.
+        """Change a listener's address or the events that it receives; returns whether it exists.
 
-        Only its patterns, settings, level and `hears_inbox` change; one that hears nothing goes on
-        hearing nothing. What is on its way to it stays so.
+        Only its patterns, settings, level and `hears_inbox` change; a disabled listener stays
+        disabled. Events that are on their way to it stay so.
         """
 
     @writes
     async def remove(self, tenant: str, kind: ListenerKind, id: str) -> bool:
-        """Forget a listener and what was on its way to it; whether it was there."""
+        """Delete a listener and its undelivered events; returns whether it existed."""
 
     @for_tenants
     async def of(self, tenant: str | None) -> list[Listener]:
-        """Everybody who listens, or did before it was disabled; oldest first.
-
-        Of one tenant; None: of all of them, for who tells them all.
-        """
+        """The listeners of a tenant, disabled ones included, oldest first; None: of all tenants."""
 
     async def version(self) -> int:
-        """A number that is another one after somebody came, went, or listens for other things.
+        """A number that changes whenever a listener is added, changed or removed.
 
-        How deliveries go does not change it.
+        Changes of `health` do not count.
         """
 
     @for_tenants
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
-        """What is on its way, by listener; those to whom nothing is are left out."""
+        """Undelivered events by listener id; listeners without any are left out."""

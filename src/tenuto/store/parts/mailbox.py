@@ -1,4 +1,4 @@
-"""The mailbox: inputs for instances, kept until their logs have taken them."""
+"""The mailbox: messages with inputs for instances, kept until a turn has taken them."""
 
 from __future__ import annotations
 
@@ -12,50 +12,53 @@ from tenuto.store.marks import claims, writes
 
 
 class Mail(Struct, frozen=True, gc=False, kw_only=True):
-    """What somebody else owes an instance: an input, kept until its log has taken it."""
+    """A mailbox message: an input for an instance, kept until a turn of the instance takes it."""
 
     id: str
     instance_id: str
     input: bytes
     created_at: datetime
     for_owner: bool = False
-    """Its sender does not hand it over: it is for whoever owns the instance, or takes it on."""
+    """Whether the message is not claimed by its sender, but by the owner of the instance, or by the
+    process that becomes its owner."""
 
 
 class MailKey(NamedTuple):
-    """Which letter."""
+    """The key of a mailbox message."""
 
     id: str
     instance_id: str
 
 
 class Mailbox(Protocol):
-    """Messages between instances and processes."""
+    """Messages to instances, from other instances and from processes."""
 
     @claims
     async def claim(self, limit: int, *, again: bool = True) -> list[Mail]:
-        """Mail for instances that this process may advance, oldest first, until it is taken.
+        """Claim messages for instances that this process may advance, oldest first.
 
-        That is mail for instances that it owns, and for those that nobody owns. What came to one
-        process, or was sent by it to an instance that no other owned, does not come to another
-        while the first lives and does not put it back. Unless `again` is asked for, a store may
-        leave out what came to this process before.
+        These are the instances that it owns and those without an owner. A message that a process
+        has claimed, or has sent to an instance that no other process owned, is not given to another
+        process while the first one is alive and does not put it back. Messages are returned at
+        every call until a turn takes them; with `again=False` a store may leave out those that it
+        returned to this process before.
         """
 
     @claims
-    async def put_back(self, letters: Sequence[MailKey]) -> None:
-        """Let go of letters that came to this process, or were sent by it, and were not taken.
+    async def put_back(self, messages: Sequence[MailKey]) -> None:
+        """Release messages that this process claimed or sent, and that no turn has taken.
 
-        They come again, to whoever may advance their instances then.
+        They can then be claimed again, by any process that may advance their instances.
         """
 
-    async def waiting(self, letters: Sequence[MailKey]) -> set[MailKey]:
-        """Those of these letters that are in the mailbox, whoever has them in hand."""
+    async def waiting(self, messages: Sequence[MailKey]) -> set[MailKey]:
+        """Which of these messages are in the mailbox, claimed or not."""
 
     @writes
     async def send(self, mail: Sequence[Mail]) -> None:
-        """Leave inputs for instances: the one write that a process without the lock may do.
+        """Put messages into the mailbox: the only write that a process without the lock may do.
 
-        StoreUnavailable leaves open whether they were left, unless only one process writes. A
-        store does not try again by itself: a letter that was taken meanwhile would come again.
+        After StoreUnavailable it is unknown whether they were stored, unless only one process
+        writes. A store does not retry by itself: a message that was taken meanwhile would be
+        delivered twice.
         """

@@ -1,4 +1,4 @@
-"""Membership: which processes live, and takeover of what dead ones owned."""
+"""Membership: which processes are alive, and takeover of the instances of dead ones."""
 
 from __future__ import annotations
 
@@ -14,40 +14,43 @@ from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.tasks import TasksMark
 
 BEAT_EVERY = timedelta(seconds=3)
-"""How often a process beats unless its store says otherwise."""
+"""The default interval between a process's heartbeats."""
 
 WRONG_CLOCK = timedelta(days=1)
-"""Who is so far ahead has a clock that is wrong; who is less far ahead is followed."""
+"""A clock that is further ahead is wrong and ignored; others follow a clock that is less ahead."""
 
 
 class Orphan(NamedTuple):
-    """An instance whose owner is gone; `clean` when that process stopped in good order."""
+    """An instance whose owner is gone; `clean` if that process shut down cleanly."""
 
     instance_id: str
     clean: bool
 
 
 class Unread(Struct, frozen=True, gc=False, kw_only=True):
-    """What came to a process whose program cannot read it."""
+    """Instances, messages and jobs that a process claimed and whose data its program cannot read.
+
+    Written by a newer version of the program, for example.
+    """
 
     instances: tuple[Orphan, ...] = ()
-    """`clean` where what was under way for it was stopped in good order; what was taken over and
-    not begun with is as clean as it was then."""
-    letters: tuple[MailKey, ...] = ()
-    """Mail for those instances, or such as is itself not to be read."""
+    """`clean` if the work in progress for it was stopped cleanly; an instance that was taken over
+    and not started keeps the `clean` of its takeover."""
+    messages: tuple[MailKey, ...] = ()
+    """Mailbox messages for those instances, and messages that are unreadable themselves."""
     leases: tuple[Lease, ...] = ()
-    """On jobs that were not begun."""
+    """Leases on jobs that were not started."""
 
 
 class Pulse(NamedTuple):
-    """What a process hears when it says that it lives."""
+    """The store's answer to a heartbeat."""
 
     at: datetime | None
-    """The store's own clock, where it has one that all its processes share."""
+    """The time of the store's own clock; None if the store has no clock of its own."""
     has_orphans: bool
-    """Whether a process is gone and has left something to take over that is not passed over."""
+    """Whether a dead process left something to take over that this process does not pass over."""
     tasks: TasksMark | None = None
-    """Whether tasks were declared elsewhere; None: nobody else declares any."""
+    """Changes when tasks are declared elsewhere; None if no other process declares any."""
 
 
 class Members(Protocol):
@@ -55,51 +58,55 @@ class Members(Protocol):
 
     @writes
     async def enter(self, process_id: str, now: datetime) -> None:
-        """Go on under a new process id, after having been `Fenced`."""
+        """Register under a new process id, after having been `Fenced`."""
 
     @writes
     async def beat(self) -> Pulse:
-        """Say that this process lives, and hear of those that do not; Fenced."""
+        """Send a heartbeat; the answer says whether there are orphans to claim. Raises Fenced."""
 
     async def workers(self) -> int:
-        """How many living processes take mail, as far as is known: one too many for a while."""
+        """The known number of living processes that claim mailbox messages.
+
+        It may be one too high for a while.
+        """
 
     async def living(self, process_ids: Collection[str]) -> set[str]:
-        """Those of these processes that live, as far as is known; for people who ask."""
+        """Which of these processes are alive, as far as is known; for display only."""
 
     async def listen(self, hear: Callable[[], None]) -> None:
-        """From now on `hear` is called when somebody hints at something for this process.
+        """Register a callback that is called when another process sends this one a hint.
 
-        A hint may get lost, and a store may have none: the mailbox is looked into all the same.
+        Hints may be lost, and some stores send none, so the mailbox must be polled as well.
         """
 
     async def hint(self, process_ids: Collection[str]) -> None:
-        """Tell these processes, or with none all of them, to look into the mailbox."""
+        """Ask these processes to check the mailbox at once; if empty, all processes."""
 
     @writes
     async def claim_orphans(self, limit: int) -> list[Orphan]:
-        """Become the owner of instances whose owner is gone; Fenced."""
+        """Become the owner of instances whose owner is gone. Raises Fenced."""
 
     @writes
     async def give_back(self, unread: Unread) -> bool:
-        """Let others have what this process cannot read; whether there was anything to give.
+        """Release what this process cannot read to other processes; whether anything was released.
 
-        Instances that it owned are orphans, their timers and the letters that came to it are
-        nobody's, and jobs are as if they had not been leased. Where a store has one process there
-        is nobody to give to, and nothing happens.
+        Its instances become orphans, the claims on their timers and on the messages end, and the
+        jobs count as never leased. In a store with a single process this does nothing, since there
+        is no other process.
         """
 
     async def pass_over(
         self,
         instance_ids: Collection[str],
-        letters: Collection[MailKey],
+        messages: Collection[MailKey],
         *,
         only_own: bool = False,
     ) -> None:
-        """From now on leave these to others, and no others any more: they do not come here.
+        """Exclude these instances and messages from this process's claims.
 
-        No orphans, due timers and jobs of these instances, nor mail for those of them that this
-        process does not own; and none of these letters. With `only_own` that holds for all
-        instances that it does not own. Such mail that had been passed on to it is nobody's after
-        its next look. Where a store has one process everything goes on coming.
+        Replaces what an earlier call excluded. The process is not given orphans, due timers or jobs
+        of these instances, nor messages for those of them that it does not own; nor any of
+        `messages`. With `only_own` the same holds for every instance that it does not own. Excluded
+        messages that it had claimed are released at its next claim. In a store with a single
+        process this does nothing.
         """

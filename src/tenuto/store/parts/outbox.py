@@ -1,7 +1,8 @@
-"""What a store promises about those who listen: who they are, what is told, and what is sent.
+"""The outbox: log entries and events that listeners are to be notified of, and the deliveries.
 
-A row of the outbox is written with what it tells of. All rows of one stream are in one living
-process's hands, and so is all that is on its way to one listener: so a stream is told in order.
+An outbox row is written in the same transaction as the entries or the event that it announces. All
+rows of one stream are claimed by one living process at a time, and so are all postings to one
+listener: this keeps a stream in order.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from tenuto.store.parts.listeners import Listener, ListenerLevel
 
 
 class Lifecycle(NamedTuple):
-    """What tells whether anybody listens for the entries of a write."""
+    """Decides whether the entries of a write have listeners, and get an outbox row."""
 
     level: ListenerLevel
     status: Status
-    """Of the instance before the write."""
+    """The status of the instance before the write."""
     tenant: str = "default"
 
 
 class Stretch(NamedTuple):
-    """Some entries of an instance's log, one after the other."""
+    """Consecutive entries of an instance's log."""
 
     instance_id: str
     first_seq: int
@@ -37,22 +38,23 @@ class Stretch(NamedTuple):
 
 
 class OutboxRow(Struct, frozen=True, gc=False, kw_only=True):
-    """Something that somebody listens for: a stretch of an instance's log, or an event."""
+    """Something that has listeners: a stretch of an instance's log, or an event."""
 
     number: int
-    """Rises with what is written in one stream."""
+    """Ascending in the order of writing within a stream."""
     tenant: str
     stream: str
-    """What is told in order: an instance; or an event that no instance emitted, by itself."""
+    """Rows of one stream are delivered in order. A stream is an instance, or a single event that no
+    instance emitted."""
     first_seq: int = 0
     last_seq: int = 0
     status: str = ""
-    """Of the instance before its first entry."""
+    """The status of the instance before the first entry."""
     event: Event | None = None
 
     @property
     def stretch(self) -> Stretch:
-        """The entries that it tells of; of an event there are none."""
+        """The log entries of the row; meaningless if the row is an event."""
         return Stretch(self.stream, self.first_seq, self.last_seq)
 
 
@@ -62,34 +64,34 @@ class Posting(Struct, frozen=True, gc=False, kw_only=True):
     listener_id: str
     event_id: str
     stream: str
-    """Those of one listener and stream go out one after the other."""
+    """Postings of one listener and stream are sent one after the other."""
     body: bytes
     created_at: datetime
     attempts: int = 0
-    """How often it was tried in vain."""
+    """The number of failed attempts."""
 
 
 class DuePostings(NamedTuple):
-    """What may go out now, to whom, and when more may."""
+    """Postings that may be sent now, their listeners, and when the next posting is due."""
 
     items: list[Posting]
     next_due: datetime | None
     listeners: list[Listener]
-    """Those to whom `items` go, as far as they are there."""
+    """The recipients of `items` that still exist."""
 
 
 class Settlement(Struct, frozen=True, gc=False, kw_only=True):
-    """What became of postings to one listener."""
+    """The results of sending postings to one listener."""
 
     listener_id: str
     delivered: tuple[str, ...] = ()
-    """Ids of events; what follows each in its stream is due from now on."""
+    """Ids of delivered events; the next posting of the same stream becomes due."""
     put_off: tuple[tuple[str, datetime], ...] = ()
-    """Ids of events that did not go through, and when to try again."""
+    """Ids of events whose delivery failed, and when to try again."""
     health: bytes | None = None
-    """What is known of it from now on; None: as before."""
+    """The listener's new health; None: unchanged."""
     is_disabled: bool = False
-    """From now on it hears nothing, and what was on its way to it is gone."""
+    """Whether to disable the listener and delete its undelivered events."""
 
 
 class Outbox(Protocol):
@@ -97,21 +99,21 @@ class Outbox(Protocol):
 
     @claims
     async def claim(self, limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
-        """The oldest rows of the outbox that no other living process has, in order.
+        """Claim the oldest outbox rows that no other living process has claimed, in order.
 
-        All rows of one stream are one process's, until it says that they are `drained`. Those of
-        the streams that are passed over are left out.
+        A process claims all rows of a stream, until it calls `drain`. Rows of the streams in
+        `passing_over` are left out.
         """
 
     async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
-        """Of each what is there of it, in the order in which they were asked for."""
+        """The stored log entries of each stretch, in the order of `asked`."""
 
     @writes
     async def drain(self, numbers: Sequence[int], postings: Sequence[Posting]) -> None:
-        """Take rows off the outbox and, in the same transaction, put events on their way; Fenced.
+        """Replace outbox rows by postings to listeners, in one transaction. Raises Fenced.
 
-        A posting that is there stays as it is; one to a listener that hears nothing, or is gone, is
-        left out. What this process had of the outbox is nobody's.
+        A posting that exists already is not changed; postings to disabled or removed listeners are
+        left out. All of this process's claims on outbox rows end.
         """
 
     @claims
@@ -124,19 +126,19 @@ class Outbox(Protocol):
         busy: Collection[str] = (),
         among: Collection[str] | None = None,
     ) -> DuePostings:
-        """What may go out to `most` listeners, `each` at most to one, and to none of the `busy`.
+        """Claim due postings of at most `most` listeners, at most `each` per listener.
 
-        Of each stream of a listener that is the oldest. Among listeners those come first for whom
-        something has been due the longest; where `among` names some, no others come. Of what is
-        due to one, what was never tried and what did not arrive come by turns, of both the longest
-        due first: so neither keeps the other waiting. All that is on its way to one of them is
-        one living process's, until it has been `settle`d.
+        Listeners in `busy` are left out; with `among` all others are. Listeners whose postings
+        have been due the longest come first. Of each stream of a listener only the oldest posting
+        may be sent. The due postings of a listener alternate between new ones and retries, each
+        with the longest due first, so that neither delays the other. All postings to a listener are
+        claimed by one living process, until it calls `settle`.
         """
 
     @writes
     async def settle(self, settlement: Settlement) -> None:
-        """Record what became of postings to a listener, and let it go.
+        """Record the results of sending to a listener, and end the claim on it.
 
-        Fenced where it is not this process's, or not any more: then nothing is recorded. Where a
-        store has one process all of them are.
+        Raises Fenced, and records nothing, if this process does not hold the claim. In a store with
+        a single process every listener counts as claimed by it.
         """

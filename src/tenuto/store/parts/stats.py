@@ -1,4 +1,4 @@
-"""Statistics about a tenant's instances and jobs, each from a bounded look."""
+"""Statistics about a tenant's instances and jobs, each from a bounded query."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tenuto.store.marks import for_tenants
 
 
 class Tally(NamedTuple):
-    """Instances that have something in common."""
+    """The number of instances with the same definition, status and times."""
 
     definition_id: str
     status: Status
     started_minute: int
-    """Minutes since 1970 at which they came; 0 for those that came before what is told apart."""
+    """When they were created, in minutes since 1970; 0 if that was before `apart_from`."""
     ended_minute: int
-    """The same of their ends; 0 too where they have not ended."""
+    """When they ended, likewise; 0 also if they have not ended."""
     instances: int
 
 
 class WaitingJobs(NamedTuple):
-    """Jobs that nobody has claimed."""
+    """Unclaimed jobs."""
 
     jobs: int
     oldest: datetime | None
@@ -35,11 +35,11 @@ class Stats(Protocol):
     async def tallies(
         self, tenant: str, since: datetime, apart_from: datetime, most: int
     ) -> list[Tally]:
-        """Instances that came since then, told apart by minute from another moment on.
+        """Count the instances created from `since` on; by minute for times from `apart_from` on.
 
-        Of each status at most `most` are looked at, the newest.
+        Of each status only the newest `most` instances are counted.
         """
 
     @for_tenants
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
-        """How many jobs of a tenant nobody has claimed, of `most` that are looked at."""
+        """Count the unclaimed jobs of a tenant, at most `most`."""

@@ -1,4 +1,4 @@
-"""Declared tasks, and the state of the addresses that they are pushed to."""
+"""Declared tasks, and the state of their push targets."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from tenuto.store.marks import for_tenants, writes
 
 
 class TaskRow(Struct, frozen=True, gc=False, kw_only=True):
-    """A task as somebody has declared it."""
+    """A declared task."""
 
     tenant: str
     id: str
     version: int
-    """1, 2, 3: how often it was changed."""
+    """1, 2, 3, …: rises with each change."""
     document: bytes
     """JSON."""
     is_pushed: bool
-    """Whether it is sent to an address, and not left to workers."""
+    """Whether its jobs are sent to an address, and not claimed by workers."""
     created_at: datetime
     updated_at: datetime
 
 
 class TasksMark(NamedTuple):
-    """Of all declared tasks together: another whenever one is declared, changed or forgotten."""
+    """A fingerprint of all declared tasks: differs after one is declared, changed or deleted."""
 
     number: int = 0
-    """How many there are."""
+    """The number of tasks."""
     versions: int = 0
-    """All of them added up."""
+    """The sum of their versions."""
     newest: int = 0
-    """When one was changed last, in milliseconds."""
+    """The time of the last change, in milliseconds."""
 
 
 class TargetRow(NamedTuple):
-    """What all processes know of an address that a task is pushed to."""
+    """The state of a task's push target, shared by all processes."""
 
     version: int
     state: bytes
@@ -47,15 +47,15 @@ class TargetRow(NamedTuple):
 class Tasks(Protocol):
     """Declared tasks. All verbs are safe to repeat.
 
-    StoreUnavailable where it is not known whether something was written.
+    After StoreUnavailable it is unknown whether something was written.
     """
 
     @writes
     async def put(self, task: TaskRow) -> bool:
-        """Keep a task; False unless its version is the one after what is kept.
+        """Store a task; False unless its version follows the stored version.
 
-        What is kept has to be of the same origin too: a task that was forgotten and declared anew
-        begins with version 1 again.
+        The stored task must have the same `created_at`, too: a task that was deleted and declared
+        again begins with version 1.
         """
 
     @for_tenants
@@ -64,31 +64,31 @@ class Tasks(Protocol):
 
     @for_tenants
     async def page(self, tenant: str, *, after: str = "", limit: int = 1_000) -> list[TaskRow]:
-        """The tasks of a tenant behind `after`, by their ids."""
+        """The tasks of a tenant with ids after `after`, ordered by id."""
 
     async def pushed(
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:
-        """The tasks of all tenants that are pushed, behind one of them, by tenant and id."""
+        """The pushed tasks of all tenants, after one of them, ordered by tenant and id."""
 
     async def pushed_with_jobs(self) -> list[tuple[str, str]]:
-        """Of the tasks of all tenants that are pushed those that have jobs which nobody works on.
+        """The pushed tasks of all tenants that have unclaimed jobs, as pairs (tenant, id).
 
-        By tenant and id. A hint: what of them can be claimed is found out by claiming.
+        A hint only: a claim decides which of these jobs are available.
         """
 
     async def every(
         self, *, after: tuple[str, str] = ("", ""), limit: int = 1_000
     ) -> list[TaskRow]:
-        """The tasks of all tenants, behind one of them, by tenant and id."""
+        """The tasks of all tenants, after one of them, ordered by tenant and id."""
 
     @writes
     async def remove(self, tenant: str, id: str) -> bool:
-        """Forget a task, and what is known of its address; whether there was one."""
+        """Delete a task and the state of its push target; returns whether it existed."""
 
     async def target(self, tenant: str, task_id: str) -> TargetRow | None:
-        """What is known of the address that a task is pushed to; None: nothing yet."""
+        """The state of a task's push target; None if there is none yet."""
 
     @writes
     async def put_target(self, tenant: str, task_id: str, target: TargetRow) -> bool:
-        """Keep what is known now; False unless its version is the one after what is kept."""
+        """Store the state of a push target; False unless its version follows the stored one."""

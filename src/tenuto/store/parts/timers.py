@@ -23,11 +23,11 @@ class Timers(Protocol):
     """Timers that are rows."""
 
     async def due(self, now: datetime, limit: int) -> tuple[list[TimerRow], datetime | None]:
-        """Timers that are due, oldest first, and when the next one after them is.
+        """Claim timers that are due, oldest first; also returns when the next one is due.
 
-        A timer comes again until a write clears it. Where processes share the store, a timer that
-        came to one of them does not come to another as long as the first lives.
+        A timer is returned at every call until a write clears it. If processes share the store, a
+        timer that one of them has claimed is not given to another while the first one is alive.
         """
 
     async def of(self, instance_ids: Sequence[str]) -> list[TimerRow]:
-        """All timers of these instances, ordered by instance and key; none of them is claimed."""
+        """All timers of these instances, ordered by instance and key; they are not claimed."""

@@ -1,4 +1,4 @@
-"""Turns: what a lane commits in one transaction, and what it loads to decide on."""
+"""Turns: the writes that a lane commits in one transaction, and the state that it loads first."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class NewInstance(Struct, frozen=True, gc=False, kw_only=True):
     key: str | None = None
     """The idempotency key: at most one instance per (tenant, key) is ever created."""
     content_hash: bytes = b""
-    """What the start asked for: the same key with another hash is a conflict."""
+    """Hash of the start request: the same key with another hash is a conflict."""
     needs_definition: bool = False
-    """Whether it is created only while its definition has not been removed."""
+    """Whether it is created only if its definition has not been removed."""
 
 
 class InstanceUpdate(Struct, frozen=True, gc=False, kw_only=True):
-    """What lists and filters show; written when the status changes or the instance comes to rest.
+    """Columns for lists and filters; written when the status changes or the instance gets idle.
 
-    Every field replaces what was there: None means that there is none.
+    Every field replaces the stored value; None clears it.
     """
 
     status: Status
@@ -61,20 +61,20 @@ class InstanceUpdate(Struct, frozen=True, gc=False, kw_only=True):
     started_at: datetime | None
     completed_at: datetime | None
     current_steps: tuple[str, ...]
-    """Ids of the open steps, the one opened last first."""
+    """Ids of the open steps, newest first."""
     output: bytes | None = None
     last_error: bytes | None = None
     cancellation: bytes | None = None
 
 
 class Searchable(Struct, frozen=True, gc=False, kw_only=True):
-    """What an instance is found by from now on, in place of whatever it was found by before."""
+    """The search terms of an instance; they replace all earlier ones."""
 
     tenant: str
     definition_id: str
     created_at: datetime
     terms: tuple[SearchTerm, ...]
-    """Each name once."""
+    """At most one term per name."""
 
 
 class Snapshot(Struct, frozen=True, gc=False, kw_only=True):
@@ -89,62 +89,64 @@ class Ownership(StrEnum):
 
     KEEP = "keep"
     TAKE = "take"
-    """Only where nobody else is the owner: otherwise the write is `LOST`."""
+    """Become the owner; the write is `LOST` if another process owns the instance."""
     RELEASE = "release"
-    """Does nothing where somebody else is the owner."""
+    """Give up ownership; no effect if another process owns the instance."""
 
 
 class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
-    """All that one turn writes for one instance.
+    """All that one turn writes for one instance; a turn has at most one of these per instance.
 
-    Without `rows` it goes through only while the log is as long as `version` says: what was
-    decided on an old picture must not overwrite what follows from a newer one.
-    A turn has at most one of these for an instance. What is cleared or closed goes first, so that a
-    timer or wait of the same key may be set or opened in the same turn. `create` needs `rows`.
+    Without `rows` it is written only if the log still has `version` entries: a decision made on an
+    old state must not overwrite the results of a newer one.
+    Timers are cleared and waits closed before others are set and opened, so that one turn may
+    replace a timer or wait of the same key. `create` needs `rows`.
     """
 
     instance_id: str
     version: int
-    """How many entries the decision rests on: `rows` begin at version + 1."""
+    """How many log entries the decision is based on: `rows` begin at version + 1."""
     rows: tuple[LogRow, ...] = ()
     create: NewInstance | None = None
     update: InstanceUpdate | None = None
     searchable: Searchable | None = None
-    """None: it is found by what it was found by."""
+    """None: the search terms stay as they are."""
     snapshot: Snapshot | None = None
     timers_set: tuple[TimerRow, ...] = ()
-    """Replaces a timer of the same key."""
+    """Each replaces a timer of the same key."""
     timers_cleared: tuple[TimerKey, ...] = ()
     waits_opened: tuple[WaitRow, ...] = ()
     waits_closed: tuple[WaitKey, ...] = ()
-    """With all their arms, whichever is named."""
+    """A wait is closed with all its arms, whichever arm the key names."""
     deliveries: tuple[Delivery, ...] = ()
     mail_taken: tuple[str, ...] = ()
     mail_sent: tuple[Mail, ...] = ()
-    """To other instances; a turn's letters go in after those that it takes. One that is there
-    already stays as it is."""
+    """Messages to other instances, inserted after the messages in `mail_taken` are deleted. A
+    message whose key is in the mailbox already is not changed."""
     dead_letters: tuple[DeadLetterRow, ...] = ()
     dead_letters_dropped: tuple[tuple[str, str], ...] = ()
-    """Nodes and compensations, with their iterations, that are tried again: their letters that were
-    there before are gone, but for those of kind `late-result`."""
+    """Pairs (node or compensation, iteration) that are tried again: their earlier dead letters are
+    deleted, except those of kind `late-result`."""
     jobs_offered: tuple[JobRow, ...] = ()
     jobs_withdrawn: tuple[JobKey, ...] = ()
-    jobs_called_off: tuple[JobKey, ...] = ()
-    """Those that nobody has claimed stay unclaimed, and workers hear of it."""
+    jobs_cancelled: tuple[JobKey, ...] = ()
+    """Unclaimed jobs among them can no longer be claimed by workers; workers that hold a lease are
+    notified at their next heartbeat."""
     leases: tuple[Lease, ...] = ()
-    """Under which its inputs came about: without them as they are here it is `LOST`."""
+    """The leases under which its inputs were produced: unless all are still held with these tokens,
+    the write is `LOST`."""
     events: tuple[Event, ...] = ()
-    """Which it publishes: they are in the inbox, unmatched, if it goes through."""
+    """Events that it publishes: stored in the inbox, unmatched, if the write succeeds."""
     ownership: Ownership = Ownership.KEEP
     lifecycle: Lifecycle | None = None
-    """Leaves a row in the outbox where somebody listens for entries of that level."""
+    """Adds an outbox row if there is a listener for entries of that level."""
     had_ended: bool = False
-    """Whether its status was a final one: then it may be erased at any moment, and a write that
-    comes too late is `LOST`."""
+    """Whether its status was final before this write: such an instance may be erased at any moment,
+    and a write after that is `LOST`."""
 
 
 class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
-    """An event's matching, or a part of it: its targets get mail."""
+    """The matching of one event, or a part of it: each target gets a mailbox message."""
 
     event_id: str
     mail: tuple[Mail, ...]
@@ -154,42 +156,42 @@ class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):
     cancelled: int = 0
     started: int = 0
     is_done: bool = True
-    """Whether it is looked at no more; else only its mail and deliveries are written."""
+    """Whether the matching is complete; if not, only messages and deliveries are written."""
     tenant: str = "default"
 
     @property
     def key(self) -> tuple[str, str]:
-        """Which event: two tenants may have one of the same id."""
+        """Identifies the event: event ids are unique per tenant only."""
         return self.tenant, self.event_id
 
 
 class Turn(Struct, frozen=True, gc=False, kw_only=True):
-    """One transaction: whatever waited while the last one was being committed."""
+    """One transaction: all the writes that queued up during the previous commit."""
 
     id: str
-    """Stands in the first row of each instance, so that a turn sent twice knows itself."""
+    """Written into the first row of each instance, so that a turn sent twice is recognised."""
     process_id: str
     at: datetime
     writes: tuple[InstanceWrite, ...] = ()
-    """Sorted by instance id: two processes never wait for each other in a circle."""
+    """Sorted by instance id, so that two processes cannot deadlock."""
     events: tuple[Event, ...] = ()
-    """Each id once, also where two tenants have one of it: results are told by id."""
+    """No id twice, not even of two tenants: results are keyed by event id."""
     matches: tuple[MatchWrite, ...] = ()
     looked_back: tuple[LookedBack, ...] = ()
 
 
 class Outcome(StrEnum):
-    """What became of one instance's write."""
+    """The outcome of one instance's write."""
 
     WON = "won"
     LOST = "lost"
-    """Somebody else's entry is there: reload and decide again."""
+    """Another process has written an entry first: reload and decide again."""
     DUPLICATE = "duplicate"
-    """The idempotency key was used for the same content before."""
+    """The idempotency key was already used, for the same content."""
     KEY_CONFLICT = "key-conflict"
-    """The idempotency key was used for other content."""
+    """The idempotency key was already used, for other content."""
     REMOVED = "removed"
-    """The definition that it needs was removed."""
+    """The definition that the new instance needs was removed."""
 
 
 class WriteResult(NamedTuple):
@@ -200,22 +202,22 @@ class WriteResult(NamedTuple):
 
 
 class EventResult(NamedTuple):
-    """What became of an event: new, seen before, or the same id with other content."""
+    """The outcome of storing an event: new, seen before, or the same id with other content."""
 
     outcome: Literal["stored", "duplicate", "conflict"]
     resumed: int = 0
     matched: bool = False
-    """Whether a duplicate's first copy had already been matched."""
+    """For a duplicate: whether the first copy had already been matched."""
     number: int = 0
-    """Its place in the order of storing; 0 where it was not stored."""
+    """Its place in the order of storing; 0 if it was not stored."""
     cancelled: int = 0
     started: int = 0
 
 
 class TurnResult(NamedTuple):
-    """Outcomes by instance id (writes with rows or `create`) and by event id.
+    """Outcomes by instance id (of writes with rows or `create`) and by event id.
 
-    Also of events that writes publish which went through.
+    Events include those that successful writes publish.
     """
 
     writes: dict[str, WriteResult]
@@ -226,21 +228,21 @@ NOTHING_KNOWN: Mapping[str, int] = MappingProxyType({})
 
 
 class StoredInstance(Struct, frozen=True, gc=False, kw_only=True):
-    """What is needed to go on with an instance: its row, its snapshot, and the log since."""
+    """The stored state of an instance: its row, its snapshot, and the log since the snapshot."""
 
     row: InstanceRow
     state: bytes | None
     state_version: int
     state_bytes: int
-    """How large the snapshot is, also where it was left out."""
+    """Size of the snapshot, even if `state` was left out."""
     tail: tuple[LogRow, ...]
     owner: str | None = None
-    """The process that works for it, also when that is gone and nobody has taken over yet."""
+    """The process that works for it, even if that process is dead and not replaced yet."""
     was_left_clean: bool = False
-    """Where the process that asks has taken it over: whether the owner before had let go in good
-    order."""
+    """If the calling process took the instance over: whether the previous owner had released it
+    cleanly."""
     jobs: tuple[Lease, ...] = ()
-    """Its open jobs, with the token that each was granted last; 0 before the first time."""
+    """Its open jobs, each with the token granted last; 0 if it was never leased."""
 
 
 class Turns(Protocol):
@@ -250,15 +252,16 @@ class Turns(Protocol):
     async def commit(self, turn: Turn, lane: int = 0) -> TurnResult:
         """Write a turn durably (the gate).
 
-        StoreUnavailable, CommitUnknown, DataRefused or Fenced; after all but CommitUnknown nothing
-        of it is there.
+        Raises StoreUnavailable, CommitUnknown, DataRefused or Fenced; after all but CommitUnknown
+        nothing of the turn was written.
         """
 
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
     ) -> dict[str, StoredInstance]:
-        """Snapshots and tails; ids that are not there are left out.
+        """Snapshots and log tails by instance id; unknown ids are left out.
 
-        Where the caller knows the state after an entry, by its seq, what comes before that entry
-        may be left out, an older snapshot included; the entry itself shows that it is still there.
+        `known` gives, by instance id, the seq of an entry whose state the caller has in memory. The
+        store may leave out the entries before it, and a snapshot that is older. The entry itself is
+        returned, as evidence that the log still has it.
         """

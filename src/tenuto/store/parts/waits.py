@@ -1,4 +1,4 @@
-"""Open waits and triggers, found by the events that they wait for."""
+"""Open waits and triggers, indexed by the events that they wait for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenuto.store.marks import for_tenants
 
 
 class WaitRow(Struct, frozen=True, gc=False, kw_only=True):
-    """An open wait, with the terms by which events find it."""
+    """An open wait, with the indexed terms that match it to events."""
 
     instance_id: str
     node: str
@@ -30,29 +30,29 @@ class WaitRow(Struct, frozen=True, gc=False, kw_only=True):
     correlation_id: str | None
     tenant: str = "default"
     looked_back: bool = False
-    """False until events that came before the wait was committed have been looked at."""
+    """Whether its look-back is done: events stored before the wait was committed were examined."""
     follows: int = 0
-    """The number of the newest event that was there when it was opened; the store fills it in."""
+    """The number of the newest event in the inbox when it was opened; the store fills it in."""
     arm: str = ""
-    """Which of several that a wait is open for, by its id; of triggers, by its number."""
+    """The id of the arm, if the wait has several; of a trigger, its number."""
     position: int = 0
-    """Where it is listed among those of its place: of several that an event fits the first wins."""
+    """The order among the arms: if an event matches several, the first wins."""
 
     @property
     def is_trigger(self) -> bool:
-        """Whether the event starts an instance of the definition `node`: there is none yet."""
+        """Whether the event starts an instance of the definition `node`: it has no instance yet."""
         return not self.instance_id
 
     @property
     def is_cancellation(self) -> bool:
-        """Whether the event cancels the instance, and is for none of its nodes."""
+        """Whether the event cancels the whole instance: it belongs to no node."""
         return not self.node
 
 
 class WaitKey(NamedTuple):
-    """Which wait of which instance.
+    """The key of a wait.
 
-    A cancellation trigger has no node, and its number as arm. A trigger has no instance, its
+    A cancellation trigger has no node, and its number as arm. A start trigger has no instance, its
     definition as node, its tenant as iteration, and its number as arm.
     """
 
@@ -63,9 +63,9 @@ class WaitKey(NamedTuple):
 
 
 class LookedBack(NamedTuple):
-    """Which opening of a wait has seen the events that came before it: a retry opens it anew.
+    """A wait whose look-back is done, for all its arms.
 
-    All its arms have.
+    The attempt counts: a retry opens the wait again, with a look-back of its own.
     """
 
     instance_id: str
@@ -75,7 +75,7 @@ class LookedBack(NamedTuple):
 
 
 class WaitTerm(NamedTuple):
-    """A (pattern, term) under which waits are open."""
+    """An index term: waits are open under a pattern and the paths and values of their condition."""
 
     pattern: str
     term_paths: str
@@ -97,9 +97,9 @@ class Waits(Protocol):
 
     @for_tenants
     async def near(self, tenant: str, terms: Sequence[WaitTerm], *, limit: int) -> list[WaitRow]:
-        """Some open waits under these (pattern, term_paths), whatever their values.
+        """Open waits under these (pattern, term_paths), with any values: near misses.
 
-        Of each term at most `limit`, ordered by their values and then by key; term after term.
+        At most `limit` for each term, ordered by values and then by key; term after term.
         """
 
     @for_tenants
@@ -107,4 +107,4 @@ class Waits(Protocol):
         """The open waits of one instance."""
 
     async def unlooked(self, limit: int) -> list[WaitRow]:
-        """Open waits whose look-back has not run."""
+        """Open waits whose look-back is not done."""

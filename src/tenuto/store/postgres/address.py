@@ -31,7 +31,7 @@ _RESERVED = re.compile(
 """Words that SQL takes for its own where they stand without quotes."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,49}")
 _SECRET = re.compile(r"pass(?!file)|pwd|secret|token|\.", re.IGNORECASE)
-"""Options that may hold a secret; what a setting with a dot in its name holds, nobody knows."""
+"""Options that may hold a secret; a setting with a dot in its name can hold anything."""
 
 
 class Address(NamedTuple):
@@ -51,7 +51,7 @@ class Address(NamedTuple):
 
 
 def read_address(url: str, schema: str | None = None, *, what: str = STORE_URL) -> Address:
-    """What a URL says; `?schema=` names the schema, the rest is left to the driver.
+    """Parse a URL; `?schema=` names the schema, the other options are for the driver.
 
     `what` the URL is stands in the refusal of one that cannot be read.
     """
@@ -106,7 +106,7 @@ def literal(text: str) -> str:
 
 
 def as_typed(url: str) -> str:
-    """A URL as somebody types it who knows the password: with its options, and no secret."""
+    """A URL with its options and without secrets, for a person who knows the password."""
     bare = read_address(url).shown.partition("?")[0]
     options = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     known = [each for each in options if not _SECRET.search(each[0])]

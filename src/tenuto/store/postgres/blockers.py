@@ -1,8 +1,8 @@
-"""Who keeps a migration waiting, said while it waits and when it gives up.
+"""The sessions that block a migration, logged while it waits and reported when it gives up.
 
-A statement that changes a table waits for every transaction that has used it, and everybody else
-waits behind that statement. So it waits for a short while only; and since the server says no more
-about a wait that is over, somebody has to look while it lasts.
+A statement that changes a table waits for every transaction that has used it, and all others wait
+behind that statement. So it waits for a short time only. The server says nothing about a wait that
+is over, so the blockers are read while it lasts.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ LOOK_EVERY = 1.0
 
 
 class Blocker(NamedTuple):
-    """A transaction that holds what a session waits for."""
+    """A transaction that holds a lock which a session waits for."""
 
     pid: int
     user: str | None
     application: str | None
     state: str | None
     since: datetime | None
-    """When it began, or was prepared; the server tells that only to those who may know."""
+    """When it began, or was prepared; None if the user may not see it."""
     gid: str | None = None
     """The name of one that is prepared, which has no session."""
 
@@ -60,7 +60,7 @@ class Blocker(NamedTuple):
 
     @property
     def end(self) -> str:
-        """What ends it."""
+        """How to end it."""
         if self.pid:
             return f"SELECT pg_terminate_backend({self.pid});"
         # Its session is over: only its name ends it.
@@ -68,7 +68,7 @@ class Blocker(NamedTuple):
 
 
 class Watch:
-    """What was seen of those whom a session waited for."""
+    """The sessions that were seen to block a session."""
 
     def __init__(self) -> None:
         self.last: list[Blocker] = []
@@ -93,7 +93,7 @@ class Watch:
 
 @asynccontextmanager
 async def watching(server: Server, pid: int) -> AsyncIterator[Watch]:
-    """Look whom the session `pid` waits for, as long as this lasts, and say so in the log."""
+    """Watch which sessions block the session `pid`, and log them."""
     watch, over = Watch(), asyncio.Event()
     looking = asyncio.create_task(_look(server, pid, watch, over), name="tenuto-postgres-blockers")
     try:
@@ -105,18 +105,18 @@ async def watching(server: Server, pid: int) -> AsyncIterator[Watch]:
 
 async def _look(server: Server, pid: int, watch: Watch, over: asyncio.Event) -> None:
     session = Session(server)
-    told: set[tuple[int, str | None]] = set()
+    logged: set[tuple[int, str | None]] = set()
     try:
         while not await _is_over(over):
             found = [Blocker(*row) for row in await session.rows("blockers", {"pid": pid})]
-            # What it waited for at last is what it gave up for: an answer from afterwards is empty.
+            # The last blockers made it give up: after that the answer is empty.
             watch.last = found or watch.last
             watch.waited += LOOK_EVERY if found else 0.0
-            if (now := {(each.pid, each.gid) for each in found}) - told:
-                told |= now
+            if (now := {(each.pid, each.gid) for each in found}) - logged:
+                logged |= now
                 log.warning("the migration of %s waits for %s", server.shown, watch.shown)
     except StoreUnavailable as error:
-        log.debug("nobody sees whom the migration waits for: %s", error)
+        log.debug("the sessions that block the migration cannot be read: %s", error)
     finally:
         session.abandon()
 

@@ -1,4 +1,4 @@
-"""What a schema holds, beside what the migrations make of one.
+"""The objects of a schema, compared with those that the migrations make.
 
 `migrations/made.txt` says what there is after each migration, as the server itself tells it; the
 tests write it (`python -m tests.store.postgres.made`).
@@ -17,7 +17,7 @@ class Item(NamedTuple):
 
     kind: str
     table: str
-    """Whose it is; a dash where it is nobody's."""
+    """The table that it belongs to; a dash if it belongs to none."""
     name: str
     """Of a key its columns, with commas: its index may be made again under another name."""
     detail: str = ""
@@ -25,7 +25,7 @@ class Item(NamedTuple):
 
     @property
     def is_spoilt(self) -> bool:
-        """Whether it is there and does not work."""
+        """Whether it exists and does not work."""
         return self.detail in _SPOILT
 
     @property
@@ -56,7 +56,7 @@ _MOST_SHOWN = 5
 
 @cache
 def expected(version: int) -> frozenset[Item]:
-    """What there is after so many migrations."""
+    """The objects after so many migrations."""
     return frozenset(
         item
         for first, last, item in _made()
@@ -71,7 +71,7 @@ def names_of_ours() -> frozenset[str]:
 
 
 def complete_tables(version: int, found: frozenset[Item]) -> list[Item]:
-    """The tables that have all their columns: one with a name of ours alone is somebody else's."""
+    """The tables that have all their columns: a table that only has the right name is foreign."""
     lost = {item.table for item in expected(version) - found if item.kind in ("table", "column")}
     return sorted(
         item for item in expected(version) if item.kind == "table" and item.name not in lost
@@ -79,9 +79,9 @@ def complete_tables(version: int, found: frozenset[Item]) -> list[Item]:
 
 
 def missing(version: int, found: frozenset[Item]) -> list[Item]:
-    """What the migrations up to `version` made, and is not there; of a lost table that alone.
+    """Missing objects of the migrations up to `version`; of a missing table only the table.
 
-    What is there and does not work says why.
+    Items that exist and do not work have the reason in `detail`.
     """
     spoilt = {item._replace(detail=""): item for item in found if item.is_spoilt}
     lost = expected(version) - found
@@ -92,7 +92,7 @@ def missing(version: int, found: frozenset[Item]) -> list[Item]:
 
 
 def ahead(version: int, newest: int, found: frozenset[Item]) -> list[Item]:
-    """What only a migration after `version` makes, and is there already."""
+    """Existing objects that only a migration after `version` makes."""
     later = {item for each in range(version + 1, newest + 1) for item in expected(each)}
     there = (later - expected(version)) & found
     tables = {item.name for item in there if item.kind == "table"}
@@ -107,7 +107,7 @@ def shown(items: Iterable[Item], between: str = ", ") -> str:
 
 
 def line_of(first: int, last: int | None, item: Item) -> str:
-    """How `made.txt` says it."""
+    """The line in `made.txt`."""
     return f"{first}..{last or ''} {' '.join(item)}".rstrip()
 
 

@@ -1,4 +1,4 @@
-"""Which file of certificates is at fault: what the driver raises names none."""
+"""Finds the faulty certificate file: the driver's error does not name it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CHECKING = frozenset({"require", "verify-ca", "verify-full"})
 
 
 class Unusable(NamedTuple):
-    """A file that a URL names, and why it is of no use."""
+    """A file that a URL names, and why it cannot be used."""
 
     option: str
     file: str
@@ -59,7 +59,7 @@ def _holds_certificates(file: str) -> bool:
 
 
 def _mismatch(options: Mapping[str, str]) -> str | None:
-    # Without a password nobody at the terminal may be asked for one.
+    # OpenSSL must not prompt for a password at the terminal.
     password = options.get("sslpassword", "")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:

@@ -108,7 +108,7 @@ class Database:
             await each.close()
 
     def abandon(self) -> None:
-        """Close all sockets without a word."""
+        """Close all sockets without a goodbye message."""
         if self.process_id is None:
             return
         self.process_id = None

@@ -11,7 +11,7 @@ Row: TypeAlias = Sequence[Any]
 
 
 class ServerError(Protocol):
-    """What the server says when it refuses, with its code of five characters."""
+    """An error message of the server, with its code of five characters."""
 
     sqlstate: str
     severity: str
@@ -47,13 +47,13 @@ BROKEN: tuple[type[Exception], ...] = (
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
 )
-"""What is raised when a connection ends in the middle, apart from a last word of the server's.
+"""Raised when a connection breaks during a statement, without an error message from the server.
 
-Whatever the driver itself complains of leaves a connection that nobody should go on with.
+After an error of the driver itself the connection must not be used again, either.
 """
 
 NOT_CONNECTED: tuple[type[Exception], ...] = (*BROKEN, asyncpg.PostgresError, ValueError)
-"""What is raised when no connection comes about."""
+"""Raised when no connection can be made."""
 
 
 async def connect(
@@ -74,4 +74,4 @@ async def connect(
 
 _STATEMENTS_KEPT = 400
 _COMMAND_PATIENCE = 45.0
-"""Longer than the server itself lets a statement run: who does not answer by then is gone."""
+"""Longer than the server's own statement time-out: without an answer by then it is gone."""

@@ -1,4 +1,4 @@
-"""What PostgreSQL's errors mean to those who can act on them."""
+"""Errors of PostgreSQL, translated to errors with advice for operators."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ CONTENDED = "TEN01"
 READ_ONLY = "25006"
 
 _NOT_IN_STATE = "55000"
-"""Of a connection: the database lets nobody in."""
+"""Of a connection: the database accepts no connections."""
 
 PROTOCOL_VIOLATION = "08P01"
-"""Of a connection: what poolers say, whatever is wrong."""
+"""Of a connection: the code that poolers send for any error."""
 
 DENIED = "42501"
 LOCKED = "55P03"
@@ -41,12 +41,12 @@ _BAD_SETTING = "22023"
 _QUOTED = re.compile(r'"(\w[\w.]*)"')
 
 _AGAIN = frozenset({"40001", "40P01"})
-"""The transaction was rolled back because of others, and may do better the next time."""
+"""The transaction was rolled back because of a conflict, and may succeed if repeated."""
 
 _REFUSED_CLASSES = frozenset({"22", "23", "54"})
 _WORK_GOES_ON = "Processes at work go on when it is back."
 
-_WEATHER: dict[str, tuple[str, str, str]] = {
+_OUTAGES: dict[str, tuple[str, str, str]] = {
     # One state, or a class of them by its first two characters; the longer one first.
     "28P01": (
         "TEN-4009",
@@ -118,7 +118,7 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
     "42": (
         "TEN-4006",
         "has other tables than this program expects",
-        "Run `tenuto migrate`: it brings them up to date, or says what is missing and what helps.",
+        "Run `tenuto migrate`: it updates them, or says which are missing and what helps.",
     ),
     "58": ("TEN-4001", "reports a fault of its disk", "Look at the server's log."),
     "XX": ("TEN-4001", "reports a fault of its own", "Look at the server's log."),
@@ -132,12 +132,12 @@ _WEATHER: dict[str, tuple[str, str, str]] = {
 
 
 def sqlstate(error: BaseException) -> str:
-    """The server's code for an error; empty when the server has not said anything."""
+    """The server's code for an error; empty if the error is not from the server."""
     return cast("ServerError", error).sqlstate or "" if isinstance(error, PostgresError) else ""
 
 
 def is_fatal(error: BaseException) -> bool:
-    """Whether the server ended the connection with this word."""
+    """Whether the server ended the connection with this error."""
     if not isinstance(error, PostgresError):
         return False
     severity = getattr(error, "severity_en", None) or getattr(error, "severity", None)
@@ -145,7 +145,7 @@ def is_fatal(error: BaseException) -> bool:
 
 
 def is_broken(error: BaseException) -> bool:
-    """Whether the connection is gone; what was under way on it may or may not have happened."""
+    """Whether the connection is gone; the statement under way may or may not have been done."""
     if isinstance(error, DataError):
         return False
     return isinstance(error, (*BROKEN, asyncio.TimeoutError)) or is_fatal(error)
@@ -156,17 +156,17 @@ def may_go_again(error: BaseException) -> bool:
 
 
 def was_rolled_back(error: StoreUnavailable) -> bool:
-    """Whether others were in the way of what was to be done, which may do better the next time."""
+    """Whether a conflict with other transactions is the cause, so that a retry may succeed."""
     return error.__cause__ is not None and may_go_again(error.__cause__)
 
 
 def is_refused(error: BaseException) -> bool:
-    """Whether the data are at fault, and not the weather."""
+    """Whether the data are the cause, and not an outage."""
     return isinstance(error, DataError) or sqlstate(error)[:2] in _REFUSED_CLASSES
 
 
 def first_line(error: BaseException | None) -> str:
-    """What it says in one line: details may quote rows, and hints are for those who wrote SQL."""
+    """The message in one line, without details, which may quote rows, and hints about SQL."""
     return str(error).partition("\n")[0]
 
 
@@ -179,12 +179,12 @@ def _filled(advice: str, address: Address) -> str:
 
 
 def translated(error: Exception, address: Address) -> Exception:
-    """What the store protocol knows instead of what the driver raised; else the error itself."""
+    """The store protocol's error for an error of the driver; else the error itself."""
     if is_refused(error):
         return DataRefused(first_line(error))
     state = sqlstate(error)
     if state:
-        code, what, advice = _WEATHER.get(state) or _WEATHER.get(
+        code, what, advice = _OUTAGES.get(state) or _OUTAGES.get(
             state[:2], ("TEN-4001", "cannot do it", "Look at the server's log.")
         )
         return StoreUnavailable(
@@ -202,7 +202,7 @@ def translated(error: Exception, address: Address) -> Exception:
 
 
 def translated_connect(error: Exception, address: Address) -> Exception:
-    """What it means that no connection came about."""
+    """The store protocol's error for a failed connection."""
     if sqlstate(error) == _NOT_IN_STATE:
         return StoreUnavailable(
             f"{address.shown} refuses connections ({first_line(error)})",
@@ -264,7 +264,7 @@ def translated_connect(error: Exception, address: Address) -> Exception:
 
 
 def _wrong_setting(error: Exception, address: Address) -> StoreUnavailable:
-    # The server names the setting first; what it was set to is not repeated.
+    # The server names the setting first; its value is not repeated.
     named = _QUOTED.search(str(error))
     name = named[1] if named else "something"
     is_unknown = sqlstate(error) == _UNKNOWN_SETTING

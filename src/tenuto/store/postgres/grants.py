@@ -1,4 +1,4 @@
-"""What a role is granted that works in a schema which another one owns."""
+"""Grants for a role that works in a schema which another role owns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tenuto.store.postgres.address import identifier
 
 
 def grants_for_work(schema: str, user: str) -> str:
-    """What the owner runs, for what is there and for what later versions add.
+    """The SQL by which the owner grants rights on all tables, also on those of later versions.
 
     `user` is as SQL names it.
     """
@@ -14,7 +14,7 @@ def grants_for_work(schema: str, user: str) -> str:
     rights = (
         ("SELECT, INSERT, UPDATE, DELETE", "TABLES"),
         ("USAGE", "SEQUENCES"),
-        # Everybody has it, unless an administrator has taken it from PUBLIC.
+        # Every role has it, unless an administrator has revoked it from PUBLIC.
         ("EXECUTE", "FUNCTIONS"),
     )
     now = [f"GRANT {may} ON ALL {what} {within} TO {user}" for may, what in rights]

@@ -1,4 +1,4 @@
-"""Hears hints on a connection of its own, and gets itself another when that dies.
+"""Receives hints on a connection of its own, and reconnects when that breaks.
 
 A hint says that there is something in the mailbox; it may get lost, and nothing depends on it but
 haste. After each new connection it is as if there had been a hint: there may have been.
@@ -20,12 +20,12 @@ log = logging.getLogger(__name__)
 
 EVERYBODY = ""
 LONGEST_PAYLOAD = 7_999
-"""In bytes: what the server takes."""
+"""The server's limit, in bytes."""
 
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 _QUIET = 30.0
-"""After so many seconds without a word the connection is asked whether it is still there."""
+"""After so many seconds without traffic the connection is checked."""
 _AWAY = frozenset({"TEN-4001", "TEN-4008"})
 
 
@@ -36,7 +36,7 @@ def payload_for(process_ids: list[str]) -> str:
 
 
 class HintListener:
-    """Calls `hear` on hints for one process, for as long as it is not stopped."""
+    """Calls `hear` on hints for one process, until it is stopped."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class HintListener:
         self._server = server
         self._is_apart = is_apart
         self._logged: str | None = None
-        """Why nothing is heard, as the log says: it is logged once."""
+        """Why no hints are received; each reason is logged once."""
         self._channel = channel
         self._process_id = process_id
         self._hear: Callable[[], None] | None = None
@@ -60,7 +60,7 @@ class HintListener:
         """Whether hints arrive at the moment."""
 
     async def start(self, hear: Callable[[], None]) -> None:
-        """Returns when hints are heard, or when it is known that they are not yet."""
+        """Start; returns once hints are received, or the first attempt to connect has failed."""
         self._hear = hear
         if self._task is None:
             tried = asyncio.Event()
@@ -75,7 +75,7 @@ class HintListener:
         self.abandon()
 
     def abandon(self) -> None:
-        """Close the socket without a word."""
+        """Close the socket without a goodbye message."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -124,7 +124,7 @@ class HintListener:
             connection.terminate()
 
     def _say(self, error: StoreUnavailable) -> None:
-        # That the server of the store is away is logged where it is used.
+        # An outage of the store's server is logged by the code that uses it.
         level = logging.WARNING if self._is_apart or error.code not in _AWAY else logging.INFO
         logged, self._logged = self._logged, error.code
         if logged != error.code and not (logged in _AWAY and error.code in _AWAY):

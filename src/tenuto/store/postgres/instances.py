@@ -116,7 +116,7 @@ async def _page(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:
 
 
 async def _rarest(pool: Pool, query: InstanceQuery) -> int:
-    """Which term the fewest are found by; the others are tested on those."""
+    """The most selective term; the other terms filter its results."""
     if len(query.terms) == 1:
         return 0
     asked = {

@@ -17,7 +17,7 @@ from tenuto.store.postgres.turn_rows import part
 
 
 class PostgresMailbox(Mailbox):
-    """Messages in a table; `hint` says to their owners that there are some."""
+    """Messages in a table; `hint` notifies their owners."""
 
     def __init__(
         self, database: Database, hint: Callable[[Collection[str]], Awaitable[None]]
@@ -40,7 +40,7 @@ class PostgresMailbox(Mailbox):
                 break
             last = rows[-1][4]
         if owners:
-            # They look by themselves too, only later.
+            # They also poll, only later.
             with suppress(StoreUnavailable):
                 await self._hint(owners)
         return found
@@ -65,13 +65,13 @@ class PostgresMailbox(Mailbox):
                     page["again"] = True
         return await self._database.connections.rows("claim_mail", page)
 
-    async def put_back(self, letters: Sequence[MailKey]) -> None:
+    async def put_back(self, messages: Sequence[MailKey]) -> None:
         process_id = self._database.require_writer()
-        had = part("mail_taken", letters).parameters()
+        had = part("mail_taken", messages).parameters()
         await self._database.pool.rows("put_back_mail", had | {"process_id": process_id})
 
-    async def waiting(self, letters: Sequence[MailKey]) -> set[MailKey]:
-        asked = part("mail_taken", letters).parameters()
+    async def waiting(self, messages: Sequence[MailKey]) -> set[MailKey]:
+        asked = part("mail_taken", messages).parameters()
         found = await self._database.connections.rows("waiting_mail", asked)
         return {MailKey(*row) for row in found}
 
@@ -88,5 +88,5 @@ class PostgresMailbox(Mailbox):
         except CommitUnknown as error:
             # Not repeated: a message that was taken meanwhile would come, and be done, again.
             raise may_be_written(
-                f"the connection broke while letters were sent: {error}"
+                f"the connection broke while messages were sent: {error}"
             ) from error

@@ -1,4 +1,4 @@
-"""Processes that come and go, and takeover of what dead ones own, by the clock of the server.
+"""Processes that enter and leave, and takeover from dead ones, by the clock of the server.
 
 A process is presumed dead when it has been silent for `dead_after`, and only by one that has itself
 been heard of without a gap for as long: after an outage of the server all have been silent, and
@@ -113,7 +113,7 @@ class PostgresMembers(Members):
                 raise StoreUnavailable(f"the connection broke during a claim: {error}") from error
 
     async def _claimed(self, session: Session, process_id: str) -> list[Orphan]:
-        """What the last claim brought, whose answer was lost."""
+        """The result of the last claim, if its answer was lost."""
 
         async def work(transaction: Transaction) -> list[Orphan]:
             await transaction.rows("lock_claims", {"process_id": process_id})
@@ -129,8 +129,8 @@ class PostgresMembers(Members):
             "process_id": self._database.require_writer(),
             "instance_id": [each.instance_id for each in unread.instances],
             "is_clean": [each.clean for each in unread.instances],
-            "mail_id": [message.id for message in unread.letters],
-            "mail_instance_id": [message.instance_id for message in unread.letters],
+            "mail_id": [message.id for message in unread.messages],
+            "mail_instance_id": [message.instance_id for message in unread.messages],
         }
         held = part("leases", [(*each.key, each.token) for each in unread.leases]).parameters()
         given |= {f"job_{name}": column for name, column in held.items()}
@@ -140,13 +140,13 @@ class PostgresMembers(Members):
     async def pass_over(
         self,
         instance_ids: Collection[str],
-        letters: Collection[MailKey],
+        messages: Collection[MailKey],
         *,
         only_own: bool = False,
     ) -> None:
         self._database.require_writer()
         self._database.passing_over = {"passed_over": sorted(instance_ids), "only_own": only_own}
-        self._database.messages_passed_over = sorted(letters)
+        self._database.messages_passed_over = sorted(messages)
 
 
 async def enter(
@@ -201,7 +201,7 @@ async def _declare_dead(session: Session, process_id: str, rhythm: Rhythm) -> No
     [(_, dead)] = me
     if dead:
         log.warning(
-            "processes %s have been silent for over %g s and are taken for dead",
+            "processes %s have sent no heartbeat for over %g s and are presumed dead",
             *(", ".join(dead), rhythm.dead_after.total_seconds()),
         )
 

@@ -109,7 +109,7 @@ async def checked_version(session: Session) -> int:
 
 
 async def require_newest(session: Session, version: int) -> None:
-    """For those who may not migrate."""
+    """The refusal for users who may not migrate."""
     if version == 0:
         raise StoreUnavailable(
             f"there is no store of Tenuto in {session.server.shown}",
@@ -127,13 +127,13 @@ async def require_newest(session: Session, version: int) -> None:
 async def _migrate(session: Session, transaction: Transaction, newest: int) -> list[Migration]:
     pid = (await transaction.rows("server"))[0][0]
     async with watching(session.server, pid) as watch:
-        # Whoever has the lock may be busy with a long log, as long as the scripts below may be.
+        # The holder of the lock may take as long as the scripts below may take on a long log.
         lock = statement("lock_schema", session.schema)
         await transaction.run_script(lock.sql, patience=_PATIENCE)
         before = watch.waited
 
         async def lock_patience() -> None:
-            # Others wait for what the scripts before have changed while this one waits.
+            # While this script waits, others wait for the tables that earlier scripts have changed.
             left = max(_LOCK_PATIENCE - (watch.waited - before), _LOCK_PATIENCE / 10)
             await transaction.rows("lock_patience", {"patience": f"{round(left * 1000)}ms"})
 
@@ -176,7 +176,7 @@ async def _apply(
 
 
 async def _found(transaction: Transaction) -> tuple[frozenset[Item], list[Row]]:
-    """What is in the schema, and what its schema_info says if it is ours."""
+    """The objects in the schema, and the rows of its schema_info if the schema is Tenuto's."""
     rows = await transaction.rows("catalogue", {"schema": transaction.schema})
     found = frozenset(Item(*row) for row in rows)
     return found, await transaction.rows("schema_info") if _is_ours(found) else []
@@ -208,7 +208,7 @@ def _require_free(session: Session, found: frozenset[Item]) -> None:
 
 
 def _require_whole(session: Session, version: int, found: frozenset[Item]) -> None:
-    """That there is what the migrations have made, and nothing yet of those to come."""
+    """Check that the schema has all that the migrations made, and nothing of later ones."""
     # First: a later migration may have taken something away again.
     if early := ahead(version, NEWEST, found):
         raise _half(session, f"schema_info says {version}, and there is {shown(early)} already")
@@ -237,7 +237,7 @@ def _half(session: Session, what: str, repair: str | None = None) -> StoreUnavai
         code="TEN-4006",
         advice=f"No data are lost: run in the database, as the owner of the tables: {repair}"
         if repair
-        else "A migration does not help, for it takes what is there as done. Restore a backup; or, "
-        "if nothing in it is needed, run in the database: "
+        else "A migration does not help: it takes existing steps as complete. Restore a backup; "
+        "or, if nothing in it is needed, run in the database: "
         f"DROP SCHEMA {identifier(session.schema)} CASCADE.",
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from tenuto.store.sql import queries_of
 
 Column: TypeAlias = object
-"""What a parameter may be: text, a whole number, bytes, a truth value, None, or an array."""
+"""The types of parameters: text, whole number, bytes, boolean, None, or an array."""
 Parameters: TypeAlias = Mapping[str, Column]
 
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
@@ -34,7 +34,7 @@ class Statement(NamedTuple):
 
 
 QUERIES = queries_of("tenuto.store.cold") | queries_of("tenuto.store.postgres")
-"""Statements with `:name` for each parameter; this database's own override those for all."""
+"""Statements with `:name` parameters; those of this database override the shared ones."""
 
 
 def in_schema(sql: str, schema: str) -> str:

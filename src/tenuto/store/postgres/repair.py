@@ -1,4 +1,4 @@
-"""The statements that make whole again what a schema has lost without losing data."""
+"""Statements that repair a schema whose lost parts held no data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MADE = {
 
 
 def repair_of(lost: Sequence[Item], schema: str, migrations: Sequence[Migration]) -> str | None:
-    """What the owner of the tables runs; None where data are lost with one of them."""
+    """The statements for the owner of the tables; None if data were lost."""
     made = [_repair(item, migrations) for item in lost]
     if None in made:
         return None

@@ -18,24 +18,24 @@ _PATIENCE = 4
 
 
 class Rhythm(NamedTuple):
-    """The same for all processes of a store: each is judged by what the others expect."""
+    """Must be the same for all processes of a store: each is judged by the settings of others."""
 
     beat_every: timedelta
     dead_after: timedelta
 
     @property
     def patience(self) -> float:
-        """Seconds that a beat may take, a new connection included.
+        """Seconds that a heartbeat may take, a new connection included.
 
-        Two in a row without an answer are over before other processes may take over.
+        Two in a row that time out are over before other processes may take over.
         """
         return self.dead_after.total_seconds() / _PATIENCE
 
     @property
     def last_word(self) -> float:
-        """Seconds for which it is worthwhile to announce that a process stops.
+        """Seconds for which it makes sense to try to announce that a process stops.
 
-        After them its last beat may be so long ago that others presume it dead.
+        Later, its last heartbeat may be so old that others presume it dead.
         """
         return (self.dead_after - self.beat_every).total_seconds()
 
@@ -55,23 +55,22 @@ class Rhythm(NamedTuple):
 
 
 def checked_rhythm(beat_every: timedelta, dead_after: timedelta) -> Rhythm:
-    """A rhythm in which the living are heard and the dead are found; TenutoError for others."""
+    """A rhythm in which living processes are not presumed dead; TenutoError for other values."""
     if beat_every < _SHORTEST_BEAT:
         raise _refusal(
-            f"a process cannot say every {_seconds(beat_every)} that it lives: "
-            "each time is a write",
+            f"a process cannot send a heartbeat every {_seconds(beat_every)}: each one is a write",
             f"Give the store a beat_every of {_seconds(_SHORTEST_BEAT)} or more.",
         )
     if dead_after < _SHORTEST_SILENCE:
         raise _refusal(
-            f"nobody can be taken for dead after {_seconds(dead_after)} of silence: a connection "
-            "alone may take as long",
+            f"a process cannot be presumed dead after {_seconds(dead_after)} without a heartbeat: "
+            "a connection alone may take as long",
             f"Give the store a dead_after of {_seconds(_SHORTEST_SILENCE)} or more.",
         )
     if dead_after < _BEATS_IN_SILENCE * beat_every:
         raise _refusal(
-            f"a process that says every {_seconds(beat_every)} that it lives would be taken for "
-            f"dead after {_seconds(dead_after)}, as soon as one or two of its words are late",
+            f"a process with a heartbeat every {_seconds(beat_every)} would be presumed dead after "
+            f"{_seconds(dead_after)}, as soon as one or two heartbeats are late",
             f"Give the store a dead_after of {_seconds(_BEATS_IN_SILENCE * beat_every)} or more, "
             f"or a beat_every of {_seconds(dead_after / _BEATS_IN_SILENCE)} or less.",
         )

@@ -1,4 +1,4 @@
-"""Who may do what in a schema, and which grants help those who may not."""
+"""Privileges in a schema, and the grants that are missing."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tenuto.store.postgres.session import Session
 
 
 class Roles(NamedTuple):
-    """Whose the tables are, else the schema, and as whom this connection acts."""
+    """The owner of the tables, or of the schema if there are none; and the connection's role."""
 
     owner: str
     user: str
     is_owner: bool
-    """Whether the user may do what the owner may."""
+    """Whether the user has the owner's rights."""
 
 
 def is_denied(error: StoreUnavailable) -> bool:
-    """Whether the server said that the role may not do it."""
+    """Whether the error is a missing privilege."""
     return error.__cause__ is not None and sqlstate(error.__cause__) == DENIED
 
 
@@ -32,7 +32,7 @@ async def roles_of(session: Session) -> Roles | None:
 
 
 def as_owner(roles: Roles | None) -> str:
-    """What to run so that the schema is brought up to date."""
+    """The command that brings the schema up to date."""
     if roles is None or roles.is_owner:
         return "Run `tenuto migrate`, or start the engine once."
     return (

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Reader(NamedTuple):
-    """The role that reads for tenants, and what is known of it."""
+    """The role that reads for tenants, and its state."""
 
     name: str
     is_there: bool
@@ -43,7 +43,7 @@ class Reader(NamedTuple):
 
 
 async def reader_of(session: Session) -> Reader:
-    """What is known of the reader role; StoreUnavailable where its policies apply to this user."""
+    """The reader role; raises StoreUnavailable if its policies apply to this user."""
     [row] = await session.rows("wall", {"schema": session.schema})
     found = Reader(*row)
     if not found.narrows_us:
@@ -67,8 +67,8 @@ async def row_security_of(session: Session, reader: Reader) -> RowSecurity:
         return RowSecurity(
             is_up=False,
             advice=f"Connect as the owner of the tables, the role {identifier(roles.owner)}: "
-            "before PostgreSQL 16 nobody else can act as another role without being held back "
-            "as it is.",
+            "before PostgreSQL 16 any other role that may act as the reader is limited by the "
+            "reader's policies itself.",
         )
     owner = identifier(roles.owner)
     steps = []
@@ -158,7 +158,7 @@ class _GuardedSession(Session):
         self.tenant = ""
         self._reader = reader
         self._said: tuple[Connection, str] | None = None
-        """The server connection that was told a tenant last, and which: once is enough."""
+        """The server connection on which a tenant was set last, and the tenant: it is set once."""
 
     async def _alone(
         self, connection: Connection, sent: Statement, parameters: Parameters

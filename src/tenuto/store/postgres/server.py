@@ -40,12 +40,12 @@ _SETTINGS_OF_POOLED = {"application_name": "tenuto"}
 
 
 class Server:
-    """Makes connections; finds out at the first one what is at the other end."""
+    """Makes connections; detects with the first one whether it reaches a server or a pooler."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self.is_pooled = False
-        """Whether it is PgBouncer or its like, which keeps nothing between transactions."""
+        """Whether it is a pooler like PgBouncer, which keeps no session state."""
         self._is_known = False
 
     @property
@@ -57,7 +57,7 @@ class Server:
         try:
             connection = await self._connect()
         except NOT_CONNECTED as error:
-            # Not "from error": what the driver says may quote the URL.
+            # Not "from error": the driver's message may quote the URL.
             raise translated_connect(error, self.address) from None
         if not self._is_known:
             try:
@@ -84,14 +84,14 @@ class Server:
             if self.is_pooled or sqlstate(error) != PROTOCOL_VIOLATION:
                 raise
             refusal = error
-        # It did not like the settings: so it is a pooler.
+        # It refused the settings: so it is a pooler.
         self.is_pooled = True
         try:
             return await self._connect()
         except TimeoutError:
             if "parameter" in str(refusal):
                 raise
-        # It did like them: PgBouncer says once what is wrong, and lets those who ask again wait.
+        # It accepted the parameters: PgBouncer reports an error once, and then lets clients wait.
         raise refusal
 
     async def _introduced(self, connection: Connection) -> Connection:

@@ -25,13 +25,13 @@ T = TypeVar("T")
 Recorder: TypeAlias = Callable[[str, Sequence[Column]], None]
 
 TRIES = 5
-"""How often what was rolled back because of others is tried."""
+"""How often a transaction that was rolled back by a conflict is tried."""
 
 _GOODBYE_PATIENCE = 2.0
 
 
 async def repeated(work: Callable[[], Awaitable[T]]) -> T:
-    """Do `work`, again while it is rolled back because of others."""
+    """Do `work`, and repeat it while it is rolled back by conflicts."""
     for attempt in range(1, TRIES + 1):
         try:
             return await work()
@@ -49,9 +49,9 @@ class Session:
         self.server = server
         self.schema = server.address.schema
         self.statements = 0
-        """How many statements were sent: what a store costs when idle can be tested."""
+        """How many statements were sent: tests measure the cost of an idle store with it."""
         self.recorder: Recorder | None = None
-        """Is shown what is sent, for measurements."""
+        """Receives the statements that are sent, for measurements."""
         self._connection: Connection | None = None
         self._in_use = asyncio.Lock()
 
@@ -66,7 +66,7 @@ class Session:
                     raise
 
     def abandon(self) -> None:
-        """Close the socket without a word."""
+        """Close the socket without a goodbye message."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.terminate()
@@ -206,7 +206,7 @@ class Session:
     async def _fail(
         self, connection: Connection, error: BaseException, *, may_be_durable: bool = False
     ) -> None:
-        """Leave, and raise what the store protocol knows instead, unless `error` is no failure."""
+        """Leave, and raise the store protocol's error, unless `error` is no failure."""
         await self._leave(connection, error)
         if may_be_durable and is_broken(error):
             raise CommitUnknown(first_line(error) or type(error).__name__) from error
@@ -214,7 +214,7 @@ class Session:
             self._raise_translated(error)
 
     def _raise_translated(self, error: Exception) -> None:
-        """Raise what the store protocol knows instead, if that is another error."""
+        """Raise the store protocol's error, if `error` translates to another one."""
         _raise_instead(translated(error, self.server.address), error)
 
 

@@ -63,7 +63,7 @@ class PostgresStore(PostgresParts, Store):
         )
         self._unguarded: UnguardedReads | None = None
         self._views: dict[str, Parts] = {}
-        """What tenants have been shown on guarded connections: each request asks for it."""
+        """The records of parts by tenant, kept because each request needs one."""
         super().__init__(self._database)
 
     @classmethod
@@ -82,7 +82,7 @@ class PostgresStore(PostgresParts, Store):
         return self._database.statements
 
     def record(self, recorder: Callable[[int, str, Sequence[Column]], None]) -> None:
-        """Show what each lane sends, with the lane's number, for measurements."""
+        """Record the statements of each lane, with the lane's number, for measurements."""
         for number, lane in enumerate(self._database.lanes):
             lane.recorder = partial(recorder, number)
 
@@ -141,17 +141,17 @@ class PostgresStore(PostgresParts, Store):
         with suppress(TimeoutError):
             async with asyncio.timeout(self._database.rhythm.patience):
                 if self._database.may_write:
-                    # Another process continues what is left: at once, if the hint arrives.
+                    # Another process takes over the open work: at once, if the hint arrives.
                     with suppress(StoreUnavailable):
                         await self.members.hint(())
                 await self._database.close()
 
     def abandon(self) -> None:
-        """What SIGKILL does: nothing is handed over, and sockets close without a word."""
+        """Like SIGKILL: nothing is handed over, and sockets close without a goodbye message."""
         self._database.abandon()
 
     async def migrate(self) -> list[str]:
-        """Bring the schema of a store that is not open up to date; the names of what was done."""
+        """Migrate the schema of a store that is not open; returns the names of the migrations."""
         session = Session(Server(self._database.address))
         try:
             done = await migrate(session)

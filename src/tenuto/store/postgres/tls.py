@@ -23,7 +23,7 @@ _UNKNOWN_AUTHORITY = frozenset({2, 18, 19, 20, 21})
 
 
 def without_tls(error: Exception, address: Address) -> StoreUnavailable | None:
-    """What is wrong with the encryption that was asked for; None if it is something else."""
+    """The refusal, if the error is about the requested encryption; None for other errors."""
     mode = _mode(address)
     words = str(error)
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -43,8 +43,8 @@ def without_tls(error: Exception, address: Address) -> StoreUnavailable | None:
     if isinstance(error, ConnectionError) and _REFUSED in words:
         return _refusal(
             f"{address.shown} does not speak TLS, and {mode or 'the URL'} asks for it",
-            "Switch it on in the server (ssl = on, ssl_cert_file, ssl_key_file); or, where nobody "
-            "can listen in on the way, write sslmode=disable in the URL.",
+            "Switch it on in the server (ssl = on, ssl_cert_file, ssl_key_file); or, on a network "
+            "without eavesdroppers, write sslmode=disable in the URL.",
         )
     if isinstance(error, ConfigurationError) and words.startswith(_NO_ROOT):
         return _refusal(

@@ -167,7 +167,7 @@ def over(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
 
 
 def leased(writes: Iterable[InstanceWrite], ended: Container[JobKey] = ()) -> list[tuple[Any, ...]]:
-    """The leases that writes rest on, but for those on jobs that end with them."""
+    """The leases that writes depend on, except those on jobs that the writes end."""
     return [
         (*lease.key, lease.token)
         for write in writes
@@ -177,7 +177,7 @@ def leased(writes: Iterable[InstanceWrite], ended: Container[JobKey] = ()) -> li
 
 
 def ended_jobs(writes: Iterable[InstanceWrite]) -> dict[JobKey, int]:
-    """Jobs that are withdrawn by their holders: one look at their rows does both."""
+    """Jobs that are withdrawn by their holders: one statement checks and deletes."""
     return {
         lease.key: lease.token
         for write in writes
@@ -285,7 +285,7 @@ def _timer_parts(won: Sequence[InstanceWrite]) -> _Made:
 
 def _job_parts(won: Sequence[InstanceWrite], ended: AbstractSet[JobKey]) -> _Made:
     withdrawn = {key for write in won for key in write.jobs_withdrawn}
-    cancelled = {key for write in won for key in write.jobs_called_off}
+    cancelled = {key for write in won for key in write.jobs_cancelled}
     offered = {job.key: job for write in won for job in write.jobs_offered}
     # No two parts touch one row.
     return [
@@ -311,7 +311,7 @@ def _wait_parts(won: Sequence[InstanceWrite], looked_back: Sequence[LookedBack])
     arms: dict[tuple[str, ...], list[str]] = {}
     for key in opened:
         arms.setdefault(key[:3], []).append(key.arm)
-    # No two parts touch one row: what is opened is passed over by the others.
+    # No two parts touch one row: the other parts skip the waits that are opened.
     spared = {place: _encode(names).decode() for place, names in arms.items()}
     marked = [(*each, spared.get(each[:3])) for each in sorted(done) if each[:3] not in closed]
     over = [(*place, spared.get(place)) for place in closed]
@@ -354,7 +354,7 @@ def _event_parts(turn: Turn, won: Sequence[InstanceWrite]) -> _Made:
         for each in deliveries:
             key = (*each[1:4], each.arm, each.event_id)
             before = settled.get(key)
-            # What two deliveries come to, whatever was there before them.
+            # Two deliveries merged, whatever was stored before them.
             if before is None or may_follow(before.outcome, each.outcome):
                 settled[key] = each
     delivered = [

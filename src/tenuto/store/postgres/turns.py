@@ -183,7 +183,7 @@ async def _written_apart(session: Session, turn: Turn, lane: int) -> tuple[Outco
 
 
 async def _write_apart(transaction: Transaction, turn: Turn, lane: int) -> tuple[Outcomes, Row]:
-    """First entries alone decide which writes go through; those write the rest."""
+    """The first entry of each write decides whether it succeeds; winners write the rest."""
     if not await transaction.rows("lock_process", {"process_id": turn.process_id}):
         raise Fenced(turn.process_id)
     outcomes = await _gate(transaction, turn)
@@ -349,11 +349,11 @@ async def _is_committed(session: Session, turn: Turn) -> bool:
 
 
 async def _settled(session: Session, turn: Turn) -> TurnResult:
-    """What a turn that was committed before had as its result."""
+    """The result of a turn that was committed before."""
     winners = await _own_rows(session, turn.id, turn.writes)
     used = await _used_keys(session, turn.writes)
     outcomes = {
-        # Nothing tells what became of writes without entries; to decide them again does no harm.
+        # The outcome of writes without entries is unknown; deciding them again does no harm.
         write.instance_id: WON if write.instance_id in winners else key_taken(write, used) or LOST
         for write in turn.writes
     }
@@ -364,7 +364,7 @@ async def _settled(session: Session, turn: Turn) -> TurnResult:
 async def _event_results(
     session: Session, turn: Turn, won: Sequence[InstanceWrite], answer: Row | None
 ) -> dict[str, EventResult]:
-    """What became of the events: those that were not new are looked up."""
+    """The outcomes of the events; those of duplicates are looked up."""
     events = events_of(turn, won)
     if not events:
         return {}

@@ -1,4 +1,4 @@
-"""What operators ask of a database."""
+"""Figures about a database, for operators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PostgresUpkeep(Upkeep):
 
     async def depths(self, now: datetime) -> Depths:
         pool, guarded = self._database.connections, self._database.guarded
-        # Asked before this look takes a connection itself.
+        # Read before this query takes a connection itself.
         pools = [pool] if guarded is None else [pool, guarded]
         size, in_use = sum(each.size for each in pools), sum(each.in_use for each in pools)
         asked = {"now": epoch_ms(now), "most": COUNTED, "statuses": list(ACTIVE)}

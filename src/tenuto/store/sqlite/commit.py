@@ -57,14 +57,14 @@ class _AlreadyCommitted(Exception):
 
 
 class _Contended(Exception):
-    """Somebody does not go through: it has to be found out who."""
+    """At least one write of the turn does not succeed: each must be checked by itself."""
 
 
 def commit_turn(session: Session, turn: Turn, heard: Heard = UNHEARD) -> TurnResult:
     """Write `turn` in one transaction, or find that it was written before.
 
-    A turn in which somebody loses, or repeats an idempotency key, takes a second transaction. What
-    is `heard` goes into the outbox.
+    A turn in which a write loses, or repeats an idempotency key, takes a second transaction.
+    `heard` says which entries and events get outbox rows.
     """
     try:
         try:
@@ -77,7 +77,7 @@ def commit_turn(session: Session, turn: Turn, heard: Heard = UNHEARD) -> TurnRes
 
 def _write_turn(session: Session, turn: Turn, gate: _Gate, heard: Heard) -> TurnResult:
     has_leases = any(write.leases for write in turn.writes)
-    foreign = _somebody_elses(session, turn) if has_leases or gate is _gate_each else set()
+    foreign = _owned_by_others(session, turn) if has_leases or gate is _gate_each else set()
     if foreign and gate is _gate_all:
         raise _Contended
     if foreign and _winners(session, turn.id, turn.writes):
@@ -97,7 +97,7 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate, heard: Heard) -> Turn
     if heard.inbox and events:
         write_events_heard(session, published, events)
     if heard.level:
-        # After its events: an instance has emitted them before it is told that it has ended.
+        # After its events, so that listeners see the events of an instance before its end.
         write_stretches(session, heard, won)
     if turn.events or any(write.create for write in won):
         session.run("see_moment", {"id": turn.process_id, "at": epoch_ms(turn.at)})
@@ -111,14 +111,14 @@ def _write_turn(session: Session, turn: Turn, gate: _Gate, heard: Heard) -> Turn
 def _gate_all(
     session: Session, turn_id: str, gated: list[InstanceWrite], _foreign: set[str]
 ) -> Outcomes:
-    """Everybody's entries together, which is right as long as nobody loses."""
+    """Insert the entries of all writes together, which is right as long as no write loses."""
     if _used_keys(session, gated) or _removed(session, gated):
         raise _Contended
     try:
         missing = _insert_entries(session, gated, turn_id)
         _claim_keys(session, gated)
     except REFUSED:
-        # It may be a loser's data, which nobody needs.
+        # The refused data may belong to a write that loses anyway.
         raise _Contended from None
     if missing:
         raise _Contended
@@ -128,7 +128,7 @@ def _gate_all(
 def _gate_each(
     session: Session, turn_id: str, gated: list[InstanceWrite], foreign: set[str]
 ) -> Outcomes:
-    """First entries alone tell who goes through; those who do write the others."""
+    """The first entry of each write decides whether it succeeds; winners write the rest."""
     used = _used_keys(session, gated)
     taken = {write.instance_id: key_taken(write, used) for write in gated}
     outcomes = {
@@ -207,8 +207,8 @@ def _outdated(session: Session, turn: Turn, foreign: set[str]) -> Outcomes:
     return dict.fromkeys([*found, *foreign.intersection(id for id, _ in following)], LOST)
 
 
-def _somebody_elses(session: Session, turn: Turn) -> set[str]:
-    """Who would be taken from another process, or comes of a job that is another's."""
+def _owned_by_others(session: Session, turn: Turn) -> set[str]:
+    """Instances that another process owns, or whose job leases another process holds."""
     wanted = [w.instance_id for w in turn.writes if w.ownership is Ownership.TAKE]
     found = session.packed("owners_of", (as_json(wanted),)) if wanted else []
     foreign = {id for id, process_id in found if process_id != turn.process_id}
@@ -275,13 +275,13 @@ def _claim_keys(session: Session, writes: Iterable[InstanceWrite]) -> None:
 
 
 def _settled(session: Session, turn: Turn) -> TurnResult:
-    """What a turn that was committed before had as its result."""
+    """The result of a turn that was committed before."""
     winners = _winners(session, turn.id, turn.writes)
     used = _used_keys(session, turn.writes)
     published = events_of(turn, [each for each in turn.writes if each.instance_id in winners])
     return TurnResult(
         {
-            # Nothing tells what became of those without entries; to decide them again does no harm.
+            # The outcome of writes without entries is unknown; deciding them again does no harm.
             write.instance_id: WON
             if write.instance_id in winners
             else key_taken(write, used) or LOST
@@ -332,7 +332,7 @@ def _owes(write: InstanceWrite) -> bool:
         or write.dead_letters_dropped
         or write.jobs_offered
         or write.jobs_withdrawn
-        or write.jobs_called_off
+        or write.jobs_cancelled
         or write.searchable
     )
 
@@ -357,9 +357,9 @@ def _write_obligations(session: Session, won: list[InstanceWrite]) -> None:
     if withdrawn:
         session.run("delete_jobs", {"keys": as_json(withdrawn)})
     session.insert("put_jobs", [job_columns(job) for write in won for job in write.jobs_offered])
-    called_off = [key for write in won for key in write.jobs_called_off]
-    if called_off:
-        session.run("call_off_jobs", {"keys": as_json(called_off)})
+    cancelled = [key for write in won for key in write.jobs_cancelled]
+    if cancelled:
+        session.run("call_off_jobs", {"keys": as_json(cancelled)})
     taken = [(id, write.instance_id) for write in won for id in write.mail_taken]
     if taken:
         session.run("delete_mail", (as_json(taken),))

@@ -1,4 +1,4 @@
-"""What SQLite's errors mean to those who can act on them."""
+"""Errors of SQLite, translated to errors with advice for operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import apsw
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.errors import CommitUnknown, DataRefused
 
-_WEATHER: dict[type[apsw.Error], tuple[str, str, str]] = {
+_OUTAGES: dict[type[apsw.Error], tuple[str, str, str]] = {
     apsw.BusyError: (
         "TEN-4011",
         "is locked by another program",
@@ -67,20 +67,20 @@ REFUSED = (
     OverflowError,
     TypeError,
 )
-"""What SQLite raises because of the data, and not because of the weather."""
+"""Errors of SQLite that are caused by the data, and not by an outage."""
 
 _SYNC_FAILED = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
 
 
 @contextmanager
 def translated(path: str) -> Iterator[None]:
-    """Raise what the store protocol knows instead of what SQLite raised."""
+    """Raise the store protocol's errors instead of SQLite's."""
     try:
         yield
     except REFUSED as error:
         raise DataRefused(str(error)) from error
     except apsw.Error as error:
-        for kind, (code, what, advice) in _WEATHER.items():
+        for kind, (code, what, advice) in _OUTAGES.items():
             if isinstance(error, kind):
                 raise StoreUnavailable(
                     f"the store {path} {what} ({error})", code=code, advice=advice
@@ -89,11 +89,11 @@ def translated(path: str) -> Iterator[None]:
 
 
 def translated_commit(error: apsw.Error) -> Exception:
-    """What a failing COMMIT means.
+    """The store protocol's error for a failing COMMIT.
 
     The last thing a commit writes is the frame that makes it one, and then it is synced. When a
     write failed, that frame is not there. When only the sync failed, it is: a crash before the next
-    commit would bring the turn back, so nobody may say that it was refused.
+    commit would bring the turn back, so it must not be reported as refused.
     """
     if getattr(error, "extendedresult", 0) in _SYNC_FAILED:
         return CommitUnknown(str(error))

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class File:
-    """Two connections and their threads, and what this process knows of the file."""
+    """Two connections and their threads, and the state of the file that is kept in memory."""
 
     def __init__(self, path: str, threads: Callable[[str], Worker], *, is_shared: bool) -> None:
         self.path = path

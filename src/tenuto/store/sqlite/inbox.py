@@ -1,4 +1,4 @@
-"""Stored events, and what became of each."""
+"""Stored events and their deliveries."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class SqliteInstances(SqlitePart):
 
 
 def _positions(session: Session, query: InstanceQuery) -> list[Position]:
-    """One more than a page, so that it is known whether there is another."""
+    """One row more than a page, to find out whether there is another page."""
     page: dict[str, Column] = {**page_bounds(query)}
     name, filters = _narrowest(session, query)
     found = (
@@ -129,7 +129,7 @@ def _narrowest(session: Session, query: InstanceQuery) -> tuple[str | None, dict
 
 
 def _rarest_first(session: Session, query: InstanceQuery) -> list[SearchTerm]:
-    """The term by which the fewest are found, and the others, which are tested on those."""
+    """The most selective term, and the other terms, which filter its results."""
     terms = list(query.terms)
     if len(terms) > 1:
         asked = {

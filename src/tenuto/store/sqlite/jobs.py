@@ -69,7 +69,7 @@ class SqliteJobs(SqlitePart):
         process_id, until = self._file.require_writer(), epoch_ms(now + lease)
         wanted = as_json([(*lease.key, lease.token) for lease in leases])
         session.run("extend_leases", {"process_id": process_id, "until": until, "leases": wanted})
-        # Also what has lapsed, and no process has acted upon.
+        # Including lapsed leases that no process has acted on.
         return set(leases).intersection(_held(session, process_id, _LONG_AGO))
 
     @writes
@@ -143,13 +143,13 @@ class SqliteJobs(SqlitePart):
 
 
 def _held(session: Session, process_id: str, now: int) -> list[Lease]:
-    """What is leased to a process, also what it never heard of."""
+    """The leases of a process, including those whose grant it never received."""
     found = session.packed("leases_of", {"process_id": process_id, "now": now})
     return sorted(Lease(JobKey(*key), token) for *key, token in found)
 
 
 def _offered(session: Session, tenant: str) -> Iterator[str]:
-    """Of which tasks a tenant has jobs that nobody works on and that are not pushed."""
+    """The tasks of a tenant that are not pushed and have unclaimed jobs."""
     after = ""
     pushed = {id for (id,) in session.rows("pushed_of_tenant", (tenant,))}
     while True:
@@ -163,8 +163,8 @@ def _offered(session: Session, tenant: str) -> Iterator[str]:
 
 def _of_workers(session: Session, keys: str, now: int) -> dict[Lease, Extension]:
     return {
-        Lease(JobKey(*key), token): Extension(from_epoch_ms(until), bool(is_called_off))
-        for *key, token, until, is_called_off in session.packed(
+        Lease(JobKey(*key), token): Extension(from_epoch_ms(until), bool(is_cancelled))
+        for *key, token, until, is_cancelled in session.packed(
             "workers_leases", {"keys": keys, "now": now}
         )
     }

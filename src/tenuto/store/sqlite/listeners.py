@@ -1,4 +1,4 @@
-"""Listeners: who events are delivered to."""
+"""Listeners: the recipients of events."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SqliteListeners(SqlitePart):
 
         version, found = await file.read(look)
         if found is not None:
-            # Others may have come that this process has not seen; it sees itself which go.
+            # Other processes may have added some; this process sees the removals itself.
             file.heard = file.heard.together_with(found)
             file.listening = version
         return version
@@ -72,7 +72,7 @@ class SqliteListeners(SqlitePart):
         }
 
     async def _changed(self, change: Callable[[Session], T]) -> T:
-        """Change who listens, and know at once what is listened for."""
+        """Change the listeners, and update what this process knows of them at once."""
 
         def work(session: Session) -> tuple[T, Heard]:
             return change(session), heard(session)

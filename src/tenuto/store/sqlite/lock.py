@@ -95,7 +95,7 @@ def _locked_file(database: str, path: str) -> int:
 
 
 def _lock(handle: int) -> None:
-    """Who only asks whether there is a lock has one for an instant, and is no engine."""
+    """Lock in several tries: a process that only tests the lock holds it for an instant."""
     for _ in range(_TRIES):
         with suppress(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

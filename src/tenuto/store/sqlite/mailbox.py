@@ -21,12 +21,12 @@ class SqliteMailbox(SqlitePart):
             for id, instance_id, input, created_at in session.packed("mail", parameters)
         ]
 
-    async def put_back(self, letters: Sequence[MailKey]) -> None:
+    async def put_back(self, messages: Sequence[MailKey]) -> None:
         """Messages in a file belong to no process until their instances take them."""
 
     @looks
-    def waiting(self, session: Session, letters: Sequence[MailKey]) -> set[MailKey]:
-        return {MailKey(*key) for key in session.packed("waiting_mail", (as_json(letters),))}
+    def waiting(self, session: Session, messages: Sequence[MailKey]) -> set[MailKey]:
+        return {MailKey(*key) for key in session.packed("waiting_mail", (as_json(messages),))}
 
     async def send(self, mail: Sequence[Mail]) -> None:
         file = self._file

@@ -65,18 +65,18 @@ class SqliteMembers(SqlitePart):
         return orphans
 
     async def give_back(self, unread: Unread) -> bool:  # noqa: ARG002
-        """A file has one program: what that cannot read waits for the next."""
+        """A file has one program: unreadable data wait for the next version of it."""
         self._file.require_writer()
         return False
 
     async def pass_over(
         self,
         instance_ids: Collection[str],
-        letters: Collection[MailKey],
+        messages: Collection[MailKey],
         *,
         only_own: bool = False,
     ) -> None:
-        """There is no other process that could take what this one passes over."""
+        """Nothing is excluded: there is no other process that could take it."""
 
 
 def enter(session: Session, process_id: str, now: datetime, living: AbstractSet[str]) -> datetime:

@@ -1,4 +1,4 @@
-"""The outbox, and what is on its way to listeners."""
+"""The outbox, and the postings to listeners."""
 
 from __future__ import annotations
 

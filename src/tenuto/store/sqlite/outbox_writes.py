@@ -1,4 +1,4 @@
-"""What a turn writes into the outbox, for listeners that are known to this process."""
+"""The outbox rows of a turn, for the listeners that this process knows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tenuto.store.sqlite.session import Session
 
 
 class Heard(NamedTuple):
-    """What is listened for: as this process knows it, so that a turn asks nobody."""
+    """What the listeners receive, kept in memory so that a turn need not read it."""
 
     level: int = 0
     inbox: bool = False
@@ -39,7 +39,7 @@ def write_stretches(session: Session, heard: Heard, won: Iterable[InstanceWrite]
 def write_events_heard(
     session: Session, events: Sequence[Event], results: Mapping[str, EventResult]
 ) -> None:
-    """Events that are new, and that are not told of an instance by Tenuto itself."""
+    """Write outbox rows for new events, without lifecycle events that Tenuto itself publishes."""
     session.insert(
         "insert_outbox_events",
         [

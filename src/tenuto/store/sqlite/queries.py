@@ -42,7 +42,7 @@ class Query:
         return {width: sql for width, sql in wide.items() if len(sql) < _LONGEST_KEPT}
 
     def fitting(self, count: int) -> Iterator[tuple[int, str]]:
-        """Wide forms for `count` rows, few of them; the last may be wider than what is left.
+        """As few wide forms as possible for `count` rows; the last may be wider than needed.
 
         Between two statements Python's lock has to be had back from a loop that is busy: one with
         some rows of nulls is cheaper than several that fit.

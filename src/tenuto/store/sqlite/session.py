@@ -32,7 +32,7 @@ class Session:
     def __init__(self, path: str, settings: str, *, may_create: bool = False) -> None:
         self.path = path
         self.statements = 0
-        """How many statements were executed: what a store costs when idle can be tested."""
+        """How many statements were executed: tests measure the cost of an idle store with it."""
         self.recorder: Recorder | None = None
         """Sees each statement with its parameters, for benchmarks that replay them."""
         self._settings = settings
@@ -117,7 +117,7 @@ class Session:
             return work()
 
     def read(self, work: Callable[[], T]) -> T:
-        """Do `work`, whose statements all see the same moment."""
+        """Do `work` in one snapshot of the database."""
         with translated(self.path):
             self.run("begin_read")
             try:

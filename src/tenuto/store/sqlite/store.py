@@ -163,11 +163,11 @@ class SqliteStore(Store):
             self.abandon()
 
     def abandon(self) -> None:
-        """What SIGKILL does: nothing is handed over, and only the lock is freed."""
+        """Like SIGKILL: nothing is handed over, only the lock is released."""
         self._file.stop()
 
     async def migrate(self) -> list[str]:
-        """Bring the schema of a store that is not open up to date; the names of what was done."""
+        """Migrate the schema of a store that is not open; returns the names of the migrations."""
         lock = EngineLock.take(self.path, "migrate", shared=False)
         session = Session(self.path, "writer_settings", may_create=True)
         worker = self._threads("tenuto-migrate")

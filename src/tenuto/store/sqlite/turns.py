@@ -28,7 +28,7 @@ class SqliteTurns(SqlitePart):
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN
     ) -> dict[str, StoredInstance]:
-        del known  # no other process writes: what is read had not been in memory
+        del known  # no other process writes: an instance that is loaded was not in memory
         file = self._file
         return await looked_for_each(
             instance_ids,

@@ -1,4 +1,4 @@
-"""What metrics and operators ask of a file."""
+"""Figures about a file, for metrics and operators."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ class Worker(Protocol):
     """Does one job after the other."""
 
     async def run(self, job: Callable[[], T]) -> T:
-        """The result of `job`, or what it raised. Once begun, a job is never interrupted."""
+        """The result of `job`, or its exception. Once begun, a job is never interrupted."""
 
     def stop(self) -> None:
-        """Finish what was handed over, and go."""
+        """Finish the jobs in the queue, and stop."""
 
 
 class Inline:
@@ -130,7 +130,7 @@ class _Job:
         try:
             self._loop.call_soon_threadsafe(deliver, value)
         except RuntimeError:
-            # The loop was closed under us: nobody is left to be told.
+            # The loop was closed meanwhile: there is no caller left to notify.
             return
 
     def _succeed(self, result: object) -> None:

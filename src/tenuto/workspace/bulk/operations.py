@@ -89,7 +89,7 @@ class BulkOperations:
         return _operation(await self._runner.get(self._tenant, id))
 
     async def cancel(self, id: str) -> BulkOperation:
-        """Stop a bulk operation; what is done stays. NotFound."""
+        """Stop a bulk operation; its completed actions stay. NotFound."""
         return _operation(await self._runner.cancel(self._tenant, id))
 
     async def list(

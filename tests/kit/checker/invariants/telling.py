@@ -101,7 +101,7 @@ def each_is_told_under_one_id(whole: Whole) -> Iterator[Violation]:
         counts = Counter(_accepted(whole, listener))
         for id, number in counts.items():
             if number > 1 and not whole.ledgers.run.faults:
-                message = f"{listener['id']} was told {id} {number} times, in good weather"
+                message = f"{listener['id']} was told {id} {number} times, without faults"
                 yield Violation("I38", "", 0, message)
 
 

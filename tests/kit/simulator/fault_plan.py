@@ -1,10 +1,10 @@
-"""Faults as chance has it, drawn with the seed."""
+"""Random faults, drawn with the seed."""
 
 from __future__ import annotations
 
 from random import Random
 
-from tenuto.testing.weather import Calm, Fault
+from tenuto.testing.fault_plan import Fault, NoFaults
 
 ON_WRITE = (
     Fault.CRASH_BEFORE,
@@ -19,8 +19,8 @@ ON_READ = (Fault.SLOW_READ, Fault.READ_UNAVAILABLE)
 ON_REPORT = (Fault.DUPLICATE, Fault.REORDER, Fault.STRAY)
 
 
-class Stormy(Calm):
-    """Faults as chance has it, until so many have happened."""
+class RandomFaults(NoFaults):
+    """Random faults, until so many have happened."""
 
     def __init__(self, random: Random, *, faults: int, rate: float) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What goes wrong between an engine and its store, and when: exactly at the n-th durable write."""
+"""Fault plans: which faults hit an engine and its store, and when, such as at the n-th write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Fault(StrEnum):
-    """Everything that a simulated world does to an engine."""
+    """The faults that a simulated world can inject."""
 
     CRASH_BEFORE = "crash before write"
     CRASH_AFTER = "crash after write"
@@ -26,11 +26,11 @@ class Fault(StrEnum):
     CLOCK_FORWARD = "clock forward"
     CLOCK_BACK = "clock back"
     CLEAN_STOP = "clean stop"
-    BURIED = "taken for dead"
+    PRESUMED_DEAD = "presumed dead"
 
 
-class Weather(Protocol):
-    """Asked before every write, read, report and step."""
+class FaultPlan(Protocol):
+    """Decides on faults; called before every write, read, report and step."""
 
     def on_write(self, verb: str) -> Fault | None: ...
 
@@ -43,16 +43,16 @@ class Weather(Protocol):
         ...
 
     def seconds(self) -> float:
-        """How long something slow takes."""
+        """How long a slow write or read takes."""
         ...
 
     def settle(self) -> None:
-        """Nothing more goes wrong from here on."""
+        """Inject no more faults."""
         ...
 
 
-class Calm:
-    """Nothing goes wrong; counts the durable writes."""
+class NoFaults:
+    """Injects no faults; counts the durable writes."""
 
     def __init__(self) -> None:
         self.writes = 0
@@ -74,11 +74,11 @@ class Calm:
         return 0.0
 
     def settle(self) -> None:
-        """It is calm already."""
+        """There are no faults anyway."""
 
 
-class AtWrite(Calm):
-    """Calm, but for one fault at one durable write, and perhaps a second one later."""
+class AtWrite(NoFaults):
+    """Faults at the durable writes with the given numbers."""
 
     def __init__(self, faults: Mapping[int, Fault]) -> None:
         super().__init__()

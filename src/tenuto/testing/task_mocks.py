@@ -1,7 +1,7 @@
-"""The tasks of a test: each call is written down, and a stub plays the part if there is one.
+"""The tasks of a test: each call is recorded, and a stub replaces the task if there is one.
 
-Every task runs in the test's own thread and process, whatever it is declared as, so that the order
-of things is the same each time, breakpoints work, and patched names are seen.
+Every task runs in the test's own thread and process, however it is declared, so that the order
+of calls is the same each time, breakpoints work, and patched names are seen.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from tenuto.testing.stubs import Stub, called
 from tenuto.testing.virtual_loop import VirtualLoop
 
 __tracebackhide__ = True
-"""pytest shows where a test stands, and folds what is behind it."""
+"""pytest hides the frames of this module in tracebacks."""
 
 Named = str | Callable[..., object]
-"""A task: by its name, or itself."""
+"""A task, or its name."""
 When = Literal["before", "after"]
 
 
-class StandIns(Registry):
+class TaskMocks(Registry):
     """A registry in which every task is watched."""
 
     def __init__(self, behind: Registry | None = None) -> None:
         super().__init__(behind=DEFAULT_REGISTRY if behind is None else behind)
         self.calls: list[Call] = []
         self.gate: Callable[[Call], Awaitable[None]] | None = None
-        """Holds results back, if somebody wants to choose their order."""
+        """Holds results back, so that a test can choose their order."""
         self.now: Callable[[], datetime]
         self._stubs: dict[str, Stub] = {}
         self._watched: dict[str, tuple[TaskFunction[..., Any], TaskFunction[..., Any]]] = {}
@@ -49,9 +49,9 @@ class StandIns(Registry):
             known = self._watched[name] = (real, self._watch(real))
         return known[1]
 
-    def twin(self) -> StandIns:
-        """The same tasks and stubs, with nothing called yet."""
-        twin = StandIns(behind=self._behind)
+    def twin(self) -> TaskMocks:
+        """The same tasks and stubs, without recorded calls."""
+        twin = TaskMocks(behind=self._behind)
         for task in self._tasks.values():
             twin.add(task)
         twin._stubs.update({name: stub.again() for name, stub in self._stubs.items()})
@@ -68,11 +68,11 @@ class StandIns(Registry):
 
     @property
     def crash_ahead(self) -> str | None:
-        """The crash that was asked for and has not come."""
+        """The planned crash that has not happened yet."""
         return None if self._crash is None else f"{self._crash[1]} {self._crash[0]}"
 
     def lose_running(self) -> None:
-        """The process is gone: whatever ran in it has no outcome."""
+        """Mark running calls as lost: their process is gone."""
         for call in self.calls:
             if call.outcome == "running":
                 call.outcome = "lost"
@@ -149,4 +149,4 @@ class StandIns(Registry):
         self._crash = None
         loop.crash(f"{when} task {task} ran")
         await loop.create_future()
-        raise AssertionError("nobody comes back from the dead")
+        raise AssertionError("a crashed process does not continue")
