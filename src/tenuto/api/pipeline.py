@@ -237,7 +237,10 @@ def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
 
 
 async def _lifespan(service: Service, receive: Receive, send: Send) -> None:
-    """Start and stop the service; the owner of the app opens it before and closes it after."""
+    """Start the service; stop it, which ends live connections before the app is closed.
+
+    The owner of the app opens and closes it.
+    """
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":

@@ -43,7 +43,7 @@ class DeadLetters:
         return await letter_details(self._seen, self._tenant, id)
 
     async def retry(self, id: str, *, input: JSON | UnsetType = UNSET) -> Status:
-        """Retry the failed task and remove its dead letter. Conflict if that is impossible.
+        """Retry its task or compensation, and remove the dead letter. Conflict if impossible.
 
         `input` replaces the input that the task failed with; InvalidInput if it does not match the
         declared input schema of the task.

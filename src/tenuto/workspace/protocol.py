@@ -397,7 +397,7 @@ class DeadLetters(Protocol):
         ...
 
     async def retry(self, id: str, *, input: JSON | UnsetType = UNSET) -> Status:
-        """Retry the failed task and remove its dead letter. Conflict if that is impossible.
+        """Retry its task or compensation, and remove the dead letter. Conflict if impossible.
 
         `input` replaces the input that the task failed with.
         """

@@ -44,7 +44,7 @@ class Process(Protocol):
         """Called when the entries of a draft are durable: perform its effects."""
 
     def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
-        """Called when events are durable in the inbox; `results` are by event id."""
+        """Called when events are in the inbox, now or before; `results` are by event id."""
 
     def hint(self, owners: Collection[str]) -> None:
         """Notify other processes of new input for instances that they own."""
