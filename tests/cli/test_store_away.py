@@ -67,7 +67,7 @@ async def test_who_stops_watching_is_told_how_to_go_on_also_when_the_database_is
     assert await local_run.run(url, local_run.RunOptions(instance="@last")) == 130
     err = capsys.readouterr().err
     assert "stopped without the store" in err
-    assert f"--store {url}" in err.partition("To go on:")[2].splitlines()[1]
+    assert f"--store {url}" in err.partition("To continue it:")[2].splitlines()[1]
 
 
 async def test_ctrl_c_twice_ends_at_once_also_when_the_database_is_away(

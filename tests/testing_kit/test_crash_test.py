@@ -66,9 +66,9 @@ def test_a_task_that_must_not_run_twice_is_caught_with_one_crash() -> None:
     found = broken_by([*Kind], APPROVED, charged_once, input=ORDER, events=EVENTS)
     assert found.mishaps == (Mishap(Kind.CRASH_BEFORE, 3),)
     story = str(found)
-    assert "approved-order does not hold: 2 charges" in story
+    assert "the invariant of approved-order is broken: 2 charges" in story
     assert "1. the process dies before durable write 3 (charge done, approval waits)" in story
-    assert 'again: crash_test(…, repeat="crash-before@3", seed=0)' in story
+    assert 'to repeat: crash_test(…, repeat="crash-before@3", seed=0)' in story
     assert "fails: LOST" in story
 
 
@@ -320,7 +320,7 @@ def test_what_was_found_is_told_also_when_it_does_not_break_again() -> None:
     assert found.run is runs[4]
     assert spelled(found.mishaps) == "crash-before@4"
     story = str(found)
-    assert "approved-order does not hold: broken in the fifth run" in story
+    assert "the invariant of approved-order is broken: broken in the fifth run" in story
     assert "but when that was replayed, it held" in story
     assert "prepare=" in story
 

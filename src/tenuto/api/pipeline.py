@@ -95,7 +95,7 @@ class RequestPipeline:
         except Exception:
             log.exception("request=%s failed: %s %s", request_id, method, incoming.path)
             if sender.has_begun:
-                # The connection is cut, so that a part is not taken for the whole.
+                # Cut the connection, so that the client sees that the response is incomplete.
                 raise
             await send_refusal(sender, broken(incoming.path, request_id), around)
 
@@ -152,9 +152,9 @@ class RequestPipeline:
         return self._browsers.preflight(incoming.scope["scheme"], incoming.headers, methods)
 
     async def _permitted(self, incoming: IncomingRequest) -> Operation:
-        """The operation, once its client is authenticated and has its permission.
+        """Authenticate the client, check its permission, and return the operation.
 
-        An invalid credential is refused also by public operations.
+        Public operations refuse an invalid credential too.
         """
         found, headers = incoming.found, incoming.headers
         authorization = headers.get("authorization")
@@ -174,7 +174,7 @@ class RequestPipeline:
 
     def _call(self, incoming: IncomingRequest, operation: Operation) -> Call[Any]:
         if "\0" in incoming.path:
-            # No store takes NUL, so that no record has it in its name.
+            # No store accepts NUL, so no record has it in its name.
             raise Refusal(404, "TEN-2033", "no record has NUL in its name")
         query: object = NO_QUERY
         text = incoming.scope["query_string"]
@@ -228,7 +228,7 @@ def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
         return ()
     if operation.request is None:
         if call.body:
-            raise Refusal(422, WRONG_FIELD, "this operation has no body")
+            raise Refusal(422, WRONG_FIELD, "this operation takes no body")
         return ()
     if not call.body and operation.may_be_empty:
         return (read_struct({}, operation.request),)
@@ -237,7 +237,10 @@ def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
 
 
 async def _lifespan(service: Service, receive: Receive, send: Send) -> None:
-    """The app is opened and closed by its owner; live connections are ended before."""
+    """Start the service; stop it, which ends live connections before the app is closed.
+
+    The owner of the app opens and closes it.
+    """
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":

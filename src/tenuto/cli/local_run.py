@@ -215,7 +215,7 @@ def _say_how_to_go_on(url: str, instance_id: str, options: RunOptions, code: int
     if url == MEMORY:
         say("  The store was in memory: the instance is gone with this process.")
         return
-    say("  Everything up to here is kept. To go on:")
+    say("  The instance is stored. To continue it:")
     file = f" {shlex.quote(str(options.file))}" if options.file is not None else ""
     tasks = "".join(f" --tasks {shlex.quote(each)}" for each in options.tasks)
     say_command(f"tenuto run{file} --instance {instance_id}{tasks}{store_flag(url)}")

@@ -47,6 +47,6 @@ class RemoteAudit:
     async def verify(self, known: str | None = None) -> Object:
         """Read the chain of hashes: `{tenant, lines, hash, problem}`.
 
-        `known` is a line as it was noted before: its number, a colon, its hash.
+        `known` is a line that the caller noted earlier, as `<number>:<hash>`.
         """
         return await self._operations.verify_audit(known=known)

@@ -91,7 +91,7 @@ class ClientFace(Face[Client]):
             self._loop.stop()
 
     def at(self, id: str) -> SyncInstance:
-        """A reference to an instance that is not looked up: its methods raise NotFound."""
+        """A reference to an instance, without a look-up; its methods raise NotFound."""
         return self._loop.instances(self._loop, self._behind.at(id))
 
 

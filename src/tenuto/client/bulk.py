@@ -30,8 +30,8 @@ class RemoteBulk:
     ) -> BulkOperation:
         """Act on all instances that the filter finds; with `dry_run` only count them.
 
-        Without statuses in the filter, those are meant in which the action is possible. At most
-        one operation is started under a `key`. InvalidInput for a filter that says nothing.
+        Without a status, the filter selects the instances to which the action can apply. At most
+        one operation is started under a `key`. InvalidInput for an empty filter.
         """
         return await self._operations.start_bulk(
             action=action,
@@ -60,7 +60,7 @@ class RemoteBulk:
         return await self._operations.get_bulk(id)
 
     async def cancel(self, id: str) -> BulkOperation:
-        """Stop a bulk operation; its completed actions stay. NotFound."""
+        """Stop a bulk operation; finished items are not reverted. NotFound."""
         return await self._operations.cancel_bulk(id)
 
     async def list(self, limit: int = 100) -> list[BulkOperation]:

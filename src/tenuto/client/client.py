@@ -1,4 +1,4 @@
-"""The workspace of a service elsewhere, over HTTP."""
+"""The workspace of a remote service, over HTTP."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from tenuto.workspace.values import (
 
 
 class Client:
-    """A service elsewhere, with the methods of `Tenuto`.
+    """A remote service, with the methods of `Tenuto`.
 
     Use it as `async with Client("https://tenuto.example", key="tnt_…") as client:`. Several
-    addresses of one service may be given: where one does not answer, the next is asked. For reads,
-    starts and events, which have a key, that is as soon as one has been silent for `next_after`
-    seconds. Failed requests are repeated for `patience` seconds, where that cannot do anything
-    twice.
+    addresses of one service may be given: if one does not answer, the client asks the next. Reads,
+    starts and events can be repeated safely, so the client asks the next address after
+    `next_after` seconds without an answer. It repeats failed requests for `patience` seconds,
+    unless a repetition could act twice.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Client:
         clock: Clock | None = None,
         ids: Ids | None = None,
     ) -> None:
-        """`tenant` is for the administrator of all of them: every other key belongs to one."""
+        """`tenant` is for keys of an administrator of all tenants; other keys have one tenant."""
         self.connection = Connection(
             url,
             key,
@@ -73,9 +73,9 @@ class Client:
             clock=clock,
             ids=ids,
         )
-        """The way to the service."""
+        """The HTTP connection to the service."""
         self.operations = Operations(self.connection)
-        """Every operation of the API, by its name there."""
+        """Every operation of the API, under its name in the API."""
         self._deployer = Deployer(self._saved_version)
         self.webhooks = RemoteWebhooks(self.operations)
         """Addresses that are notified of events: add, change, list, get, remove, enable."""
@@ -116,9 +116,9 @@ class Client:
     ) -> int:
         """Save a definition and return its version.
 
-        It is a dict, the path of a JSON file, or a workflow function, with which those are saved
-        that it starts as steps. Its tasks run where they are registered: in the service or in its
-        workers. InvalidDefinition lists all problems.
+        It is a dict, the path of a JSON file, or a workflow function; the workflow functions that
+        it starts as steps are saved too. Its tasks run where they are registered: in the service or
+        in its workers. InvalidDefinition lists all problems.
         """
         return await self._deployer.deploy(definition)
 
@@ -127,7 +127,7 @@ class Client:
         return await self.operations.save_workflow(document)
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
-        """A definition as it was saved, without a version the newest; NotFound."""
+        """A definition as it was saved; the newest version unless one is given. NotFound."""
         return await self.operations.get_workflow(id, version=version)
 
     async def definition_ids(self) -> list[str]:
@@ -159,8 +159,8 @@ class Client:
         """Start an instance; when this returns, it is durable.
 
         A workflow function is deployed first, unless this client has done so. The same `key` with
-        the same content gives the instance that the first call made; without one the client makes
-        one up, so that a request that is sent again starts nothing twice.
+        the same content gives the instance that the first call started. Without a key the client
+        generates one, so that a repeated request starts nothing twice.
         """
         if isinstance(workflow, WorkflowFunction):
             if version is None:
@@ -179,7 +179,7 @@ class Client:
         return self.at(started.instance_id)
 
     async def start_many(self, asked: Sequence[Start]) -> list[RemoteInstance | TenutoError]:
-        """Start up to 1,000 at once; a start that is refused is an error in its place."""
+        """Start up to 1,000 at once; a refused start gives an error at its place."""
         answer = await self.operations.start_batch(items=[self._item(each) for each in asked])
         return [
             self.at(each.instance_id) if each.error is None else error_of(each.error)
@@ -187,7 +187,7 @@ class Client:
         ]
 
     def at(self, id: str) -> RemoteInstance:
-        """A reference to an instance that is not looked up: its methods raise NotFound."""
+        """A reference to an instance, without a look-up; its methods raise NotFound."""
         return RemoteInstance(self.operations, id)
 
     async def instance(self, id: str) -> RemoteInstance:
@@ -208,8 +208,8 @@ class Client:
     ) -> list[Summary]:
         """Instances, newest first.
 
-        `variables`: those that have these values, by names that the workflow lists in
-        `options.searchable`; InvalidInput where it does not, or where no workflow is named.
+        `variables` selects instances whose variables have these values. It needs `workflow`, and
+        names that the workflow lists in `options.searchable`; else InvalidInput.
         """
         wanted = (status,) if isinstance(status, str) else tuple(status)
         which = InstanceFilter(
@@ -257,7 +257,7 @@ class Client:
     ) -> Published:
         """Publish an event; when this returns it is durable and its targets are recorded.
 
-        Without an `id` the client makes one up, so that an event that is sent again acts once.
+        Without an `id` the client generates one, so that a repeated event acts once.
         """
         event = {
             "id": id,
@@ -278,7 +278,7 @@ class Client:
         self, document: Given, *, dry_run: bool = False
     ) -> list[Published | TenutoError]:
         """Publish the events of a document: one, or an array of up to 1,000; a result each."""
-        # One alone goes as an array too: so it has its own result where it is refused.
+        # A single event is sent as an array too, so that a refusal is its result, not an exception.
         events = document if isinstance(document, list) else [document]
         named = [self._named(each) for each in events]
         answers = await self.operations.publish_events(named, dry_run=dry_run or None)
@@ -302,7 +302,7 @@ class Client:
         """Counts of the instances of the last `hours`, and of waiting jobs and webhooks."""
         return await self.operations.get_stats(hours=hours)
 
-    # -- inner
+    # -- helpers
 
     async def _saved_version(self, document: JSON) -> int:
         return (await self.save(document)).version

@@ -21,9 +21,9 @@ class RemoteDeadLetters:
         return await self._operations.get_dead_letter(id)
 
     async def retry(self, id: str, *, input: JSON | UnsetType = UNSET) -> Status:
-        """Run it again; the letter is gone then. Conflict where that is impossible.
+        """Retry its task or compensation, and remove the dead letter. Conflict if impossible.
 
-        `input` is what the task is given instead of what it failed with.
+        `input` replaces the input that the task failed with.
         """
         return (await self._operations.retry_dead_letter(id, input=input)).status
 

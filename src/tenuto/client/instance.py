@@ -52,7 +52,7 @@ class RemoteInstance:
         return await self._operations.get_instance(self.id)
 
     async def context(self) -> Object:
-        """`{ctx, system}`: what expressions see, and what the system noted beside it."""
+        """`{ctx, system}`: the names that expressions see, and values that the engine noted."""
         return await self._operations.get_context(self.id)
 
     async def waits(self) -> list[JSON]:
@@ -60,11 +60,11 @@ class RemoteInstance:
         return cast("list[JSON]", (await self._operations.get_waits(self.id))["items"])
 
     async def explain(self) -> Object:
-        """Why it is not moving, as a tree of causes; of one that has ended, how."""
+        """Why it makes no progress, as a tree of causes; once it has ended, how it ended."""
         return await self._operations.explain_instance(self.id)
 
     async def widget(self, widget_type: str, config: Given) -> Object:
-        """A value of it, shaped for a widget: `{instanceId, status, ready, data, error?}`."""
+        """A context value, shaped for a widget: `{instanceId, status, ready, data, error?}`."""
         kind = cast('Literal["table", "chart", "number", "text"]', widget_type)
         return await self._operations.shape_widget(self.id, widget_type=kind, widget_config=config)
 
@@ -107,14 +107,14 @@ class RemoteInstance:
             await clock.sleep(0.05)
 
     async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
-        """End it, and undo what it has done unless that is to stay; repeating this is no error."""
+        """Cancel it, and undo its completed steps if `should_compensate`; may be repeated."""
         answer = await self._operations.cancel_instance(
             self.id, reason=reason, should_compensate=should_compensate
         )
         return answer.status
 
     async def undo_plan(self, reason: str | None = None) -> Object:
-        """What would be undone if it were cancelled now, in which order and with which input."""
+        """The steps that a cancellation would undo now, in order and with their inputs."""
         return await self._operations.get_undo_plan(self.id, reason=reason)
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
@@ -122,22 +122,22 @@ class RemoteInstance:
         return (await self._operations.pause_instance(self.id, reason=reason, until=until)).status
 
     async def resume(self) -> Status:
-        """Go on after a pause."""
+        """Continue after a pause."""
         return (await self._operations.resume_instance(self.id)).status
 
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
-        """Let a FAILED one go on: what failed, and what that withdrew, runs again.
+        """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
 
-        `edited` is what one of its tasks is given instead of what it failed with.
+        `edited` is a new input for one of its tasks, instead of the one that it failed with.
         """
         return (await self._operations.retry_instance(self.id, edited=edited)).status
 
     async def retry_compensation(
         self, step: str, iteration: str = "", *, input: JSON | UnsetType = UNSET
     ) -> Status:
-        """Try a compensation again that was given up; the status stays what it is.
+        """Retry a compensation that was given up; the status of the instance stays the same.
 
-        `input` is what it is given instead of what it failed with.
+        `input` replaces the input that it failed with.
         """
         answer = await self._operations.retry_instance(
             self.id, compensation=step, iteration=iteration, input=input
@@ -178,7 +178,7 @@ class RemoteInstance:
         version: int | None = None,
         key: str | None = None,
     ) -> RemoteInstance:
-        """Make a new instance of it, from `from_step` on; this one does not change.
+        """Start a new instance like this one, from `from_step` on; this one does not change.
 
         At most one is made under a `key`.
         """

@@ -24,7 +24,7 @@ class RemoteKeys:
         scopes: Sequence[str] | None = None,
         expires_at: datetime | None = None,
     ) -> Object:
-        """Make a key; `key` in the result is the whole of it, and is shown this once."""
+        """Create a key; `key` in the result is the secret, and is shown only this once."""
         return await self._operations.create_key(
             name=name, role=role, scopes=scopes, expires_at=expires_at
         )

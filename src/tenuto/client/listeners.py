@@ -83,7 +83,7 @@ class RemoteSubscriptions:
         expiration_time: datetime | None = None,
         secret: str | None = None,
     ) -> Subscription:
-        """Notify `callback_url` of events that match one of `patterns`, and the rest.
+        """Notify `callback_url` of events that match one of `patterns` and the filters.
 
         The secret, made unless it is given, is in what this returns and nowhere else.
         """

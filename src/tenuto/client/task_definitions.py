@@ -17,7 +17,7 @@ class RemoteTaskDefinitions:
         self._operations = operations
 
     async def add(self, task: TaskDefinition) -> DeclaredTask:
-        """Declare a task; Conflict where there is one of this id."""
+        """Declare a task; Conflict if the id is in use."""
         return await self._operations.add_task(task)
 
     async def put(self, task: TaskDefinition) -> DeclaredTask:
@@ -29,7 +29,7 @@ class RemoteTaskDefinitions:
         return await self._operations.get_task(id)
 
     async def remove(self, id: str) -> None:
-        """Forget a declared task; NotFound."""
+        """Remove the declaration of a task; NotFound."""
         await self._operations.remove_task(id)
 
     async def execute(
@@ -48,6 +48,6 @@ class RemoteTaskDefinitions:
         return RemoteInstance(self._operations, started.instance_id)
 
     async def list(self, *, after: str = "", limit: int = 100) -> list[DeclaredTask]:
-        """Declared tasks with ids after `after`, by their ids."""
+        """Declared tasks with ids after `after`, ordered by id."""
         found = await every(self._operations.list_tasks)
         return [each for each in found if each.id > after][:limit]

@@ -30,7 +30,7 @@ class RemoteTestRuns:
     ) -> TestRun:
         """Run a definition that is not saved, with `mocks` by the ids of steps.
 
-        Steps without a mock give an empty object, or run where `allow_effects` says so.
+        A step without a mock gives an empty object, or runs if `allow_effects` is set.
         """
         how: Object = {
             "inputParams": as_json(input),

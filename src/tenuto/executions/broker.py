@@ -1,7 +1,7 @@
-"""The task broker: workers outside claim tasks here, send heartbeats, and report.
+"""The task broker: external workers claim tasks here, send heartbeats, and report.
 
-A lease belongs to a worker and to no process of the service: it runs on when the process that
-granted it stops, and any process extends it or takes a report under it.
+A lease belongs to a worker and to no process of the service: it stays valid when the process that
+granted it stops, and any process can extend it or take a report under it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tenuto.store.parts.jobs import Beat, Extension, Lease, WorkerClaim
 
 
 class Reported(NamedTuple):
-    """The result of a report: accepted, now or before, unless there is an error."""
+    """The result of a report; without an error it was accepted, now or earlier."""
 
     execution_id: str
     error: TenutoError | None = None
@@ -68,11 +68,12 @@ class TaskBroker:
         request_id: str | None = None,
         with_outputs: bool = False,
     ) -> list[ClaimedTask]:
-        """At most `most` tasks for a worker; waits for the first of them, if it has to.
+        """Grant a worker at most `most` tasks; if there are none, wait up to `wait` for the first.
 
-        Without `task_ids` they are of any task that no engine runs in process. A claim with the
-        `request_id` of an earlier one of the worker gets the tasks of that one that are still the
-        worker's: its answer may have got lost. `with_outputs` adds the outputs of earlier steps.
+        Without `task_ids` the worker gets any task that no engine runs in process. The answer to a
+        claim may get lost: a second claim of the worker with the same `request_id` returns those
+        tasks of the first that the worker still holds. `with_outputs` adds the outputs of earlier
+        steps.
         """
         names = None if task_ids is None else tuple(dict.fromkeys(task_ids))
         key = None if request_id is None else ClaimKey(tenant, worker_id, request_id)
@@ -104,12 +105,12 @@ class TaskBroker:
         return Heartbeat(cancelled=extension.is_cancelled, lease_until=extension.until)
 
     async def hand_over(self, tenant: str, execution_id: str, lease_token: str) -> bool:
-        """Extend a lease until the attempt's time-out; False: it is over."""
+        """Extend a lease until the attempt's time-out; False if the lease is over."""
         lease = await self._proof.proven(tenant, execution_id, lease_token)
         return bool(await self._store.jobs.hand_over([lease], self._clock.now()))
 
     async def is_ours(self, tenant: str, execution_id: str, lease_token: str) -> bool:
-        """Whether this store has given out this token for that execution."""
+        """Whether this store has issued the lease token for the execution."""
         return await self._proof.lease(tenant, execution_id, lease_token) is not None
 
     # -- reports
@@ -126,7 +127,7 @@ class TaskBroker:
         ]
 
     def _send(self, lease: Lease | None, report: TaskReport) -> _Sent | TenutoError | None:
-        """Send a report to the engine; None: there is no such lease."""
+        """Send a report to the engine; None if there is no such lease."""
         if lease is None:
             return None
         try:
@@ -146,11 +147,11 @@ class TaskBroker:
             if sent is None:
                 raise await self._proof.refusal(tenant, report.execution_id)
             answer = await sent.future
-            # Whether it counts or came too late: the lease is over.
+            # The lease is over, whether the report counts or came too late.
             self.recent_claims.forget(sent.lease)
             if answer.rejection is None:
                 return None
-            # It may have been accepted before, and only the answer got lost.
+            # The report may have been accepted before, and only the answer got lost.
             if await is_recorded(self._store, sent.lease.key, sent.outcome):
                 return None
         except TenutoError as error:

@@ -231,8 +231,8 @@ def _raise_broken(found: _Run, mishaps: Sequence[Mishap], ending: str) -> NoRetu
 
 def _story(found: _Run, mishaps: Sequence[Mishap], ending: str) -> str:
     notes = found.run.engine.world.unrest.notes
-    lines = [f"{found.run.workflow} does not hold: {found.broken}"]
-    lines += ["It takes this:"] if mishaps else []
+    lines = [f"the invariant of {found.run.workflow} is broken: {found.broken}"]
+    lines += ["Faults that break it:"] if mishaps else []
     lines += [
         f"  {number}. {mishap.described(notes.get(mishap.at, ''))}"
         for number, mishap in enumerate(mishaps, start=1)
@@ -241,4 +241,4 @@ def _story(found: _Run, mishaps: Sequence[Mishap], ending: str) -> str:
 
 
 def _again(mishaps: Sequence[Mishap], seed: int) -> str:
-    return f'again: crash_test(…, repeat="{spelled(mishaps)}", seed={seed})'
+    return f'to repeat: crash_test(…, repeat="{spelled(mishaps)}", seed={seed})'

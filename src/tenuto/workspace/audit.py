@@ -77,7 +77,7 @@ class TenantAudit:
     async def verify(self, known: str | None = None) -> Object:
         """Read the chain of hashes: `{tenant, lines, hash, problem}`.
 
-        `known` is a line as it was noted before: its number, a colon, its hash.
+        `known` is a line that the caller noted earlier, as `<number>:<hash>`.
         """
         noted = None if known is None else read_noted(known)
         head, fault = await verify_chain(self._store, self._tenant, noted=noted)

@@ -43,10 +43,10 @@ class DeadLetters:
         return await letter_details(self._seen, self._tenant, id)
 
     async def retry(self, id: str, *, input: JSON | UnsetType = UNSET) -> Status:
-        """Run it again; the letter is gone then. Conflict where that is impossible.
+        """Retry its task or compensation, and remove the dead letter. Conflict if impossible.
 
-        `input` is what the task is given instead of what it failed with; InvalidInput where that
-        is not what the task is declared to take.
+        `input` replaces the input that the task failed with; InvalidInput if it does not match the
+        declared input schema of the task.
         """
         letter = await self.row(id)
         if letter.kind == "late-result":

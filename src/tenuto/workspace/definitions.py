@@ -59,7 +59,7 @@ class Definitions:
         )
 
     async def row(self, id: str, version: int | None = None) -> DefinitionRow:
-        """A definition, without a version the newest; NotFound."""
+        """A definition; the newest version unless one is given. NotFound."""
         found = None
         if not is_test_run(id):
             found = await self._seen.definitions.get(self._tenant, id, version)
@@ -78,7 +78,7 @@ class Definitions:
         return list(filter(is_there, rows))
 
     async def newest(self, *, after: str = "", limit: int = 100) -> list[DefinitionRow]:
-        """The newest versions of the definitions with ids after `after`, by their ids."""
+        """The newest versions of the definitions with ids after `after`, ordered by id."""
         found: list[DefinitionRow] = []
         while len(found) < limit:
             wanted = limit - len(found)

@@ -87,7 +87,7 @@ class EngineWorkspace:
         return await self.definitions.save(document)
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
-        """A definition as it was saved, without a version the newest; NotFound."""
+        """A definition as it was saved; the newest version unless one is given. NotFound."""
         row = await self.definitions.row(id, version)
         return DefinitionVersion(
             id=row.id,
@@ -154,7 +154,7 @@ class EngineWorkspace:
         return self._own((await self.starting.begin(asked, version=deployed)).instance_id)
 
     async def start_many(self, asked: Sequence[Start]) -> list[InstanceRef | TenutoError]:
-        """Start several at once; a start that is refused is an error in its place."""
+        """Start several at once; a refused start gives an error at its place."""
         return [
             each if isinstance(each, TenutoError) else self._own(each.instance_id)
             for each in await self.starting.begin_many(asked)
@@ -168,7 +168,7 @@ class EngineWorkspace:
         return self._own(id)
 
     def at(self, id: str, *, by: str | None = None) -> InstanceRef:
-        """A reference to an instance that is not looked up: its methods raise NotFound.
+        """A reference to an instance, without a look-up; its methods raise NotFound.
 
         `by` is in whose name commands are recorded, where that is not the principal.
         """
@@ -281,7 +281,7 @@ class EngineWorkspace:
         """The events of the tenant."""
         return Events(self.engine, self.tenant)
 
-    # -- the rest, by what it is about
+    # -- parts: one for each further kind of record
 
     @property
     def webhooks(self) -> Webhooks:

@@ -102,7 +102,7 @@ class InstanceRef:
         return waits_view(held, await self._engine.inspector.near_events(held))
 
     async def explain(self) -> Object:
-        """Why it is not moving, as a tree of causes; of one that has ended, how.
+        """Why it makes no progress, as a tree of causes; once it has ended, how it ended.
 
         `{instanceId, status, summary, causes: [{kind, stepId?, iteration?, message, since?, until?,
         details, causes}]}`. It waits for an event (with those that came near), a decision, a timer,
@@ -122,7 +122,7 @@ class InstanceRef:
         return explanation_view(await explainer.explain(await self._held()))
 
     async def widget(self, widget_type: str, config: Given) -> Object:
-        """A value of it, shaped for a widget: `{instanceId, status, ready, data, error?}`.
+        """A context value, shaped for a widget: `{instanceId, status, ready, data, error?}`.
 
         `widget_type` is `"table"`, `"chart"`, `"number"` or `"text"`. `config` has the `path` of
         the value, from the names of the context, where `output` is the workflow's once it has
@@ -140,7 +140,7 @@ class InstanceRef:
         return shape(wanted, self.id, held.state.status, context)
 
     async def context(self) -> Object:
-        """`{ctx, system}`: what expressions see, and what the system noted beside it."""
+        """`{ctx, system}`: the names that expressions see, and values that the engine noted."""
         held = await self._held()
         return {"ctx": context_of(held.plan, held.state), "system": held.state.system}
 
@@ -203,13 +203,13 @@ class InstanceRef:
         return output_of(held.plan, state)
 
     async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
-        """End it, and undo what it has done unless that is to stay; asking again is no mistake."""
+        """Cancel it, and undo its completed steps if `should_compensate`; may be repeated."""
         refuse_bad_text(reason=reason)
         asked = CancelAsked(by=self._by, reason=reason, should_compensate=should_compensate)
         return await self._ask(asked)
 
     async def undo_plan(self, reason: str | None = None) -> Object:
-        """What would be undone if it were cancelled now, in which order and with which input.
+        """The steps that a cancellation would undo now, in order and with their inputs.
 
         `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`. Of the
         default input there is no `workflowInput` and `workflowState`: they are the same for all.
@@ -226,13 +226,13 @@ class InstanceRef:
         return await self._ask(asked)
 
     async def resume(self) -> Status:
-        """Go on after a pause."""
+        """Continue after a pause."""
         return await self._ask(ResumeAsked(by=self._by))
 
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
-        """Let a FAILED one go on: what failed, and what that withdrew, runs again.
+        """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
 
-        `edited` is what one of its tasks is given instead of what it failed with.
+        `edited` is a new input for one of its tasks, instead of the one that it failed with.
         """
         if edited is not None:
             self._refuse_bad_edit(edited.input)
@@ -275,9 +275,9 @@ class InstanceRef:
     async def retry_compensation(
         self, step: str, iteration: str = "", *, input: JSON | UnsetType = UNSET
     ) -> Status:
-        """Try a compensation again that was given up; the status stays what it is.
+        """Retry a compensation that was given up; the status of the instance stays the same.
 
-        `input` is what it is given instead of what it failed with.
+        `input` replaces the input that it failed with.
         """
         refuse_bad_text(step=step, iteration=iteration)
         if input is not UNSET:
@@ -298,7 +298,7 @@ class InstanceRef:
         version: int | None = None,
         key: str | None = None,
     ) -> InstanceRef:
-        """Make a new instance of it, from `from_step` on; this one does not change.
+        """Start a new instance like this one, from `from_step` on; this one does not change.
 
         What completed and is neither that step nor after it is taken over; without `from_step`
         everything runs again. `input` and `version` replace those of this instance. At most one

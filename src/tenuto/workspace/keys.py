@@ -41,7 +41,7 @@ class TenantKeys:
         scopes: Sequence[str] | None = None,
         expires_at: datetime | None = None,
     ) -> Object:
-        """Make a key; `key` in the result is the whole of it, and is shown this once."""
+        """Create a key; `key` in the result is the secret, and is shown only this once."""
         wish = KeyWish(name=name, role=role, scopes=scopes, expires_at=expires_at)
         async with self._recorded("keys.create", name) as done:
             new = await self._keys.create(self._principal, wish)

@@ -1,8 +1,9 @@
-"""What a principal can do, as one protocol.
+"""The methods of a principal, as one protocol.
 
 It has three back ends: an engine in this process (`Tenuto`, `EngineWorkspace`), a service over HTTP
-(`Client`), and a store beside an engine (the command line). mypy and a test hold that their
-names, parameters and results agree.
+(`Client`), and a store on which other processes may run engines (the command line). mypy and a test
+check that their names, parameters and results agree. An error at the end of a docstring, as in
+"…; NotFound", is the error that the method raises.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from tenuto.workspace.values import (
 
 
 class Workspace(Protocol):
-    """What one principal of one tenant can do."""
+    """The methods that one principal of one tenant can call."""
 
     # -- definitions
 
@@ -55,7 +56,7 @@ class Workspace(Protocol):
         ...
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
-        """A definition as it was saved, without a version the newest; NotFound."""
+        """A definition as it was saved; the newest version unless one is given. NotFound."""
         ...
 
     async def definition_ids(self) -> list[str]:
@@ -84,7 +85,7 @@ class Workspace(Protocol):
         ...
 
     async def start_many(self, asked: Sequence[Start]) -> Sequence[Instance | TenutoError]:
-        """Start up to 1,000 at once; a start that is refused is an error in its place."""
+        """Start up to 1,000 at once; a refused start gives an error at its place."""
         ...
 
     async def instance(self, id: str) -> Instance:
@@ -92,7 +93,7 @@ class Workspace(Protocol):
         ...
 
     def at(self, id: str) -> Instance:
-        """A reference to an instance that is not looked up: its methods raise NotFound."""
+        """A reference to an instance, without a look-up; its methods raise NotFound."""
         ...
 
     async def instances(
@@ -150,7 +151,7 @@ class Workspace(Protocol):
         """Events of the inbox, newest first; without `since` those of the last 24 hours."""
         ...
 
-    # -- the rest, by what it is about
+    # -- parts: one for each further kind of record
 
     @property
     def webhooks(self) -> Webhooks:
@@ -218,7 +219,7 @@ class Instance(Protocol):
         ...
 
     async def context(self) -> Object:
-        """`{ctx, system}`: what expressions see, and what the system noted beside it."""
+        """`{ctx, system}`: the names that expressions see, and values that the engine noted."""
         ...
 
     async def waits(self) -> list[JSON]:
@@ -226,11 +227,11 @@ class Instance(Protocol):
         ...
 
     async def explain(self) -> Object:
-        """Why it is not moving, as a tree of causes; of one that has ended, how."""
+        """Why it makes no progress, as a tree of causes; once it has ended, how it ended."""
         ...
 
     async def widget(self, widget_type: str, config: Given) -> Object:
-        """A value of it, shaped for a widget: `{instanceId, status, ready, data, error?}`."""
+        """A context value, shaped for a widget: `{instanceId, status, ready, data, error?}`."""
         ...
 
     async def history(self, after: int = 0) -> list[Object]:
@@ -252,11 +253,11 @@ class Instance(Protocol):
         ...
 
     async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
-        """End it, and undo what it has done unless that is to stay; repeating this is no error."""
+        """Cancel it, and undo its completed steps if `should_compensate`; may be repeated."""
         ...
 
     async def undo_plan(self, reason: str | None = None) -> Object:
-        """What would be undone if it were cancelled now, in which order and with which input."""
+        """The steps that a cancellation would undo now, in order and with their inputs."""
         ...
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
@@ -264,22 +265,22 @@ class Instance(Protocol):
         ...
 
     async def resume(self) -> Status:
-        """Go on after a pause."""
+        """Continue after a pause."""
         ...
 
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
-        """Let a FAILED one go on: what failed, and what that withdrew, runs again.
+        """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
 
-        `edited` is what one of its tasks is given instead of what it failed with.
+        `edited` is a new input for one of its tasks, instead of the one that it failed with.
         """
         ...
 
     async def retry_compensation(
         self, step: str, iteration: str = "", *, input: JSON | UnsetType = UNSET
     ) -> Status:
-        """Try a compensation again that was given up; the status stays what it is.
+        """Retry a compensation that was given up; the status of the instance stays the same.
 
-        `input` is what it is given instead of what it failed with.
+        `input` replaces the input that it failed with.
         """
         ...
 
@@ -295,7 +296,7 @@ class Instance(Protocol):
     ) -> Status:
         """Decide `"approved"` or `"rejected"` on the approval `step`.
 
-        `by` is who decides, and `roles` in which roles; without them, the principal in its own.
+        `by` is the person who decides, in `roles`; by default, the principal in its own roles.
         """
         ...
 
@@ -307,7 +308,7 @@ class Instance(Protocol):
         version: int | None = None,
         key: str | None = None,
     ) -> Instance:
-        """Make a new instance of it, from `from_step` on; this one does not change."""
+        """Start a new instance like this one, from `from_step` on; this one does not change."""
         ...
 
 
@@ -368,7 +369,7 @@ class Subscriptions(Protocol):
         expiration_time: datetime | None = None,
         secret: str | None = None,
     ) -> Subscription:
-        """Notify `callback_url` of events that match one of `patterns`, and the rest."""
+        """Notify `callback_url` of events that match one of `patterns` and the filters."""
         ...
 
     async def get(self, id: str) -> Subscription:
@@ -396,9 +397,9 @@ class DeadLetters(Protocol):
         ...
 
     async def retry(self, id: str, *, input: JSON | UnsetType = UNSET) -> Status:
-        """Run it again; the letter is gone then. Conflict where that is impossible.
+        """Retry its task or compensation, and remove the dead letter. Conflict if impossible.
 
-        `input` is what the task is given instead of what it failed with.
+        `input` replaces the input that the task failed with.
         """
         ...
 
@@ -415,7 +416,7 @@ class TaskDefinitions(Protocol):
     """Tasks that the tenant has declared."""
 
     async def add(self, task: TaskDefinition) -> DeclaredTask:
-        """Declare a task; Conflict where there is one of this id."""
+        """Declare a task; Conflict if the id is in use."""
         ...
 
     async def put(self, task: TaskDefinition) -> DeclaredTask:
@@ -427,7 +428,7 @@ class TaskDefinitions(Protocol):
         ...
 
     async def remove(self, id: str) -> None:
-        """Forget a declared task; NotFound."""
+        """Remove the declaration of a task; NotFound."""
         ...
 
     async def execute(
@@ -442,7 +443,7 @@ class TaskDefinitions(Protocol):
         ...
 
     async def list(self, *, after: str = "", limit: int = 100) -> Sequence[DeclaredTask]:
-        """Declared tasks with ids after `after`, by their ids."""
+        """Declared tasks with ids after `after`, ordered by id."""
         ...
 
 
@@ -461,8 +462,8 @@ class Bulk(Protocol):
     ) -> BulkOperation:
         """Act on all instances that the filter finds; with `dry_run` only count them.
 
-        Without statuses in the filter, those are meant in which the action is possible. At most
-        one operation is started under a `key`. InvalidInput for a filter that says nothing.
+        Without a status, the filter selects the instances to which the action can apply. At most
+        one operation is started under a `key`. InvalidInput for an empty filter.
         """
         ...
 
@@ -482,7 +483,7 @@ class Bulk(Protocol):
         ...
 
     async def cancel(self, id: str) -> BulkOperation:
-        """Stop a bulk operation; its completed actions stay. NotFound."""
+        """Stop a bulk operation; finished items are not reverted. NotFound."""
         ...
 
     async def list(self, limit: int = 100) -> list[BulkOperation]:
@@ -504,7 +505,7 @@ class TestRuns(Protocol):
     ) -> TestRun:
         """Run a definition that is not saved, with `mocks` by the ids of steps.
 
-        Steps without a mock give an empty object, or run where `allow_effects` says so.
+        A step without a mock gives an empty object, or runs if `allow_effects` is set.
         """
         ...
 
@@ -528,7 +529,7 @@ class Keys(Protocol):
         scopes: Sequence[str] | None = None,
         expires_at: datetime | None = None,
     ) -> Object:
-        """Make a key; `key` in the result is the whole of it, and is shown this once."""
+        """Create a key; `key` in the result is the secret, and is shown only this once."""
         ...
 
     async def revoke(self, id: str) -> None:
@@ -564,6 +565,6 @@ class Audit(Protocol):
     async def verify(self, known: str | None = None) -> Object:
         """Read the chain of hashes: `{tenant, lines, hash, problem}`.
 
-        `known` is a line as it was noted before: its number, a colon, its hash.
+        `known` is a line that the caller noted earlier, as `<number>:<hash>`.
         """
         ...

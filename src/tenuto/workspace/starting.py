@@ -91,7 +91,7 @@ class Starting:
         return await self._engine.turns.begun(self._tenant, asked.key, _content_hash(asked))
 
     async def begin_many(self, asked: Sequence[Start]) -> list[Answer | TenutoError]:
-        """Start several at once; a start that is refused is an error in its place."""
+        """Start several at once; a refused start gives an error at its place."""
         return await asyncio.gather(*map(self._begin_if_possible, asked))
 
     async def _begin_if_possible(self, asked: Start) -> Answer | TenutoError:

@@ -51,7 +51,7 @@ class TaskDefinitions:
         self._tenant = tenant
 
     async def add(self, task: TaskDefinition) -> Declared:
-        """Declare a task; Conflict where there is one of this id."""
+        """Declare a task; Conflict if the id is in use."""
         self._refuse(task)
         row = self._row(task, None)
         if not await self._store.tasks.put(row):
@@ -90,7 +90,7 @@ class TaskDefinitions:
         return declared(row)
 
     async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
-        """Declared tasks with ids after `after`, by their ids."""
+        """Declared tasks with ids after `after`, ordered by id."""
         return list(
             map(declared, await self._seen.tasks.page(self._tenant, after=after, limit=limit))
         )

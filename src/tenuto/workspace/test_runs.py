@@ -36,7 +36,7 @@ class TestRuns:
     ) -> TestRun:
         """Run a definition that is not saved, with `mocks` by the ids of steps.
 
-        Steps without a mock give an empty object, or run where `allow_effects` says so. When this
+        A step without a mock gives an empty object, or runs if `allow_effects` is set. When this
         returns the run is durable. It is erased when it is stopped, or after an hour.
         """
         engine, given = self._engine, as_json(input)

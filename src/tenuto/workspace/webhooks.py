@@ -227,7 +227,7 @@ class Subscriptions(_Listeners):
         expiration_time: datetime | None = None,
         secret: str | None = None,
     ) -> Subscription:
-        """Notify `callback_url` of events that match one of `patterns`, and the rest.
+        """Notify `callback_url` of events that match one of `patterns` and the filters.
 
         `filter` is an expression over `event`; an event for which it fails does not match. Each is
         sent as an EventNotification, signed like a webhook. InvalidInput lists all problems.

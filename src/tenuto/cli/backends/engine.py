@@ -44,7 +44,7 @@ async def engine(
     taken_over = await app.open()
     if taken_over and not is_brief:
         several = "an instance" if taken_over == 1 else f"{taken_over} instances"
-        say(f"going on with {several} that an earlier process left", style="dim")
+        say(f"continuing {several} of an earlier process", style="dim")
     try:
         yield app
     finally:

@@ -96,7 +96,7 @@ class StoreInstance:
         return instance_view(await self.held())
 
     async def context(self) -> Object:
-        """`{ctx, system}`: what expressions see, and what the system noted beside it."""
+        """`{ctx, system}`: the names that expressions see, and values that the engine noted."""
         held = await self.held()
         return {"ctx": context_of(held.plan, held.state), "system": held.state.system}
 
@@ -106,7 +106,7 @@ class StoreInstance:
         return waits_view(held, await reader.inspector.near_events(held))
 
     async def explain(self) -> Object:
-        """Why it is not moving, as a tree of causes; of one that has ended, how."""
+        """Why it makes no progress, as a tree of causes; once it has ended, how it ended."""
         return await (await self._space.reader()).explain(self.id)
 
     async def history(self, after: int = 0) -> list[Object]:
@@ -120,12 +120,12 @@ class StoreInstance:
             yield
 
     async def undo_plan(self, reason: str | None = None) -> Object:
-        """What would be undone if it were cancelled now, in which order and with which input."""
+        """The steps that a cancellation would undo now, in order and with their inputs."""
         held = await self.held()
         return undo_plan(held.plan, held.state, CancelAsked(by=ACTOR, reason=reason))
 
     async def widget(self, widget_type: str, config: Given) -> Object:
-        """A value of it, shaped for a widget."""
+        """A context value, shaped for a widget."""
         async with self._space.engine() as space:
             return await space.at(self.id).widget(widget_type, config)
 
@@ -137,7 +137,7 @@ class StoreInstance:
     # -- commands
 
     async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
-        """End it, and undo what it has done unless that is to stay; repeating this is no error."""
+        """Cancel it, and undo its completed steps if `should_compensate`; may be repeated."""
         asked = CancelAsked(by=ACTOR, reason=reason, should_compensate=should_compensate)
         return await self._command(asked)
 
@@ -146,17 +146,17 @@ class StoreInstance:
         return await self._command(PauseAsked(by=ACTOR, reason=reason, until=until))
 
     async def resume(self) -> Status:
-        """Go on after a pause."""
+        """Continue after a pause."""
         return await self._command(ResumeAsked(by=ACTOR))
 
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
-        """Let a FAILED one go on: what failed, and what that withdrew, runs again."""
+        """Continue after FAILED: failed steps, and steps withdrawn because of them, run again."""
         return await self._command(RetryAsked(by=ACTOR, edited=edited))
 
     async def retry_compensation(
         self, step: str, iteration: str = "", *, input: JSON | UnsetType = UNSET
     ) -> Status:
-        """Try a compensation again that was given up; the status stays what it is."""
+        """Retry a compensation that was given up; the status of the instance stays the same."""
         asked = CompensationRetryAsked(by=ACTOR, step_id=step, iteration=iteration, input=input)
         return await self._command(asked)
 
@@ -200,7 +200,7 @@ class StoreInstance:
         version: int | None = None,
         key: str | None = None,
     ) -> StoreInstance:
-        """Make a new instance of it, from `from_step` on; this one does not change.
+        """Start a new instance like this one, from `from_step` on; this one does not change.
 
         What is taken over is read here. The engine that has the store open starts it: its start is
         left in the mailbox of the new instance.

@@ -42,7 +42,7 @@ class StoreDeadLetters:
         ]
 
     async def retry(self, id: str, *, input: JSON | UnsetType = UNSET) -> Status:
-        """Run it again; the letter is gone then. Its steps are left to another process."""
+        """Retry its task or compensation, and remove the letter; another process runs the steps."""
         await require_there(self._space.url)
         async with self._space.engine() as space:
             status = await space.dead_letters.retry(id, input=input)

@@ -1,7 +1,7 @@
-"""The workspace over a store beside an engine.
+"""The workspace of the command line: a store on which other processes may run engines.
 
-It reads the store itself, commands instances through their mailboxes, and becomes an engine for a
-moment for everything else.
+It reads the store itself, sends commands to the mailboxes of instances, and opens a short-lived
+engine for everything else.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATIENCE = 30.0
-"""Seconds that a store has to take an event."""
+"""Seconds after which a store that has not taken an event counts as unavailable."""
 
 
 class StoreWorkspace:
-    """What the command line can do with a store, as one tenant."""
+    """The workspace of one tenant, on a store that is named by its URL."""
 
     def __init__(self, url: str, *, allow_private: bool = False) -> None:
         self.url = url
         self.tenant = tenant_of(url)
         self.is_worked_on = True
-        """Whether a process runs the steps of what the last call has set going."""
+        """Whether a process runs the steps that follow from the last call."""
         self._allow_private = allow_private
         self._reading: AsyncExitStack | None = None
         self._reader: Reader | None = None
@@ -90,14 +90,14 @@ class StoreWorkspace:
         return self._reader
 
     async def close(self) -> None:
-        """Close what was opened for reading; it is opened again where it is needed."""
+        """Close the reader; the next read opens another."""
         opened, self._reading, self._reader = self._reading, None, None
         if opened is not None:
             await opened.aclose()
 
     @asynccontextmanager
     async def engine(self, *, is_guest: bool = False) -> AsyncIterator[EngineWorkspace]:
-        """An engine for a moment; one that is already open is shared."""
+        """Open an engine for the length of the block; an engine that is open is shared."""
         if self._engine is not None:
             yield self._engine
             return
@@ -111,7 +111,7 @@ class StoreWorkspace:
                     self._engine = None
 
     def done(self, status: Status, *, by_others: bool) -> Status:
-        """Note whether another process did it; the status."""
+        """Note whether another process executed the command, and return the status."""
         self.is_worked_on = by_others
         return status
 
@@ -120,7 +120,7 @@ class StoreWorkspace:
     async def deploy(
         self, definition: Mapping[str, JSON] | str | Path | WorkflowFunction[..., Any]
     ) -> int:
-        """Save a definition and return its version; the default store is made."""
+        """Save a definition and return its version; the default store is created if missing."""
         make_room(self.url)
         async with self.engine(is_guest=True) as space:
             return await space.deploy(definition)
@@ -132,7 +132,7 @@ class StoreWorkspace:
             return await space.save(document)
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
-        """A definition as it was saved, without a version the newest; NotFound."""
+        """A definition as it was saved; the newest version unless one is given. NotFound."""
         async with self.engine(is_guest=True) as space:
             return await space.definition(id, version)
 
@@ -160,7 +160,7 @@ class StoreWorkspace:
         instance_id: str | None = None,
         version: int | None = None,
     ) -> StoreInstance:
-        """Start an instance; its steps are left to a process that has their tasks."""
+        """Start an instance; a process that has the tasks runs its steps."""
         await require_there(self.url)
         self.is_worked_on = False
         async with self.engine() as space:
@@ -177,7 +177,7 @@ class StoreWorkspace:
         return self.at(started.id)
 
     async def start_many(self, asked: Sequence[Start]) -> list[StoreInstance | TenutoError]:
-        """Start up to 1,000 at once; a start that is refused is an error in its place."""
+        """Start up to 1,000 at once; a refused start gives an error at its place."""
         await require_there(self.url)
         self.is_worked_on = False
         async with self.engine() as space:
@@ -185,7 +185,7 @@ class StoreWorkspace:
         return [each if isinstance(each, TenutoError) else self.at(each.id) for each in started]
 
     def at(self, id: str) -> StoreInstance:
-        """A reference to an instance that is not looked up: its methods raise NotFound."""
+        """A reference to an instance, without a look-up; its methods raise NotFound."""
         from tenuto.cli.backends.store_instance import StoreInstance
 
         return StoreInstance(self, id)
@@ -240,8 +240,8 @@ class StoreWorkspace:
         timestamp: datetime | None = None,
         dry_run: bool = False,
     ) -> Published:
-        """Store an event, and what it resumes, cancels and starts."""
-        # Named here, so that one that was not answered can be sent again.
+        """Store an event, and record the instances that it resumes, cancels and starts."""
+        # The id is made here, so that an unanswered event can be sent again under the same id.
         id = id or SystemIds().instance_id(SystemClock().now())
         if dry_run:
             event = {"pattern": pattern, "payload": payload, "id": id}
@@ -277,9 +277,9 @@ class StoreWorkspace:
             intake = EventIntake(reader.clock, SystemIds(), Limits(), self.tenant)
             return [await _dry_run(reader, each) for each in intake.events(as_json(document))]
         unanswered = StoreUnavailable(
-            "whether the events are stored is not known: the store has not answered for "
+            "it is not known whether the events are stored: the store has not answered for "
             f"{PATIENCE:g} s",
-            advice="When it is back, send the document again: an event with an id acts once.",
+            advice="Send the document again when the store is back: an event with an id acts once.",
         )
         return await self._published(
             lambda space: space.publish_all(document),
@@ -313,7 +313,7 @@ class StoreWorkspace:
                 f"{error.message}; only that process can take events",
                 code=LOCKED,
                 advice="Publish from that process (app.publish), or stop it, send the event, and "
-                "start it again: nothing is lost, and the event is found when it goes on.",
+                "start it again: nothing is lost, and the process finds the event.",
             ) from None
         return found
 
@@ -330,7 +330,7 @@ class StoreWorkspace:
         async with self.engine(is_guest=True) as space:
             return await space.events(pattern=pattern, since=since, limit=limit)
 
-    # -- the rest, by what it is about
+    # -- parts: one for each further kind of record
 
     @property
     def webhooks(self) -> protocol.Webhooks:
@@ -471,6 +471,6 @@ def _unanswered(id: str, *, is_stored: bool) -> StoreUnavailable:
             "there is no need to send it again.",
         )
     return StoreUnavailable(
-        f"whether the event is stored is not known: the store has not answered for {PATIENCE:g} s",
-        advice=f"When it is back, send the event again with --id {id}: it acts once.",
+        f"it is not known whether the event is stored: no answer from the store for {PATIENCE:g} s",
+        advice=f"When the store is back, send the event again with --id {id}: it acts once.",
     )

@@ -1,11 +1,11 @@
 """Stores events, matches them with waits and triggers, and records their recipients.
 
-An event is stored first and matched afterwards. Waits do the same from their side
-(`engine/events/look_back.py`): the one that was committed second finds the first, so no event is
-lost; a wait takes one event, so none is used twice. The order is the store's, not a clock's: an
-event goes to every wait that was open when it was stored.
+An event is stored first and matched afterwards. A wait is stored first and looks back afterwards
+(`engine/events/look_back.py`). The one that was committed second finds the first, so no event is
+missed, and a wait takes only one event. The sequence numbers of the store decide the order, not
+clocks: an event goes to every wait that was open when the event was stored.
 
-Triggers are rows among the waits and do not look back: the same query finds the triggers that
+Triggers are stored among the waits and do not look back: the same query finds the triggers that
 cancel an instance and those that start one.
 """
 
@@ -39,12 +39,12 @@ log = logging.getLogger("tenuto.events")
 MOST_TOGETHER = 500
 """The most events that are matched with one query."""
 _NEEDS_SOMEBODY = frozenset({"TEN-4004", "TEN-4005", "TEN-4006"})
-"""Errors that do not pass by themselves: a store that denies access, has another version or is
+"""Errors that last until an operator acts: a store that denies access, has another version or is
 damaged."""
 
 
 class StoredEvent:
-    """An event in the inbox, and the future of its matching."""
+    """An event in the inbox, and the future on which its sender waits."""
 
     __slots__ = ("event", "future", "is_first", "is_settled", "result")
 
@@ -57,7 +57,7 @@ class StoredEvent:
         self.is_first = result.outcome != "duplicate"
         """Whether `event` is the copy that is in the inbox."""
         self.is_settled = False
-        """Done once its recipients are durable, or this process will not record them."""
+        """Whether its recipients are durable, or this process has given up recording them."""
 
     def matched(self, match: MatchWrite) -> None:
         self.is_settled = True
@@ -91,7 +91,7 @@ class EventRouter:
         self._recipients = Recipients(self._finder, triggers, shared.clock)
         self._send = send
         self._is_guest = shared.settings.is_guest
-        """A guest writes its mailbox messages for the processes that work."""
+        """Whether this engine is a guest: then other processes deliver its mailbox messages."""
         self._most = shared.settings.bounds.turn_messages
         self._store = shared.store
         self._clock = shared.clock
@@ -102,7 +102,7 @@ class EventRouter:
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record its recipients; the same id twice acts once.
 
-        Once it is stored it is matched, whether or not its sender still waits.
+        A stored event is matched, whether or not its sender still waits.
         """
         future: asyncio.Future[EventResult] = asyncio.get_running_loop().create_future()
         self._intake_of(event.id).store_event(EventRequest(event=event, future=future))
@@ -126,7 +126,7 @@ class EventRouter:
             _ = self._spawn(self._match_in_the_end(waiting))
 
     async def _match_in_the_end(self, events: Sequence[StoredEvent]) -> None:
-        """Match events until it succeeds: in the inbox they may be late, never dropped."""
+        """Match events, and retry until that succeeds: a stored event is never dropped."""
         try:
             while left := [each for each in events if not each.is_settled]:
                 try:
@@ -150,7 +150,7 @@ class EventRouter:
             self.unmatched.difference_update((each.event.tenant, each.event.id) for each in events)
 
     async def match_together(self, events: Sequence[StoredEvent]) -> None:
-        """Find the recipients of events with one query; they are durable on return."""
+        """Find the recipients of events with one query; the recipients are durable on return."""
         for each in events:
             if not each.is_first:
                 each.event = await self._first_of(each.event)
@@ -204,7 +204,7 @@ class EventRouter:
             each.refuse(error)
 
     async def _first_of(self, event: Event) -> Event:
-        """The event as it was stored first: its moment decides which instances it starts."""
+        """The first copy of an event: its time of storage decides which instances it starts."""
         known = await self._store.inbox.get(event.tenant, event.id)
         return event if known is None else known.event
 
@@ -239,9 +239,9 @@ class EventRouter:
                 )
         for match, messages in parts_of(event, targets, self._most):
             if self._is_guest:
-                # The messages of a turn are handed over by the process that wrote it. These go out
-                # before the matching is complete: if it breaks off, it is repeated, and so are
-                # they.
+                # The process that writes a turn delivers the turn's messages, and a guest delivers
+                # none. So the messages are sent before the match is recorded; if the matching is
+                # interrupted, it is repeated with the same messages.
                 await self._store.mailbox.send(match.mail)
                 await self._record(msgspec.structs.replace(match, mail=()))
                 continue
@@ -258,7 +258,7 @@ class EventRouter:
 
 
 class _Recording:
-    """Counts recordings in flight, and tells when there are none."""
+    """Counts the recordings in flight; `over` waits until there are none."""
 
     def __init__(self) -> None:
         self._count = 0

@@ -373,7 +373,7 @@ class Drafter:
         return owners
 
     def forget_all(self) -> None:
-        """Own no instance any more."""
+        """Forget all instances: the process does not own them any more."""
         self._cache.clear()
         self._unprojected.clear()
 

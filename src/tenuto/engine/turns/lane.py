@@ -1,6 +1,6 @@
-"""The only writer of logs: takes turns, each one transaction, one after the other.
+"""A lane commits turns, one after the other. Each is one transaction; only lanes write logs.
 
-A turn is never delayed to fill up: it has the inputs that arrived while the last one was committed.
+A turn is never delayed to fill up: it has the inputs that arrived during the previous commit.
 Nothing is answered, started or armed before its turn is durable.
 """
 
@@ -38,26 +38,26 @@ class Process(Protocol):
 
     @property
     def process_id(self) -> str:
-        """The id under which it owns instances."""
+        """The id under which the process owns instances."""
 
     def concluded(self, draft: Draft) -> None:
-        """An instance's share of a turn is durable."""
+        """Called when the entries of a draft are durable: perform its effects."""
 
     def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
-        """Events are in the inbox, or were before; the results by event id."""
+        """Called when events are in the inbox, now or before; `results` are by event id."""
 
     def hint(self, owners: Collection[str]) -> None:
-        """There is new input for instances that other processes own."""
+        """Notify other processes of new input for instances that they own."""
 
     def later(self, request: Request) -> None:
-        """Not even the refusal of an input could be written: it is retried later."""
+        """Retry an input later: the store refused even the record of its refusal."""
 
     async def fenced(self, process_id: str) -> None:
         """The store has declared `process_id` dead: continue under a new id."""
 
 
 class Lane:
-    """Serial turns over the instances that hash to it."""
+    """Commits turns serially for the instances whose ids hash to this lane."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Lane:
         return self._woken_up_for(self._drafter.project())
 
     def next_stretch(self) -> int:
-        """Update rows that lag; a list lags by two such stretches of time at most."""
+        """Update rows that lag. Called at intervals; a row lags by at most two of them."""
         return self._woken_up_for(self._drafter.next_stretch())
 
     def _woken_up_for(self, lagging: int) -> int:
@@ -98,7 +98,7 @@ class Lane:
         return lagging
 
     def let_all_go(self) -> None:
-        """Own no instance any more."""
+        """Forget all instances: the process does not own them any more."""
         self._drafter.forget_all()
 
     async def idle(self) -> None:
@@ -124,7 +124,7 @@ class Lane:
             batch.refuse(may_be_written("the engine stopped before the store had answered"))
             raise
         except Exception as error:
-            # A bug of ours, and the end of this lane; every sender is answered.
+            # A bug in the engine: this lane ends, and every sender is answered.
             batch.refuse(TenutoError(f"the engine's lane died: {error!r}"))
             raise
 
@@ -134,7 +134,7 @@ class Lane:
         try:
             drafts, left = await self._drafter.draft(batch.requests)
             # A bounded turn keeps the loop and the store responsive; the rest comes first next
-            # time. Neither it nor settled requests depend on the outcome of this turn.
+            # time. Neither the rest nor settled requests depend on the outcome of this turn.
             if left:
                 self._intake.go_first(left)
             if sum([len(draft.requests) for draft in drafts]) < len(batch.requests):
@@ -154,7 +154,7 @@ class Lane:
         except DataRefused as error:
             self._drafter.forget(drafts)
             if batch.size == 1 and len(drafts) > len(batch.requests):
-                # It was not alone: rows of other instances were updated beside it.
+                # The turn also updates rows of other instances, which may be the cause.
                 self._intake.try_apart([batch])
             else:
                 self._take_apart(batch, error)
@@ -190,7 +190,7 @@ class Lane:
         )
 
     async def _commit(self, turn: Turn) -> TurnResult:
-        """Commit; when the outcome is unknown, the same turn is repeated until it is known."""
+        """Commit a turn; while the outcome is unknown, send the same turn again."""
         is_unknown = False
         pause = _FIRST_PAUSE
         began = self._clock.ticks()
@@ -245,7 +245,7 @@ class Lane:
                 self._repeated(draft, outcome)
 
     def _removed(self, draft: Draft) -> None:
-        """Its definition was removed first: the start is refused, and its message is dropped."""
+        """The definition was removed before the start: refuse it, and drop its mailbox message."""
         first, *rest = draft.requests
         error = NotFound(f"there is no workflow {draft.state.definition_id}", code="TEN-2002")
         first.refuse(error)
@@ -274,7 +274,7 @@ class Lane:
             self._intake.report(_again(request))
 
     def _take_apart(self, batch: Batch, error: DataRefused) -> None:
-        """The store refuses some of it: find the faulty input, let the others through."""
+        """Split a batch that the store refuses, until the input that is the cause is alone."""
         if batch.size > 1:
             self._intake.try_apart(batch.parts())
             return
@@ -285,9 +285,9 @@ class Lane:
     def _refused(self, request: Request, error: DataRefused) -> None:
         """The store refuses the consequences of one input.
 
-        A waiting sender is refused. A promised input is not forgotten: the task has failed, or the
-        instance is quarantined where operators see it. If the store refuses even that, it is
-        retried with growing pauses.
+        A new request is refused. An input that was promised is not dropped: a task result becomes a
+        failure, and for other inputs the instance is quarantined. If the store refuses even that,
+        the input is retried with growing pauses.
         """
         kind = type(request.input).__name__
         reason = _reason(error)
@@ -302,7 +302,7 @@ class Lane:
         elif (failed := _failed_instead(request, error)) is not None:
             self._intake.report(failed)
         else:
-            message = f"the store refused what follows from {kind}: {reason}"
+            message = f"the store refused the consequences of {kind}: {reason}"
             request.refusal = Rejection(code=_REFUSED, message=message)
             self._intake.report(request)
 
@@ -325,7 +325,7 @@ _LONGEST_REASON = 500
 
 
 def _failed_instead(request: Request, error: DataRefused) -> Request | None:
-    """A task whose result the store refused has failed, unless that is what it refused."""
+    """A failure instead of a refused task result; None if the refused result is that failure."""
     report = request.input
     if not isinstance(report, TaskSucceeded | TaskFailed):
         return None
@@ -347,7 +347,7 @@ def _failed_instead(request: Request, error: DataRefused) -> Request | None:
 
 
 def _reason(error: DataRefused) -> str:
-    """The store's message; it may quote the refused data."""
+    """The store's message, cleaned: it may quote the refused data."""
     text = str(error)[:_LONGEST_REASON].replace("\0", "")
     return text.encode("utf-8", "replace").decode()
 
@@ -357,6 +357,6 @@ def _as_answer(error: DataRefused) -> TenutoError:
 
 
 def _again(request: Request) -> Request:
-    """A start that lost found its id in use: from now on it is an input like any other."""
+    """A request to decide again; a start that lost is now an input of an existing instance."""
     request.start = None
     return request

@@ -39,8 +39,8 @@ class BulkOperations:
     ) -> BulkOperation:
         """Act on all instances that the filter finds; with `dry_run` only count them.
 
-        Without statuses in the filter, those are meant in which the action is possible. At most
-        one operation is started under a `key`. InvalidInput for a filter that says nothing.
+        Without a status, the filter selects the instances to which the action can apply. At most
+        one operation is started under a `key`. InvalidInput for an empty filter.
         """
         refuse_bad_text(reason=reason)
         asked = BulkAsked(
@@ -89,7 +89,7 @@ class BulkOperations:
         return _operation(await self._runner.get(self._tenant, id))
 
     async def cancel(self, id: str) -> BulkOperation:
-        """Stop a bulk operation; its completed actions stay. NotFound."""
+        """Stop a bulk operation; finished items are not reverted. NotFound."""
         return _operation(await self._runner.cancel(self._tenant, id))
 
     async def list(

@@ -103,7 +103,7 @@ class BulkRunner:
         return await self._engine.store.seen_by(tenant).bulk.page(tenant, limit, below=below)
 
     async def cancel(self, tenant: str, id: str) -> BulkRow:
-        """Stop an operation; its completed actions stay. NotFound."""
+        """Stop an operation; finished items are not reverted. NotFound."""
         found = await self._engine.store.bulk.stop(tenant, id)
         if found is None:
             raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
