@@ -121,5 +121,4 @@ def test_one_place_alone_asks_whether_it_is_a_store_or_a_server() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
         if kinds & {each.id for each in ast.walk(node.args[1]) if isinstance(each, ast.Name)}
     }
-    # The other one reads the tenant that both kinds of values have.
-    assert asking == {"backends/__init__.py", "backends/place.py"}
+    assert asking == {"backends/__init__.py"}

@@ -209,3 +209,10 @@ async def test_a_wait_of_an_instance_that_cannot_be_read_holds_up_no_start(tmp_p
         other = await again.start("waiting", {"orderId": 3})
         await again.publish("payment.received", {"orderId": 3})
         await other.result(5)
+
+
+@pytest.mark.parametrize("setting", ["project_every", "mail_every", "outbox_every", "prune_every"])
+async def test_a_loop_without_a_pause_leaves_the_event_loop_to_others(setting: str) -> None:
+    async with asyncio.timeout(20), Tenuto(settings=Settings(**{setting: 0.0})) as app:  # type: ignore[arg-type]
+        await app.deploy(SLEEPING)
+        await app.start("sleeping", {"n": 1})

@@ -61,9 +61,9 @@ def test_what_was_decided_in_many_runs_is_decided_again(kind: Callable[[int], Sc
 def policies_changed_in_place() -> Iterator[None]:
     """As they were once: a live object that every plan shares."""
 
-    def swap(self: DeclaredTasks, tenant: str, rows: dict[str, TaskRow]) -> None:
+    def swap(self: DeclaredTasks, tenant: str, rows: dict[str, TaskRow], digest: int) -> None:
         before = self._declared.get(tenant)
-        plain(self, tenant, rows)
+        plain(self, tenant, rows, digest)
         after = {task: self._declared[tenant].policy(task) for task in rows}
         if before is None:
             self._declared[tenant] = Policies(tasks=after)

@@ -373,3 +373,49 @@ async def test_nothing_starts_of_a_definition_that_was_removed(store: Store) -> 
     await save(REMOVED, b"4", NOON)
     repeated = await store.turns.commit(turn("t4", begin("i6", **keyed)))
     assert repeated.writes == {"i6": WriteResult(Outcome.DUPLICATE, "i5")}
+
+
+@pytest.mark.parametrize("beside", [(), (begin("i0"),)], ids=["alone", "beside-one-that-wins"])
+async def test_a_start_that_is_sent_again_after_the_removal_knows_itself(
+    store: Store, beside: tuple[InstanceWrite, ...]
+) -> None:
+    """The answer was lost, and the definition removed before the turn is sent again."""
+    save = partial(store.definitions.save, "default", "order")
+    await save(b"{}", b"1", NOON)
+    first = turn("t1", begin("i1", needs_definition=True), *beside)
+    assert (await store.turns.commit(first)).writes["i1"] == WON
+    await save(REMOVED, b"2", NOON)
+    assert (await store.turns.commit(first)).writes["i1"] == WON
+
+
+async def test_a_start_that_was_refused_is_refused_when_its_turn_is_sent_again(
+    store: Store,
+) -> None:
+    """Also where the definition is there again by then: nothing was made of it."""
+    save = partial(store.definitions.save, "default", "order")
+    await save(b"{}", b"1", NOON)
+    await save(REMOVED, b"2", NOON)
+    refused = turn("t1", begin("i1", needs_definition=True), begin("i2"))
+    outcomes = {"i1": WriteResult(Outcome.REMOVED), "i2": WON}
+    assert (await store.turns.commit(refused)).writes == outcomes
+    await save(b"{} ", b"3", NOON)
+    assert (await store.turns.commit(refused)).writes == outcomes
+
+
+async def test_a_start_under_an_id_in_use_loses_whatever_became_of_its_definition(
+    store: Store,
+) -> None:
+    save = partial(store.definitions.save, "default", "order")
+    await save(b"{}", b"1", NOON)
+    await store.turns.commit(turn("t1", begin("i1")))
+    start = begin("i1", needs_definition=True)
+    assert (await store.turns.commit(turn("t2", start))).writes == {"i1": LOST}
+    await save(REMOVED, b"2", NOON)
+    assert (await store.turns.commit(turn("t3", start))).writes == {"i1": LOST}
+
+
+async def test_a_start_of_a_version_that_was_never_saved_is_refused(store: Store) -> None:
+    await store.definitions.save("default", "order", b"{}", b"1", NOON)
+    start = begin("i1", needs_definition=True, definition_version=7)
+    refused = await store.turns.commit(turn("t1", start))
+    assert refused.writes == {"i1": WriteResult(Outcome.REMOVED)}

@@ -90,6 +90,9 @@ class Loops:
                 await hint.wait()
             elif pause > 0:
                 await self._clock.wait(hint, pause)
+            else:
+                # A pass that awaits nothing must not keep the event loop from others.
+                await self._clock.sleep(0)
             hint.clear()
             try:
                 pause = await once()

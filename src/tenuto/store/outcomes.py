@@ -28,6 +28,15 @@ def key_taken(write: InstanceWrite, used: UsedKeys) -> WriteResult | None:
     return WriteResult(Outcome.DUPLICATE if is_same else Outcome.KEY_CONFLICT, instance_id)
 
 
+def settled_loser(write: InstanceWrite, *, is_there: bool) -> WriteResult:
+    """The outcome of a write that did not win in a turn which was committed before.
+
+    A start whose instance does not exist did not lose to another: its definition was removed.
+    """
+    new = write.create
+    return REMOVED if new is not None and new.needs_definition and not is_there else LOST
+
+
 def needed_definitions(writes: Iterable[InstanceWrite]) -> list[tuple[str, str, int]]:
     """(tenant, id, version) of definitions that have to be there for these starts, in order."""
     return sorted(

@@ -57,3 +57,23 @@ async def test_a_removal_waits_for_a_start_under_way_and_sees_it(url: str, opene
     assert (await starting).writes["i1"].outcome is Outcome.WON
     assert (await removing).is_removed
     assert set(await there.turns.load(["i1"])) == {"i1"}
+
+
+async def test_a_version_that_an_older_program_saves_makes_the_definition_startable_again(
+    url: str, opened: Opener
+) -> None:
+    """Its statement knows nothing of the column: a trigger keeps it."""
+    store = await opened(url, "p1")
+    await store.definitions.save("default", "order", b"{}", b"1", NOON)
+    insert = (
+        "INSERT INTO tenuto.workflow_definitions"
+        " (tenant, id, version, content, content_hash, created_at)"
+        " VALUES ('default', 'order', $1, $2, $3, 0)"
+    )
+    async with connected(url) as older:
+        await older.fetch(insert, 2, REMOVED, b"2")
+        refused = await store.turns.commit(turn("t1", START, process_id="p1"))
+        await older.fetch(insert, 3, b"{} ", b"3")
+    started = await store.turns.commit(turn("t2", START, process_id="p1"))
+    assert refused.writes["i1"].outcome is Outcome.REMOVED
+    assert started.writes["i1"].outcome is Outcome.WON

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import xor
 from typing import Protocol
 
 import msgspec
@@ -84,7 +85,8 @@ class DeclaredTasks:
             found.setdefault(row.tenant, {})[row.id] = row
         for tenant in self._rows.keys() | found.keys():
             if self._rows.get(tenant, {}) != found.get(tenant, {}):
-                self._swap(tenant, found.get(tenant, {}))
+                here = found.get(tenant, {})
+                self._swap(tenant, here, reduce(xor, map(_digest, here.values()), 0))
         self._mark = mark_of(rows)
 
     async def refresh(self, mark: TasksMark | None) -> None:
@@ -94,17 +96,26 @@ class DeclaredTasks:
 
     def put(self, row: TaskRow) -> None:
         """This process has declared a task."""
-        self._swap(row.tenant, {**self._rows.get(row.tenant, {}), row.id: row})
+        rows = self._rows.get(row.tenant, {})
+        changed = _digest(row) ^ (_digest(rows[row.id]) if row.id in rows else 0)
+        self._swap(row.tenant, {**rows, row.id: row}, self._digest_of(row.tenant) ^ changed)
 
     def remove(self, tenant: str, id: str) -> None:
         """This process has forgotten a task."""
         rows = self._rows.get(tenant, {})
-        self._swap(tenant, {each: rows[each] for each in rows if each != id})
+        if id in rows:
+            left = {each: rows[each] for each in rows if each != id}
+            self._swap(tenant, left, self._digest_of(tenant) ^ _digest(rows[id]))
 
-    def _swap(self, tenant: str, rows: Mapping[str, TaskRow]) -> None:
+    def _digest_of(self, tenant: str) -> int:
+        """The digest of all declarations of a tenant: each put or removal changes it alone."""
+        declared = self._declared.get(tenant)
+        return 0 if declared is None else int(declared.version, 16)
+
+    def _swap(self, tenant: str, rows: Mapping[str, TaskRow], digest: int) -> None:
         if rows:
             self._rows[tenant] = rows
-            self._declared[tenant] = _policies(rows, self._undeclared.tasks)
+            self._declared[tenant] = _policies(rows, self._undeclared.tasks, digest)
         else:
             self._rows.pop(tenant, None)
             self._declared.pop(tenant, None)
@@ -113,7 +124,8 @@ class DeclaredTasks:
         self._revision = self._functions.revision
         self._undeclared = Policies(tasks=self._functions.policies())
         for tenant, rows in self._rows.items():
-            self._declared[tenant] = _policies(rows, self._undeclared.tasks)
+            digest = self._digest_of(tenant)
+            self._declared[tenant] = _policies(rows, self._undeclared.tasks, digest)
 
 
 def tag_of(row: TaskRow) -> str:
@@ -122,10 +134,15 @@ def tag_of(row: TaskRow) -> str:
     return f"{row.version}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-def _policies(rows: Mapping[str, TaskRow], functions: Mapping[str, TaskPolicy]) -> Policies:
-    tags = "".join(f"{id} {tag_of(rows[id])}\n" for id in sorted(rows))
-    version = hashlib.sha256(tags.encode()).hexdigest()[:12]
-    return Policies(tasks=_Declared(rows, functions), version=version)
+def _digest(row: TaskRow) -> int:
+    tag = f"{row.id} {tag_of(row)}".encode()
+    return int.from_bytes(hashlib.sha256(tag).digest()[:6])
+
+
+def _policies(
+    rows: Mapping[str, TaskRow], functions: Mapping[str, TaskPolicy], digest: int
+) -> Policies:
+    return Policies(tasks=_Declared(rows, functions), version=f"{digest:012x}")
 
 
 class _Declared(Mapping[str, TaskPolicy]):

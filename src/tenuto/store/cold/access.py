@@ -20,7 +20,7 @@ class AccessRecords:
         self._port = port
 
     async def put_key(self, key: KeyRow) -> bool:
-        if await self._port.write("insert_access_key", key_columns(key)._asdict()):
+        if await self._port.write_beside("insert_access_key", key_columns(key)._asdict()):
             return True
         try:
             there = await self.key(key.id)
@@ -42,14 +42,14 @@ class AccessRecords:
 
     async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
         which = {"tenant": tenant, "id": id, "now": epoch_ms(now)}
-        found = await looked_for(self._port.write("revoke_access_key", which), nothing=[])
+        found = await looked_for(self._port.write_beside("revoke_access_key", which), nothing=[])
         return _key(found[0]) if found else None
 
     async def touch_keys(self, used: Mapping[str, datetime]) -> None:
         # In one order, as other processes touch them too.
         ids = sorted(used)
         moments = [epoch_ms(used[id]) for id in ids]
-        await self._port.write("touch_access_keys", {"ids": ids, "at": moments})
+        await self._port.write_beside("touch_access_keys", {"ids": ids, "at": moments})
 
     async def keep_secret(self, name: str, proposed: bytes) -> bytes:
         await self._port.write("keep_secret", {"name": name, "value": proposed})

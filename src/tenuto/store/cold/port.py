@@ -17,11 +17,6 @@ Value: TypeAlias = object
 Parameters: TypeAlias = Mapping[str, Value]
 Row: TypeAlias = tuple[Any, ...]
 
-ENGINE_ONLY = frozenset(
-    {"keep_secret", "insert_bulk", "claim_bulks", "save_bulk", "stop_bulk", "prune_bulks"}
-)
-"""Statements that a store which was opened for reading refuses; it may do the other writes."""
-
 
 class Ask(NamedTuple):
     """A statement that a script asks for."""
@@ -50,11 +45,17 @@ class RowPort(Protocol):
         ...
 
     async def write(self, name: str, parameters: Parameters) -> list[Row]:
-        """The rows of one statement that changes something; durable when this returns."""
+        """The rows of one statement by the engine that changes rows; durable when this returns."""
+        ...
+
+    async def write_beside(self, name: str, parameters: Parameters) -> list[Row]:
+        """The same, also by a process beside the engine, whose store was opened for reading."""
         ...
 
     async def transaction(self, script: Callable[[], Script[T]]) -> T:
-        """What a script returns, once its statements are durable; it may be begun several times.
+        """What a script returns, once its statements are durable; also beside the engine.
+
+        The script may be begun several times.
 
         StoreUnavailable says so where it is not known whether they were written.
         """

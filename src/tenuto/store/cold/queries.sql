@@ -101,14 +101,6 @@ SELECT {task_columns}
 FROM tenuto.task_definitions
 WHERE (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
 
--- name: remove_task
--- Remove a task.
-DELETE FROM tenuto.task_definitions WHERE tenant = :tenant AND id = :id RETURNING 1;
-
--- name: remove_push_target
--- Remove the state of a task's address.
-DELETE FROM tenuto.push_targets WHERE tenant = :tenant AND task_id = :id;
-
 -- name: push_target
 -- The state of a task's address.
 SELECT version, state FROM tenuto.push_targets WHERE tenant = :tenant AND task_id = :task_id;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.store.cold.port import Ask, Parameters, RowPort, Script
+from tenuto.store.cold.port import Parameters, RowPort
 from tenuto.store.looking import looked_for
 from tenuto.store.parts.tasks import TargetRow, TaskRow
 from tenuto.store.task_columns import TaskColumns, task_columns, task_row
@@ -16,7 +16,7 @@ class TaskRecords:
 
     async def put(self, task: TaskRow) -> bool:
         verb = "insert_task" if task.version == 1 else "update_task"
-        if await self._port.write(verb, task_columns(task)._asdict()):
+        if await self._port.write_beside(verb, task_columns(task)._asdict()):
             return True
         # The same task, where the answer to the first attempt was lost.
         return await self.get(task.tenant, task.id) == task
@@ -44,7 +44,7 @@ class TaskRecords:
         return await self._tasks("all_tasks", {"tenant": tenant, "id": id, "limit": limit})
 
     async def remove(self, tenant: str, id: str) -> bool:
-        return await self._port.transaction(lambda: _remove({"tenant": tenant, "id": id}))
+        return bool(await self._port.write_beside("remove_task", {"tenant": tenant, "id": id}))
 
     async def target(self, tenant: str, task_id: str) -> TargetRow | None:
         found = await self._port.rows("push_target", {"tenant": tenant, "task_id": task_id})
@@ -53,15 +53,10 @@ class TaskRecords:
     async def put_target(self, tenant: str, task_id: str, target: TargetRow) -> bool:
         verb = "insert_push_target" if target.version == 1 else "update_push_target"
         which = {"tenant": tenant, "task_id": task_id, **target._asdict()}
-        return bool(await self._port.write(verb, which)) or (
+        return bool(await self._port.write_beside(verb, which)) or (
             await self.target(tenant, task_id) == target
         )
 
     async def _tasks(self, name: str, which: Parameters) -> list[TaskRow]:
         found = await looked_for(self._port.rows(name, which), nothing=[])
         return [task_row(TaskColumns._make(row)) for row in found]
-
-
-def _remove(which: Parameters) -> Script[bool]:
-    yield Ask("remove_push_target", which)
-    return bool((yield Ask("remove_task", which)))

@@ -29,7 +29,7 @@ from tenuto.store.memory.jobs import cancel_jobs
 from tenuto.store.memory.mailbox import put_mail
 from tenuto.store.memory.outbox import write_stretches
 from tenuto.store.memory.waits import put_waits
-from tenuto.store.outcomes import LOST, REMOVED, WON, events_of
+from tenuto.store.outcomes import LOST, REMOVED, WON, events_of, settled_loser
 from tenuto.store.parts.instances import UsedKey
 from tenuto.store.parts.jobs import Lease
 from tenuto.store.parts.turns import (
@@ -128,7 +128,8 @@ def _settled_write(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> WriteR
     # The outcome of writes without entries is unknown; deciding them again does no harm.
     if write.rows and disk.turn_ids.get((write.instance_id, write.rows[0].seq)) == turn.id:
         return WON
-    return _key_taken(disk, write) or LOST
+    is_there = bool(disk.log_ends.get(write.instance_id))
+    return _key_taken(disk, write) or settled_loser(write, is_there=is_there)
 
 
 def _outcomes(disk: MemoryDisk, turn: Turn) -> dict[str, WriteResult]:
@@ -194,9 +195,11 @@ def _lacks_definition(disk: MemoryDisk, write: InstanceWrite) -> bool:
     new = write.create
     if new is None or not new.needs_definition:
         return False
-    newest = disk.definition_versions.get((new.tenant, new.definition_id), 0)
-    row = disk.definitions.get((new.tenant, new.definition_id, newest))
-    return row is None or definition_row(unpack(DefinitionColumns, row)).is_removed
+    name = (new.tenant, new.definition_id)
+    newest = disk.definitions.get((*name, disk.definition_versions.get(name, 0)))
+    if newest is None or (*name, new.definition_version) not in disk.definitions:
+        return True
+    return definition_row(unpack(DefinitionColumns, newest)).is_removed
 
 
 def _is_anothers(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> bool:

@@ -13,7 +13,7 @@ from tenuto.store.columns import (
     wait_columns,
 )
 from tenuto.store.looking import looked_for
-from tenuto.store.parts.definitions import REMOVED, DefinitionKey, DefinitionRow, Definitions
+from tenuto.store.parts.definitions import DefinitionKey, DefinitionRow, Definitions
 from tenuto.store.parts.waits import WaitRow
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.pool import Pool
@@ -60,7 +60,7 @@ class PostgresDefinitions(Definitions):
                 return newest
             version = 1 if newest is None else newest.version + 1
             columns = DefinitionColumns(tenant, id, version, content, content_hash, epoch_ms(now))
-            saved = columns._asdict() | arrays | {"is_removed": int(content == REMOVED)}
+            saved = columns._asdict() | arrays
             if await self._database.connections.rows("insert_definition", saved):
                 return definition_row(columns)
             # Something else has this number; or it is this, and the answer got lost: then it is not

@@ -805,19 +805,11 @@ ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 -- those of the version before.
 WITH saved AS (
     INSERT INTO tenuto.workflow_definitions (
-        tenant, id, version, content, content_hash, created_at, is_removed
+        tenant, id, version, content, content_hash, created_at
     )
-    VALUES (:tenant, :id, :version, :content, :content_hash, :created_at, :is_removed)
+    VALUES (:tenant, :id, :version, :content, :content_hash, :created_at)
     ON CONFLICT (tenant, id, version) DO NOTHING
     RETURNING version
-),
-
-marked AS (
-    UPDATE tenuto.workflow_definitions AS before SET is_removed = :is_removed
-    FROM saved
-    WHERE
-        before.tenant = :tenant AND before.id = :id
-        AND before.version < saved.version AND before.is_removed <> :is_removed
 ),
 
 gone AS (
@@ -2658,6 +2650,14 @@ SELECT
     line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
 FROM unnest(:tenants::text[], :ids::text[]) AS wanted (tenant, id)
 INNER JOIN tenuto.audit_log AS line ON line.tenant = wanted.tenant AND line.id = wanted.id;
+
+-- name: remove_task
+-- Remove a task, and the state of its address.
+WITH forgotten AS (
+    DELETE FROM tenuto.push_targets WHERE tenant = :tenant AND task_id = :id
+)
+
+DELETE FROM tenuto.task_definitions WHERE tenant = :tenant AND id = :id RETURNING 1;
 
 -- name: pushed_with_jobs
 -- The tasks of all tenants that are pushed and have unclaimed jobs.

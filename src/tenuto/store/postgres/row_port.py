@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar, cast
 
-from tenuto.store.cold.port import ENGINE_ONLY, Ask, Insert, Parameters, Row, RowPort, Script
+from tenuto.store.cold.port import Ask, Insert, Parameters, Row, RowPort, Script
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.queries import Column
 from tenuto.store.postgres.session import Transaction
@@ -23,8 +23,10 @@ class PostgresRowPort(RowPort):
         return cast("list[Row]", await self._database.connections.rows(name, parameters))
 
     async def write(self, name: str, parameters: Parameters) -> list[Row]:
-        if name in ENGINE_ONLY:
-            self._database.require_writer()
+        self._database.require_writer()
+        return await self.rows(name, parameters)
+
+    async def write_beside(self, name: str, parameters: Parameters) -> list[Row]:
         return await self.rows(name, parameters)
 
     async def transaction(self, script: Callable[[], Script[T]]) -> T:

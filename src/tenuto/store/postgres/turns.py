@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tenuto.model.errors import StoreUnavailable
@@ -21,6 +21,7 @@ from tenuto.store.outcomes import (
     key_taken,
     known_event,
     needed_definitions,
+    settled_loser,
 )
 from tenuto.store.parts.jobs import JobKey, Lease
 from tenuto.store.parts.turns import (
@@ -270,11 +271,18 @@ async def _removed(transaction: Transaction, writes: Sequence[InstanceWrite]) ->
         return set()
     asked = part("definitions_there", needed).parameters()
     there = {tuple(row) for row in await transaction.rows("definitions_there", asked)}
-    return {
+    removed = {
         write.instance_id
         for write in writes
         if any(version not in there for version in needed_definitions([write]))
     }
+    # A start under an id that is in use loses, whatever became of its definition.
+    return removed - await _with_log(transaction, removed) if removed else removed
+
+
+async def _with_log(asked: Session | Transaction, ids: Collection[str]) -> set[str]:
+    """Those of these instances that exist."""
+    return {id for id, _ in await asked.rows("newest_seqs", {"ids": list(ids)})}
 
 
 async def _without_lease(transaction: Transaction, writes: Sequence[InstanceWrite]) -> set[str]:
@@ -352,9 +360,12 @@ async def _settled(session: Session, turn: Turn) -> TurnResult:
     """The result of a turn that was committed before."""
     winners = await _own_rows(session, turn.id, turn.writes)
     used = await _used_keys(session, turn.writes)
+    there = await _with_log(session, [write.instance_id for write in turn.writes])
     outcomes = {
         # The outcome of writes without entries is unknown; deciding them again does no harm.
-        write.instance_id: WON if write.instance_id in winners else key_taken(write, used) or LOST
+        write.instance_id: WON
+        if write.instance_id in winners
+        else key_taken(write, used) or settled_loser(write, is_there=write.instance_id in there)
         for write in turn.writes
     }
     won = [each for each in turn.writes if each.instance_id in winners]

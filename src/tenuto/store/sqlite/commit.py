@@ -29,6 +29,7 @@ from tenuto.store.outcomes import (
     key_taken,
     known_event,
     needed_definitions,
+    settled_loser,
 )
 from tenuto.store.parts.definitions import REMOVED as REMOVED_CONTENT
 from tenuto.store.parts.inbox import Delivery
@@ -135,7 +136,13 @@ def _gate_each(
         id: WON if key is None or key.existing_id == id else key for id, key in taken.items()
     }
     outcomes |= {id: taken[id] or LOST for id in foreign & taken.keys() if outcomes[id] is WON}
-    outcomes |= {id: REMOVED for id in _removed(session, gated) if outcomes[id] is WON}
+    removed = _removed(session, gated)
+    if removed:
+        if _winners(session, turn_id, [each for each in gated if each.instance_id in removed]):
+            raise _AlreadyCommitted
+        # A start under an id that is in use loses, whatever became of its definition.
+        removed -= _with_log(session, removed)
+    outcomes |= {id: REMOVED for id in removed if outcomes[id] is WON}
     allowed = [write for write in gated if outcomes[write.instance_id] is WON]
     missing = _insert_entries(session, allowed, turn_id, part=_FIRST)
     if missing:
@@ -157,16 +164,19 @@ def _removed(session: Session, writes: list[InstanceWrite]) -> set[str]:
     needed = needed_definitions(writes)
     if not needed:
         return set()
-    names = sorted({(tenant, id) for tenant, id, _ in needed})
-    parameters: dict[str, Column] = {"definitions": as_json(names), "removed": REMOVED_CONTENT}
-    gone = {(tenant, id) for tenant, id in session.packed("removed_definitions", parameters)}
+    parameters: dict[str, Column] = {"definitions": as_json(needed), "removed": REMOVED_CONTENT}
+    gone = {tuple(version) for version in session.packed("removed_definitions", parameters)}
     return {
         write.instance_id
         for write in (writes if gone else ())
-        if (new := write.create) is not None
-        and new.needs_definition
-        and (new.tenant, new.definition_id) in gone
+        if gone.issuperset(needed_definitions([write])) and needed_definitions([write])
     }
+
+
+def _with_log(session: Session, ids: Iterable[str]) -> set[str]:
+    """Those of these instances that exist."""
+    asked = as_json([(id, 1) for id in ids])
+    return set(session.packed("instances_with_entries_at", (asked,)))
 
 
 def _insert_entries(
@@ -278,13 +288,14 @@ def _settled(session: Session, turn: Turn) -> TurnResult:
     """The result of a turn that was committed before."""
     winners = _winners(session, turn.id, turn.writes)
     used = _used_keys(session, turn.writes)
+    there = _with_log(session, [write.instance_id for write in turn.writes])
     published = events_of(turn, [each for each in turn.writes if each.instance_id in winners])
     return TurnResult(
         {
             # The outcome of writes without entries is unknown; deciding them again does no harm.
             write.instance_id: WON
             if write.instance_id in winners
-            else key_taken(write, used) or LOST
+            else key_taken(write, used) or settled_loser(write, is_there=write.instance_id in there)
             for write in turn.writes
         },
         _event_results(session, turn, list(map(event_columns, published))) if published else {},

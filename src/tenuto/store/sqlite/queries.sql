@@ -336,16 +336,21 @@ INSERT INTO workflow_definitions (tenant, id, version, content, content_hash, cr
 VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: removed_definitions
--- Those of these definitions whose newest version says that they were removed, or that are not there.
-SELECT json_group_array(json_array(wanted.value ->> 0, wanted.value ->> 1))
+-- Those of these (tenant, id, version) that are not there, or whose definition was removed. Packed.
+SELECT json_group_array(json(wanted.value))
 FROM json_each(:definitions) AS wanted
-WHERE coalesce(
-    (
+WHERE
+    NOT EXISTS (
+        SELECT 1 FROM workflow_definitions AS there
+        WHERE
+            there.tenant = wanted.value ->> 0 AND there.id = wanted.value ->> 1
+            AND there.version = wanted.value ->> 2
+    )
+    OR (
         SELECT newest.content FROM workflow_definitions AS newest
         WHERE newest.tenant = wanted.value ->> 0 AND newest.id = wanted.value ->> 1
         ORDER BY newest.version DESC LIMIT 1
-    ), :removed
-) = :removed;
+    ) = :removed;
 
 -- name: delete_triggers
 -- Delete the triggers of a definition: those of a newer version replace them.
@@ -1509,6 +1514,14 @@ SELECT value, 0, x'' FROM json_each(:tenants) WHERE TRUE ON CONFLICT (tenant) DO
 SELECT {task_columns}
 FROM task_definitions INDEXED BY task_definitions_pushed
 WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
+
+-- name: remove_task
+-- Remove a task.
+DELETE FROM task_definitions WHERE tenant = :tenant AND id = :id RETURNING 1;
+
+-- name: remove_push_target
+-- Remove the state of a task's address.
+DELETE FROM push_targets WHERE tenant = :tenant AND task_id = :id;
 
 -- name: pushed_with_jobs
 -- The tasks of all tenants that are pushed and have unclaimed jobs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tenuto.store.cold.port import ENGINE_ONLY, Ask, Insert, Parameters, Row, Script
+from tenuto.store.cold.port import Ask, Insert, Parameters, Row, Script
 from tenuto.store.sqlite.file import File
 from tenuto.store.sqlite.session import Column, Session, as_json
 
@@ -23,8 +23,10 @@ class SqliteRowPort:
         return await self._file.look(lambda session: session.rows(name, bound))
 
     async def write(self, name: str, parameters: Parameters) -> list[Row]:
-        if name in ENGINE_ONLY:
-            self._file.require_writer()
+        self._file.require_writer()
+        return await self.write_beside(name, parameters)
+
+    async def write_beside(self, name: str, parameters: Parameters) -> list[Row]:
         bound = _bound(parameters)
         return await self._file.write_beside(lambda session: session.rows(name, bound))
 

@@ -13,7 +13,6 @@ from tenuto.model.errors import StoreUnavailable
 from tenuto.store.cold.access import AccessRecords
 from tenuto.store.cold.audit import AuditRecords
 from tenuto.store.cold.bulk import BulkRecords
-from tenuto.store.cold.tasks import TaskRecords
 from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.store.protocol import Parts, Store
 from tenuto.store.sqlite.dead_letters import SqliteDeadLetters
@@ -33,6 +32,7 @@ from tenuto.store.sqlite.outbox_writes import heard
 from tenuto.store.sqlite.row_port import SqliteRowPort
 from tenuto.store.sqlite.session import Recorder, Session
 from tenuto.store.sqlite.stats import SqliteStats
+from tenuto.store.sqlite.tasks import SqliteTasks
 from tenuto.store.sqlite.timers import SqliteTimers
 from tenuto.store.sqlite.turns import SqliteTurns
 from tenuto.store.sqlite.upkeep import SqliteUpkeep
@@ -93,7 +93,7 @@ class SqliteStore(Store):
             outbox=SqliteOutbox(file),
             access=AccessRecords(port),
             audit=AuditRecords(port),
-            tasks=TaskRecords(port),
+            tasks=SqliteTasks(port),
             bulk=BulkRecords(port),
             stats=SqliteStats(file),
             upkeep=SqliteUpkeep(file),
