@@ -66,7 +66,7 @@ def policies_changed_in_place() -> Iterator[None]:
         plain(self, tenant, rows, digest)
         after = {task: self._declared[tenant].policy(task) for task in rows}
         if before is None:
-            self._declared[tenant] = Policies(tasks=after)
+            self._declared[tenant] = Policies(tasks=after, version=self._declared[tenant].version)
         else:
             before.tasks.update(after)  # type: ignore[attr-defined]
             self._declared[tenant] = before
