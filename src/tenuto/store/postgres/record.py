@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from tenuto.store.cold.access import AccessRecords
-from tenuto.store.cold.bulk import BulkRecords
+from tenuto.store.cold.record import cold_parts
 from tenuto.store.cold.stats import StatsRecords
-from tenuto.store.cold.tasks import TaskRecords
 from tenuto.store.postgres.audit import PostgresAudit
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.dead_letters import PostgresDeadLetters
@@ -44,10 +42,8 @@ class PostgresParts(Parts):
             dead_letters=PostgresDeadLetters(database),
             listeners=PostgresListeners(database),
             outbox=PostgresOutbox(database),
-            access=AccessRecords(port),
             audit=PostgresAudit(port),
-            tasks=TaskRecords(port),
-            bulk=BulkRecords(port),
+            **cold_parts(port),
             stats=StatsRecords(port),
             upkeep=PostgresUpkeep(database),
         )
