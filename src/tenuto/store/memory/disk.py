@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -163,6 +163,20 @@ class MemoryDisk:
         """Parts of the outbox, and listeners → the process that has claimed them."""
         self._last_number = 0
         self._undo: list[Callable[[], None]] = []
+
+    @property
+    def about_instances(self) -> tuple[dict[Any, Any], ...]:
+        """Tables whose keys begin with the id of an instance: its rows are erased with it."""
+        return (
+            self.log,
+            self.turn_ids,
+            self.node_rows,
+            self.waits,
+            self.timers,
+            self.deliveries,
+            self.jobs,
+            self.dead_letters,
+        )
 
     def lives(self, process_id: str) -> bool:
         """Whether a process has this disk open, and was not declared dead."""

@@ -131,14 +131,8 @@ def _erase(disk: MemoryDisk, ids: set[str]) -> None:
         for numbers in (disk.followed, disk.log_ends):
             disk.drop(numbers, id)
     drop = disk.drop_where
-    drop(disk.log, lambda key, _: key[0] in ids)
-    drop(disk.turn_ids, lambda key, _: key[0] in ids)
-    drop(disk.node_rows, lambda key, _: key[0] in ids)
-    drop(disk.waits, lambda key, _: key[0] in ids)
-    drop(disk.timers, lambda key, _: key[0] in ids)
-    drop(disk.deliveries, lambda key, _: key[0] in ids)
-    drop(disk.jobs, lambda key, _: key.instance_id in ids)
-    drop(disk.dead_letters, lambda key, _: key[0] in ids)
+    for rows in disk.about_instances:
+        drop(rows, lambda key, _: key[0] in ids)
     drop(disk.keys, lambda _, row: unpack(UsedKey, row).instance_id in ids)
     drop(disk.mail, lambda _, row: unpack(MailColumns, row).instance_id in ids)
     drop(disk.mail_numbers, lambda key, _: key[1] in ids)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.store.cold.access import AccessRecords
-from tenuto.store.cold.bulk import BulkRecords
+from tenuto.store.cold.record import cold_parts
 from tenuto.store.cold.stats import StatsRecords
 from tenuto.store.cold.tasks import TaskRecords
 from tenuto.store.postgres.audit import PostgresAudit
@@ -44,10 +43,9 @@ class PostgresParts(Parts):
             dead_letters=PostgresDeadLetters(database),
             listeners=PostgresListeners(database),
             outbox=PostgresOutbox(database),
-            access=AccessRecords(port),
             audit=PostgresAudit(port),
             tasks=TaskRecords(port),
-            bulk=BulkRecords(port),
+            **cold_parts(port),
             stats=StatsRecords(port),
             upkeep=PostgresUpkeep(database),
         )

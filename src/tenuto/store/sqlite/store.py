@@ -10,9 +10,8 @@ from datetime import datetime
 import apsw
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.cold.access import AccessRecords
 from tenuto.store.cold.audit import AuditRecords
-from tenuto.store.cold.bulk import BulkRecords
+from tenuto.store.cold.record import cold_parts
 from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.store.protocol import Parts, Store
 from tenuto.store.sqlite.dead_letters import SqliteDeadLetters
@@ -91,10 +90,9 @@ class SqliteStore(Store):
             dead_letters=SqliteDeadLetters(file),
             listeners=SqliteListeners(file),
             outbox=SqliteOutbox(file),
-            access=AccessRecords(port),
             audit=AuditRecords(port),
             tasks=SqliteTasks(port),
-            bulk=BulkRecords(port),
+            **cold_parts(port),
             stats=SqliteStats(file),
             upkeep=SqliteUpkeep(file),
         )
