@@ -79,7 +79,7 @@ def burst(report: Report) -> None:
 
     async def recorded_on_postgres(url: str) -> tuple[Recording, int]:
         async with open_app(url, WAITING) as app:
-            recording = record(app)
+            recording = await record(app)
             waiting = await _at_rest(app, BURST)
             before = len(recording.statements)
             await _drain(app, waiting)

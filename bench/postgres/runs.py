@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tenuto import Tenuto
 from tenuto.model.json import Object
+from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.postgres import PostgresStore
 from tenuto.store.postgres.address import read_address
 from tenuto.store.postgres.driver import connect
@@ -31,6 +32,8 @@ class Recording(NamedTuple):
     process_id: str
     lanes: int
     statements: list[Sent]
+    definitions: list[DefinitionRow]
+    """Starts need them to be there."""
 
 
 @asynccontextmanager
@@ -42,11 +45,12 @@ async def open_app(url: str, *documents: Object) -> AsyncIterator[Tenuto]:
         yield app
 
 
-def record(app: Tenuto) -> Recording:
+async def record(app: Tenuto) -> Recording:
     """From now on keep what the lanes of `app` send."""
     store = app.engine.store
     assert isinstance(store, PostgresStore)
-    recording = Recording(app.engine.process_id, store.lanes, [])
+    definitions = await store.definitions.newest("default", limit=100)
+    recording = Recording(app.engine.process_id, store.lanes, [], definitions)
 
     def keep(lane: int, sql: str, arguments: Sequence[object]) -> None:
         recording.statements.append(Sent(lane, sql, arguments))
@@ -73,6 +77,9 @@ async def replay(
     """
     store = PostgresStore(url)
     await store.open(recording.process_id, datetime.now(UTC))
+    for each in recording.definitions:
+        saved = each.tenant, each.id, each.content, each.content_hash, each.created_at
+        await store.definitions.save(*saved)
     server = Server(read_address(url))
     connections = [await server.connect() for _ in range(recording.lanes)]
     took: list[float] = []

@@ -56,7 +56,7 @@ async def _timed_run(report: Report, url: str) -> float:
 async def _recorded_run(report: Report, url: str) -> Recording:
     """The same once more, for the statements: to keep them takes time and memory."""
     async with open_app(url, linear(STEPS)) as app:
-        recording = record(app)
+        recording = await record(app)
         await run_all(app, f"linear_{STEPS}", INSTANCES)
         statements = len(recording.statements)
     report.facts["PostgreSQL, transactions"] = statements
@@ -83,7 +83,7 @@ def latency(report: Report, *, rounds: int = 200) -> None:
 
     async def run(url: str) -> tuple[list[float], Recording]:
         async with open_app(url, linear(1)) as app:
-            recording = record(app)
+            recording = await record(app)
             return await one_by_one(app, rounds), recording
 
     with new_database() as url:
