@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from tenuto import (
@@ -23,6 +24,7 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.test_run import Mock
+from tenuto.store.parts.bulk import BulkRow
 from tenuto.workspace.protocol import Instance, Workspace
 from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter
 from tests.api.conftest import DOUBLE, WAIT
@@ -326,6 +328,63 @@ async def test_a_decision_is_in_the_name_of_the_principal_unless_another_is_name
     await instance.decide("review", "approved")
     output: Any = await instance.result(timeout=30)
     assert output["by"] == ("local" if isinstance(place.workspace, Client) else "app")
+
+
+@pytest.mark.parametrize(
+    ("action", "which"),
+    [
+        ("explode", InstanceFilter(workflow="wait")),
+        ("discard", InstanceFilter(workflow="wait")),
+        ("cancel", InstanceFilter(status=cast("Any", ("SLEEPING",)))),
+        ("cancel", InstanceFilter(status=cast("Any", "RUNNING"))),
+        ("cancel", InstanceFilter(ids=cast("Any", "i-1"))),
+        ("cancel", InstanceFilter(created_from=cast("Any", "yesterday"))),
+        ("cancel", DeadLetterFilter(task_id="double")),
+        ("retry", DeadLetterFilter(ids=cast("Any", "i-1"))),
+    ],
+)
+async def test_a_bulk_operation_that_cannot_be_is_refused(
+    action: str, which: InstanceFilter | DeadLetterFilter
+) -> None:
+    async with Tenuto() as app:
+        bulk: Any = app.bulk
+        is_of_letters = isinstance(which, DeadLetterFilter)
+        start = bulk.start_on_dead_letters if is_of_letters else bulk.start
+        with pytest.raises(InvalidInput) as refused:
+            await start(action, which)
+        assert [each.code for each in refused.value.problems] == ["TEN-2031"]
+        assert await app.bulk.list() == []
+
+
+@pytest.mark.parametrize("action", ["explode", "discard"])
+async def test_a_bulk_operation_that_cannot_be_read_stops_no_other(
+    action: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = {"target": "instances", "action": action, "which": {}, "by": "app"}
+    async with Tenuto() as app:
+        await app.deploy(WAIT)
+        waiting = await app.start("wait", {"orderId": 1})
+        row = BulkRow(
+            tenant="default",
+            id="bad",
+            content=msgspec.json.encode(content),
+            progress=b"{}",
+            created_at=app.engine.clock.now() + timedelta(hours=1),
+        )
+        await app.engine.store.bulk.put(row)
+        started = await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
+        for limit in (1, 100):
+            assert [each.id for each in await app.bulk.list(limit)] == [started.id]
+        with pytest.raises(NotFound):
+            await app.bulk.get("bad")
+
+        async def are_over() -> bool:
+            bad = await app.engine.store.bulk.get("default", "bad")
+            is_ended = bad is not None and not bad.is_open
+            return is_ended and await waiting.status() is Status.CANCELLED
+
+        await until(app, are_over)
+        assert "cannot be read" in caplog.text
 
 
 async def test_a_program_without_a_service_runs_its_own_bulk_operations() -> None:
