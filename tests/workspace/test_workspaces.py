@@ -387,13 +387,45 @@ async def test_a_bulk_operation_that_cannot_be_read_stops_no_other(
         assert "cannot be read" in caplog.text
 
 
-async def test_a_program_without_a_service_runs_its_own_bulk_operations() -> None:
+@pytest.mark.parametrize("tenant", ["default", "shop"])
+@pytest.mark.parametrize("is_removed", [False, True])
+async def test_a_program_without_a_service_runs_its_own_bulk_operations(
+    tenant: str, *, is_removed: bool
+) -> None:
     async with Tenuto() as app:
-        await app.deploy(WAIT)
-        waiting = await app.start("wait", {"orderId": 1})
-        await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
+        mine = app if tenant == "default" else app.workspace(tenant, "ann")
+        await mine.deploy(WAIT)
+        waiting = await mine.start("wait", {"orderId": 1})
+        if is_removed:
+            await mine.remove_definition("wait", force=True)
+        else:
+            await mine.bulk.start("cancel", InstanceFilter(workflow="wait"))
 
         async def is_cancelled() -> bool:
             return await waiting.status() is Status.CANCELLED
 
         await until(app, is_cancelled)
+
+
+def runs_bulk_operations() -> bool:
+    return any("BulkRunner" in repr(each.get_coro()) for each in asyncio.all_tasks())
+
+
+async def test_reading_bulk_operations_starts_nothing() -> None:
+    app = Tenuto()
+    await asyncio.to_thread(lambda: app.bulk)  # No event loop is needed.
+    async with app:
+        assert await app.bulk.list() == []
+        with pytest.raises(NotFound):
+            await app.bulk.get("nothing")
+        assert not runs_bulk_operations()
+        await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
+        assert runs_bulk_operations()
+    assert not runs_bulk_operations()
+
+
+async def test_a_bulk_operation_after_the_close_is_not_run() -> None:
+    async with Tenuto() as app:
+        await app.bulk_runner.stop()
+        await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
+        assert not runs_bulk_operations()

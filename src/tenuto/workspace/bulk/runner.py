@@ -47,14 +47,17 @@ class BulkRunner:
         self._engine = engine
         self._hint = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
+        self._is_stopped = False
 
     def start(self) -> None:
-        """Run operations in the background, from now on."""
+        """Run operations in the background, from now on; asking for one does the same."""
+        self._is_stopped = False
         if self._running is None:
             self._running = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
         """Stop; other processes, or the next start, continue the operations."""
+        self._is_stopped = True
         running, self._running = self._running, None
         if running is not None:
             running.cancel()
@@ -78,6 +81,8 @@ class BulkRunner:
         read = read_row(there)
         if read is None or replace(read[0], by=asked.by) != asked:
             raise Conflict(f"{there.id} was asked for with other content", code="TEN-3073")
+        if not self._is_stopped:
+            self.start()
         self._hint.set()
         return there
 
