@@ -429,3 +429,44 @@ async def test_a_bulk_operation_after_the_close_is_not_run() -> None:
         await app.bulk_runner.stop()
         await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
         assert not runs_bulk_operations()
+
+
+async def test_numbers_out_of_range_are_refused(place: Place) -> None:
+    space = place.workspace
+    for limit in (0, -1, 1_001):
+        with pytest.raises(InvalidInput) as refused:
+            await space.audit.page(limit=limit)
+        assert [(each.code, each.path) for each in refused.value.problems] == [
+            ("TEN-2031", "$.limit")
+        ]
+    for hours in (0, -1, 169, 10**9):
+        with pytest.raises(InvalidInput) as refused:
+            await space.stats(hours)
+        assert [(each.code, each.path) for each in refused.value.problems] == [
+            ("TEN-2031", "$.hours")
+        ]
+
+
+async def test_a_key_of_wrong_values_is_refused(place: Place) -> None:
+    keys: Any = place.workspace.keys
+    for name, role, scopes in ((None, "viewer", None), ("k", 7, None), ("k", "viewer", "abc")):
+        with pytest.raises(InvalidInput):
+            await keys.create(name, role=role, scopes=scopes)
+    assert await keys.list() == []
+
+
+async def test_the_audit_log_has_a_key_that_failed_for_any_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("no disk")
+
+    async with Tenuto() as app:
+        monkeypatch.setattr(type(app.engine.store.access), "put_key", broken)
+        with pytest.raises(RuntimeError):
+            await app.keys.create("k", role="viewer")
+        lines = (await app.audit.page()).items
+        assert [(each["outcome"], each["after"]) for each in lines] == [
+            ("failed", {"code": "TEN-4000"}),
+            ("asked", None),
+        ]

@@ -83,6 +83,19 @@ def length_problems(text: str, path: str) -> list[Problem]:
     return [Problem(code="TEN-2012", path=path, message=problem, advice=advice)]
 
 
+def within(number: int, name: str, least: int, most: int) -> int:
+    """`number`; InvalidInput unless it is a whole number from `least` to `most`."""
+    if type(number) is not int or not least <= number <= most:
+        problem = Problem(
+            code=_WRONG_FIELD,
+            path=f"$.{name}",
+            message=f"it is no whole number from {least:,} to {most:,}",
+            advice="Correct the value.",
+        )
+        raise InvalidInput(f"`{name}` is not valid", [problem])
+    return number
+
+
 def converted(given: object, kind: type[T], message: str, *, code: str = _WRONG_FIELD) -> T:
     """`given` as a `kind`; InvalidInput with `message` where it is something else.
 
