@@ -22,7 +22,7 @@ from tenuto import (
 )
 from tenuto.model.edited import EditedInput
 from tenuto.model.json import Object
-from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.task_definition import TaskDefinition, TaskLimits
 from tenuto.model.test_run import Mock
 from tenuto.store.parts.bulk import BulkRow
 from tenuto.workspace.protocol import Instance, Workspace
@@ -470,3 +470,14 @@ async def test_the_audit_log_has_a_key_that_failed_for_any_reason(
             ("failed", {"code": "TEN-4000"}),
             ("asked", None),
         ]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": "zzz"}, {"url": 7}, {"limits": TaskLimits(concurrency=0)}]
+)
+async def test_a_task_of_wrong_values_is_not_declared(place: Place, wrong: Any) -> None:  # noqa: ANN401
+    tasks, task = place.workspace.task_definitions, TaskDefinition(id="t", kind="pull")
+    for declare in (tasks.add, tasks.put):
+        with pytest.raises(InvalidInput):
+            await declare(msgspec.structs.replace(task, **wrong))
+    assert await tasks.list() == []
