@@ -15,7 +15,7 @@ from tenuto.store.protocol import Store
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 from tenuto.tasks.watchdog import Watchdog
-from tenuto.workspace.bulk import BulkOperations, BulkRunner
+from tenuto.workspace.bulk import BulkRunner
 from tenuto.workspace.engine_workspace import EngineWorkspace
 
 
@@ -48,7 +48,7 @@ class Tenuto(EngineWorkspace):
             store, registry, settings=settings, clock=clock, ids=ids, sender=sender
         )
         self.bulk_runner = BulkRunner(engine)
-        """Runs bulk operations in the background."""
+        """Runs the bulk operations of the store in the background, once one was asked for here."""
         super().__init__(engine, self.bulk_runner)
         self.task = registry.task
         """Registers a task with this app alone; it is looked up before those of `@task`."""
@@ -83,16 +83,6 @@ class Tenuto(EngineWorkspace):
             COLLECTOR.spare_no_more()
         await self.bulk_runner.stop()
         await self.engine.close()
-
-    @property
-    def bulk(self) -> BulkOperations:
-        """Actions over many instances or dead letters: start, list, get, cancel.
-
-        From its first use on, this process runs the bulk operations of its store in the
-        background, as a service does from its start.
-        """
-        self.bulk_runner.start()
-        return super().bulk
 
     def workspace(self, tenant: str, actor: str) -> EngineWorkspace:
         """The workspace of the principal `actor` of `tenant`, who is not checked.

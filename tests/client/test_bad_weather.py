@@ -11,6 +11,8 @@ import pytest
 from tenuto import Client, InvalidInput, NotFound, Overloaded, StoreUnavailable
 from tenuto.client import connection
 from tenuto.client.connection import Answered, Ask, Connection
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.workspace.values import Start
 from tests.api.conftest import DOUBLE, served
 from tests.client.strangers import (
     AWAY,
@@ -121,6 +123,54 @@ async def test_what_a_removal_removed_before_its_answer_was_lost_is_removed(
         assert len(seen) == 2
         with pytest.raises(NotFound):
             await client.remove_definition("w")
+
+
+@pytest.mark.asyncio
+async def test_a_removal_that_gives_something_is_not_done_where_nothing_is_found() -> None:
+    missing = {"status": 404, "code": "TEN-3072", "detail": "there is no bulk operation b"}
+    seen: list[str] = []
+
+    def answer(head: str, body: bytes) -> bytes | None:
+        seen.append(head)
+        return None if len(seen) == 1 else reply(404, missing)
+
+    async with answering(answer) as url, Client(url) as client:
+        with pytest.raises(NotFound):
+            await client.bulk.cancel("b")
+    assert len(seen) == 2
+
+
+@pytest.mark.asyncio
+async def test_operations_that_could_act_twice_are_sent_once() -> None:
+    """Items may lack keys and ids, and a version that is named is not the newest afterwards."""
+    seen: list[str] = []
+
+    def answer(head: str, body: bytes) -> None:
+        seen.append(head)
+
+    async with answering(answer) as url, Client(url, patience=0.5) as client:
+        operations, task = client.operations, TaskDefinition(id="t", kind="pull")
+        for ask in (
+            operations.start_batch(items=[{"workflowId": "w"}]),
+            operations.publish_events({"pattern": "order.made"}),
+            operations.put_workflow("w", {}, if_match="1"),
+            operations.put_task("t", task, if_match="1"),
+        ):
+            seen.clear()
+            with pytest.raises(StoreUnavailable) as unknown:
+                await ask
+            assert (unknown.value.code, len(seen)) == ("TEN-4032", 1)
+        for again in (
+            operations.start_batch(items=[{"workflowId": "w"}], is_repeatable=True),
+            operations.put_workflow("w", {}),
+            operations.put_task("t", task),
+            client.start_many([Start(workflow="w")]),
+            client.publish_all([{"pattern": "order.made"}]),
+        ):
+            seen.clear()
+            with pytest.raises(StoreUnavailable):
+                await again
+            assert len(seen) > 1
 
 
 @pytest.mark.asyncio

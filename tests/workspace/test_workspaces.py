@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from tenuto import (
@@ -21,8 +22,9 @@ from tenuto import (
 )
 from tenuto.model.edited import EditedInput
 from tenuto.model.json import Object
-from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.task_definition import TaskDefinition, TaskLimits
 from tenuto.model.test_run import Mock
+from tenuto.store.parts.bulk import BulkRow
 from tenuto.workspace.protocol import Instance, Workspace
 from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter
 from tests.api.conftest import DOUBLE, WAIT
@@ -328,13 +330,154 @@ async def test_a_decision_is_in_the_name_of_the_principal_unless_another_is_name
     assert output["by"] == ("local" if isinstance(place.workspace, Client) else "app")
 
 
-async def test_a_program_without_a_service_runs_its_own_bulk_operations() -> None:
+@pytest.mark.parametrize(
+    ("action", "which"),
+    [
+        ("explode", InstanceFilter(workflow="wait")),
+        ("discard", InstanceFilter(workflow="wait")),
+        ("cancel", InstanceFilter(status=cast("Any", ("SLEEPING",)))),
+        ("cancel", InstanceFilter(status=cast("Any", "RUNNING"))),
+        ("cancel", InstanceFilter(ids=cast("Any", "i-1"))),
+        ("cancel", InstanceFilter(created_from=cast("Any", "yesterday"))),
+        ("cancel", DeadLetterFilter(task_id="double")),
+        ("retry", DeadLetterFilter(ids=cast("Any", "i-1"))),
+    ],
+)
+async def test_a_bulk_operation_that_cannot_be_is_refused(
+    action: str, which: InstanceFilter | DeadLetterFilter
+) -> None:
+    async with Tenuto() as app:
+        bulk: Any = app.bulk
+        is_of_letters = isinstance(which, DeadLetterFilter)
+        start = bulk.start_on_dead_letters if is_of_letters else bulk.start
+        with pytest.raises(InvalidInput) as refused:
+            await start(action, which)
+        assert [each.code for each in refused.value.problems] == ["TEN-2031"]
+        assert await app.bulk.list() == []
+
+
+@pytest.mark.parametrize("action", ["explode", "discard"])
+async def test_a_bulk_operation_that_cannot_be_read_stops_no_other(
+    action: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = {"target": "instances", "action": action, "which": {}, "by": "app"}
     async with Tenuto() as app:
         await app.deploy(WAIT)
         waiting = await app.start("wait", {"orderId": 1})
-        await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
+        row = BulkRow(
+            tenant="default",
+            id="bad",
+            content=msgspec.json.encode(content),
+            progress=b"{}",
+            created_at=app.engine.clock.now() + timedelta(hours=1),
+        )
+        await app.engine.store.bulk.put(row)
+        started = await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
+        for limit in (1, 100):
+            assert [each.id for each in await app.bulk.list(limit)] == [started.id]
+        with pytest.raises(NotFound):
+            await app.bulk.get("bad")
+
+        async def are_over() -> bool:
+            bad = await app.engine.store.bulk.get("default", "bad")
+            is_ended = bad is not None and not bad.is_open
+            return is_ended and await waiting.status() is Status.CANCELLED
+
+        await until(app, are_over)
+        assert "cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize("tenant", ["default", "shop"])
+@pytest.mark.parametrize("is_removed", [False, True])
+async def test_a_program_without_a_service_runs_its_own_bulk_operations(
+    tenant: str, *, is_removed: bool
+) -> None:
+    async with Tenuto() as app:
+        mine = app if tenant == "default" else app.workspace(tenant, "ann")
+        await mine.deploy(WAIT)
+        waiting = await mine.start("wait", {"orderId": 1})
+        if is_removed:
+            await mine.remove_definition("wait", force=True)
+        else:
+            await mine.bulk.start("cancel", InstanceFilter(workflow="wait"))
 
         async def is_cancelled() -> bool:
             return await waiting.status() is Status.CANCELLED
 
         await until(app, is_cancelled)
+
+
+def runs_bulk_operations() -> bool:
+    return any("BulkRunner" in repr(each.get_coro()) for each in asyncio.all_tasks())
+
+
+async def test_reading_bulk_operations_starts_nothing() -> None:
+    app = Tenuto()
+    await asyncio.to_thread(lambda: app.bulk)  # No event loop is needed.
+    async with app:
+        assert await app.bulk.list() == []
+        with pytest.raises(NotFound):
+            await app.bulk.get("nothing")
+        assert not runs_bulk_operations()
+        await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
+        assert runs_bulk_operations()
+    assert not runs_bulk_operations()
+
+
+async def test_a_bulk_operation_after_the_close_is_not_run() -> None:
+    async with Tenuto() as app:
+        await app.bulk_runner.stop()
+        await app.bulk.start("cancel", InstanceFilter(workflow="wait"))
+        assert not runs_bulk_operations()
+
+
+async def test_numbers_out_of_range_are_refused(place: Place) -> None:
+    space = place.workspace
+    for limit in (0, -1, 1_001):
+        with pytest.raises(InvalidInput) as refused:
+            await space.audit.page(limit=limit)
+        assert [(each.code, each.path) for each in refused.value.problems] == [
+            ("TEN-2031", "$.limit")
+        ]
+    for hours in (0, -1, 169, 10**9):
+        with pytest.raises(InvalidInput) as refused:
+            await space.stats(hours)
+        assert [(each.code, each.path) for each in refused.value.problems] == [
+            ("TEN-2031", "$.hours")
+        ]
+
+
+async def test_a_key_of_wrong_values_is_refused(place: Place) -> None:
+    keys: Any = place.workspace.keys
+    for name, role, scopes in ((None, "viewer", None), ("k", 7, None), ("k", "viewer", "abc")):
+        with pytest.raises(InvalidInput):
+            await keys.create(name, role=role, scopes=scopes)
+    assert await keys.list() == []
+
+
+async def test_the_audit_log_has_a_key_that_failed_for_any_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def broken(*_: object) -> None:
+        raise RuntimeError("no disk")
+
+    async with Tenuto() as app:
+        monkeypatch.setattr(type(app.engine.store.access), "put_key", broken)
+        with pytest.raises(RuntimeError):
+            await app.keys.create("k", role="viewer")
+        lines = (await app.audit.page()).items
+        assert [(each["outcome"], each["after"]) for each in lines] == [
+            ("failed", {"code": "TEN-4000"}),
+            ("asked", None),
+        ]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": "zzz"}, {"url": 7}, {"limits": TaskLimits(concurrency=0)}]
+)
+async def test_a_task_of_wrong_values_is_not_declared(place: Place, wrong: Any) -> None:  # noqa: ANN401
+    tasks, task = place.workspace.task_definitions, TaskDefinition(id="t", kind="pull")
+    for declare in (tasks.add, tasks.put):
+        with pytest.raises(InvalidInput):
+            await declare(msgspec.structs.replace(task, **wrong))
+    assert await tasks.list() == []

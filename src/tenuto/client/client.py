@@ -180,7 +180,9 @@ class Client:
 
     async def start_many(self, asked: Sequence[Start]) -> list[RemoteInstance | TenutoError]:
         """Start up to 1,000 at once; a refused start gives an error at its place."""
-        answer = await self.operations.start_batch(items=[self._item(each) for each in asked])
+        answer = await self.operations.start_batch(
+            items=[self._item(each) for each in asked], is_repeatable=True
+        )
         return [
             self.at(each.instance_id) if each.error is None else error_of(each.error)
             for each in answer.results
@@ -267,7 +269,9 @@ class Client:
             "timestamp": aware(timestamp, "timestamp"),
         }
         given = {name: value for name, value in event.items() if value is not None}
-        answer = await self.operations.publish_events(self._named(given), dry_run=dry_run or None)
+        answer = await self.operations.publish_events(
+            self._named(given), dry_run=dry_run or None, is_repeatable=True
+        )
         assert isinstance(answer, EventAnswer)
         published = answer.result()
         if isinstance(published, TenutoError):
@@ -281,7 +285,9 @@ class Client:
         # A single event is sent as an array too, so that a refusal is its result, not an exception.
         events = document if isinstance(document, list) else [document]
         named = [self._named(each) for each in events]
-        answers = await self.operations.publish_events(named, dry_run=dry_run or None)
+        answers = await self.operations.publish_events(
+            named, dry_run=dry_run or None, is_repeatable=True
+        )
         assert isinstance(answers, list)
         return [each.result() for each in answers]
 

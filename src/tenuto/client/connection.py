@@ -70,6 +70,9 @@ class Ask(NamedTuple):
     the first has done."""
     wait: float = 0.0
     """Seconds that the server was asked to wait."""
+    gives_nothing: bool = False
+    """Whether success has no content: then a removal whose answer was lost counts as done when the
+    next request finds nothing."""
 
 
 class Answered(NamedTuple):
@@ -135,7 +138,7 @@ class Connection:
 
     async def do(self, ask: Ask) -> None:
         """A request to the API that is answered with nothing."""
-        await self.send(ask._replace(path=API + ask.path))
+        await self.send(ask._replace(path=API + ask.path, gives_nothing=True))
 
     def decoded(self, answered: Answered, answer: type[T]) -> T:
         """An answer as what it should be."""
@@ -238,6 +241,7 @@ class Connection:
         return self._next_after + ask.wait if has_others and may_go_on else None
 
     async def _once(self, ask: Ask, server: str, silence: float | None) -> Answered:
+        is_once = ask.method == "DELETE" or not ask.is_repeatable
         try:
             async with (
                 asyncio.timeout(_ANSWER_WITHIN + ask.wait),
@@ -250,7 +254,7 @@ class Connection:
                     timeout=aiohttp.ClientTimeout(
                         total=None, sock_connect=self.connect_within, sock_read=silence
                     ),
-                    middlewares=[_once_only] if ask.method == "DELETE" else [],
+                    middlewares=[_once_only] if is_once else [],
                 ) as response,
             ):
                 body = await response.read()
@@ -289,7 +293,10 @@ class _BrokenOff(aiohttp.ClientError):
 async def _once_only(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
-    """The library would send a removal again by itself, and say that there is nothing to remove."""
+    """The library would send a removal or a PUT again by itself.
+
+    The second would be refused for what the first has done.
+    """
     try:
         return await handler(request)
     except aiohttp.ClientConnectorError:
@@ -300,7 +307,7 @@ async def _once_only(
 
 def _is_gone(ask: Ask, answered: Answered) -> bool:
     """Whether a 404 means that an earlier request, whose answer was lost, has removed it."""
-    if ask.method != "DELETE" or answered.status != 404:
+    if ask.method != "DELETE" or answered.status != 404 or not ask.gives_nothing:
         return False
     return error_from(answered.status, answered.body, answered.server).code != STRANGE
 

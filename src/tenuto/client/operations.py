@@ -47,6 +47,7 @@ class Operations(OperationsBase):
             f"/workflows/{part(id)}",
             headers={"if-match": if_match},
             body=body,
+            is_repeatable=if_match is None,
         )
 
     async def validate_workflow(self, body: Any) -> Object:
@@ -128,10 +129,21 @@ class Operations(OperationsBase):
             wait=wait or 0.0,
         )
 
-    async def start_batch(self, *, items: Sequence[Mapping[str, Any]]) -> BatchResult:
-        """Start up to 1,000 instances; a result each."""
+    async def start_batch(
+        self, *, items: Sequence[Mapping[str, Any]], is_repeatable: bool = False
+    ) -> BatchResult:
+        """Start up to 1,000 instances; a result each.
+
+        `is_repeatable`: every item has a key or an id, so that the request may be sent
+        again where its answer was lost.
+        """
         return await self._ask(
-            BatchResult, "POST", "/instances/batch", fields={"items": items}, may_overlap=True
+            BatchResult,
+            "POST",
+            "/instances/batch",
+            fields={"items": items},
+            is_repeatable=is_repeatable,
+            may_overlap=True,
         )
 
     async def list_instances(
@@ -420,15 +432,20 @@ class Operations(OperationsBase):
         )
 
     async def publish_events(
-        self, body: Any, *, dry_run: bool | None = None
+        self, body: Any, *, dry_run: bool | None = None, is_repeatable: bool = False
     ) -> EventAnswer | list[EventAnswer]:
-        """Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents."""
+        """Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents.
+
+        `is_repeatable`: every item has a key or an id, so that the request may be sent
+        again where its answer was lost.
+        """
         return await self._ask(
             cast("type[EventAnswer | list[EventAnswer]]", EventAnswer | list[EventAnswer]),
             "POST",
             "/events",
             query={"dryRun": dry_run},
             body=body,
+            is_repeatable=is_repeatable,
             may_overlap=True,
         )
 
@@ -581,6 +598,7 @@ class Operations(OperationsBase):
             f"/tasks/{part(task_id)}",
             headers={"if-match": if_match},
             body=body,
+            is_repeatable=if_match is None,
         )
 
     async def remove_task(self, task_id: str) -> None:

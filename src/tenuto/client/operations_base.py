@@ -49,13 +49,13 @@ class OperationsBase:
     async def _ask_if_accepted(
         self, gives: type[T], method: str, path: str, **facts: Unpack[Facts]
     ) -> T | None:
-        answered = await self._send(method, path, facts)
+        answered = await self._send(method, path, facts, gives_nothing=True)
         # 204: it is done. 404: it was done by a request whose answer was lost.
         is_accepted = answered.status == _ACCEPTED
         return self.connection.decoded(answered, gives) if is_accepted else None
 
     async def _do(self, method: str, path: str, **facts: Unpack[Facts]) -> None:
-        await self._send(method, path, facts)
+        await self._send(method, path, facts, gives_nothing=True)
 
     async def _text(self, method: str, path: str, **facts: Unpack[Facts]) -> str:
         return (await self._send(method, path, facts)).body.decode()
@@ -66,8 +66,11 @@ class OperationsBase:
     def _socket(self, path: str, **facts: Unpack[Facts]) -> AbstractAsyncContextManager[Socket]:
         return self.connection.socket(_request("GET", path, facts))
 
-    async def _send(self, method: str, path: str, facts: Facts) -> Answered:
-        return await self.connection.send(_request(method, path, facts))
+    async def _send(
+        self, method: str, path: str, facts: Facts, *, gives_nothing: bool = False
+    ) -> Answered:
+        ask = _request(method, path, facts)._replace(gives_nothing=gives_nothing)
+        return await self.connection.send(ask)
 
 
 def null(value: Any) -> Any:  # noqa: ANN401 - any JSON

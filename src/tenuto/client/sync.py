@@ -127,7 +127,7 @@ class SyncAudit(Face[RemoteAudit]):
 
 
 class SyncOperations(Face[Operations]):
-    """Every operation of the API, by its name there."""
+    """Every operation of the API, by its name there, but `watch_instances`: it is async only."""
 
     save_workflow = waited(Operations.save_workflow)
     put_workflow = waited(Operations.put_workflow)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+import msgspec
 
 from tenuto.model.durations import in_utc
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.ids import LONGEST_ID, too_long
 from tenuto.model.json import json_problem
 
+T = TypeVar("T")
+
+_WRONG_FIELD = "TEN-2031"
+"""The code of a field with a value that it cannot have."""
 MOST_UNKNOWN = 20
 """How many unknown names are reported one by one; of the others only the number is reported."""
 LONGEST_SHOWN = 80
@@ -75,6 +81,37 @@ def length_problems(text: str, path: str) -> list[Problem]:
         return []
     advice = f"Choose one of up to {LONGEST_ID} characters, or a hash of the longer one."
     return [Problem(code="TEN-2012", path=path, message=problem, advice=advice)]
+
+
+def within(number: int, name: str, least: int, most: int) -> int:
+    """`number`; InvalidInput unless it is a whole number from `least` to `most`."""
+    if type(number) is not int or not least <= number <= most:
+        problem = Problem(
+            code=_WRONG_FIELD,
+            path=f"$.{name}",
+            message=f"it is no whole number from {least:,} to {most:,}",
+            advice="Correct the value.",
+        )
+        raise InvalidInput(f"`{name}` is not valid", [problem])
+    return number
+
+
+def converted(given: object, kind: type[T], message: str, *, code: str = _WRONG_FIELD) -> T:
+    """`given` as a `kind`; InvalidInput with `message` where it is something else.
+
+    Type checkers say the same to a program that uses them.
+    """
+    try:
+        return msgspec.convert(msgspec.to_builtins(given, builtin_types=(datetime,)), kind)
+    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        text, _, place = str(error).partition(" - at `$")
+        problem = Problem(
+            code=code,
+            path=f"${place.removesuffix('`')}",
+            message=text[:1].lower() + text[1:],
+            advice="Correct the value.",
+        )
+        raise InvalidInput(message, [problem]) from error
 
 
 def aware(moment: datetime | None, name: str) -> datetime | None:

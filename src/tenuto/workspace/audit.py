@@ -9,7 +9,7 @@ import msgspec
 
 from tenuto.access.chain import read_noted, verify_chain
 from tenuto.access.shown import plain
-from tenuto.model.checks import aware
+from tenuto.model.checks import aware, within
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.store.audit_chain import line_of
@@ -19,6 +19,7 @@ from tenuto.workspace.values import Page
 BROKEN = "TEN-5015"
 """The code of a log that is not as it was written."""
 _PAGE = 500
+_MOST_LINES = 1_000
 
 
 class TenantAudit:
@@ -42,6 +43,7 @@ class TenantAudit:
         cursor: str | None = None,
     ) -> Page[Object]:
         """Lines, newest first; a cursor is the number of the last line of the page before."""
+        within(limit, "limit", 1, _MOST_LINES)
         query = AuditQuery(
             tenant=self._tenant,
             actor=actor,

@@ -11,6 +11,7 @@ from tenuto.access.audit import AuditLog
 from tenuto.access.keys import Keys, KeyWish
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
+from tenuto.model.checks import converted
 from tenuto.model.durations import iso
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
@@ -19,6 +20,8 @@ from tenuto.store.parts.access import KeyRow
 from tenuto.store.parts.audit import AuditOutcome
 from tenuto.store.protocol import Store
 
+_BROKEN = "TEN-4000"
+"""The code of an error that is none of Tenuto's."""
 _Done: TypeAlias = list[KeyRow]
 
 
@@ -42,7 +45,8 @@ class TenantKeys:
         expires_at: datetime | None = None,
     ) -> Object:
         """Create a key; `key` in the result is the secret, and is shown only this once."""
-        wish = KeyWish(name=name, role=role, scopes=scopes, expires_at=expires_at)
+        given = {"name": name, "role": role, "scopes": scopes, "expires_at": expires_at}
+        wish = converted(given, KeyWish, "the key cannot be made")
         async with self._recorded("keys.create", name) as done:
             new = await self._keys.create(self._principal, wish)
             done.append(new.row)
@@ -76,8 +80,9 @@ class TenantKeys:
         await record("asked", target)
         try:
             yield done
-        except TenutoError as error:
-            await record("failed", target, {"code": error.code})
+        except Exception as error:
+            code = error.code if isinstance(error, TenutoError) else _BROKEN
+            await record("failed", target, {"code": code})
             raise
         for key in done:
             said = {"name": key.name, "role": key.role, "scopes": key.scopes}

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct
 
 from tenuto.engine.engine import Engine
+from tenuto.model.checks import within
 from tenuto.model.durations import iso
 from tenuto.model.status import Status
 from tenuto.model.test_run import is_test_run
@@ -16,6 +17,7 @@ from tenuto.store.parts.stats import Tally
 
 MOST = 10_000
 """Of each status so many instances are looked at, the newest."""
+MOST_HOURS = 168
 _MINUTES = 60
 
 
@@ -66,6 +68,7 @@ class StatsView(Struct, frozen=True, kw_only=True, rename="camel"):
 
 async def read_stats(engine: Engine, tenant: str, hours: int = 24) -> StatsView:
     """Counts of the instances that came within so many hours, and of waiting jobs and webhooks."""
+    within(hours, "hours", 1, MOST_HOURS)
     seen = engine.store.seen_by(tenant)
     now = engine.clock.now()
     since = now - timedelta(hours=hours)

@@ -13,6 +13,7 @@ from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.definition.schemas import given_problems, is_schema
 from tenuto.engine.definitions.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
+from tenuto.model.checks import converted
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.task_definition import TaskDefinition
@@ -173,6 +174,8 @@ class TaskDefinitions:
         )
 
     def _refuse(self, task: TaskDefinition) -> None:
+        # A struct that a program made was not checked; every reader of the row would refuse it.
+        converted(task, TaskDefinition, "the task cannot be declared", code="TEN-2603")
         problems = _problems(task, may_be_private=self._may_be_private)
         if problems:
             raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)

@@ -10,7 +10,7 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call
 from tenuto.api.operation import API, Resource
 from tenuto.api.shapes import Query
-from tenuto.workspace.stats import StatsView, read_stats
+from tenuto.workspace.stats import MOST_HOURS, StatsView, read_stats
 
 STATS = Resource(f"{API}/stats", tag="stats", read=Permission.STATS_READ)
 
@@ -18,7 +18,7 @@ STATS = Resource(f"{API}/stats", tag="stats", read=Permission.STATS_READ)
 class StatsQuery(Query):
     """The time to count."""
 
-    hours: Annotated[int, Meta(ge=1, le=168)] = 24
+    hours: Annotated[int, Meta(ge=1, le=MOST_HOURS)] = 24
     """Instances of the last so many hours are counted."""
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
+from tenuto.model.checks import aware, converted, refuse_bad_ids, refuse_bad_text
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.store.parts.bulk import BulkPlace, BulkRow
 from tenuto.workspace.bulk.request import BulkAsked, Which
-from tenuto.workspace.bulk.runner import BulkRunner, read_row
+from tenuto.workspace.bulk.runner import BulkRunner, no_operation, read_row
 from tenuto.workspace.values import (
     BulkFailure,
     BulkOperation,
@@ -42,24 +42,23 @@ class BulkOperations:
         Without a status, the filter selects the instances to which the action can apply. At most
         one operation is started under a `key`. InvalidInput for an empty filter.
         """
-        refuse_bad_text(reason=reason)
-        asked = BulkAsked(
-            target="instances",
-            action=action,
-            which=Which(
-                ids=tuple(which.ids),
-                statuses=tuple(which.status),
-                workflow_id=which.workflow,
-                correlation_id=which.correlation_id,
-                current_step=which.current_step,
-                created_from=aware(which.created_from, "createdFrom"),
-                created_before=aware(which.created_before, "createdBefore"),
-            ),
-            by=self._actor,
-            reason=reason,
-            should_compensate=should_compensate,
-        )
-        return await self._start(asked, key, is_dry=dry_run)
+        given = {
+            "target": "instances",
+            "action": action,
+            "which": {
+                "ids": which.ids,
+                "statuses": which.status,
+                "workflow_id": which.workflow,
+                "correlation_id": which.correlation_id,
+                "current_step": which.current_step,
+                "created_from": which.created_from,
+                "created_before": which.created_before,
+            },
+            "by": self._actor,
+            "reason": reason,
+            "should_compensate": should_compensate,
+        }
+        return await self._start(given, key, is_dry=dry_run)
 
     async def start_on_dead_letters(
         self,
@@ -70,35 +69,47 @@ class BulkOperations:
         key: str | None = None,
     ) -> BulkOperation:
         """Act on all dead letters that the filter finds; with `dry_run` only count them."""
-        asked = BulkAsked(
-            target="dead-letters",
-            action=action,
-            which=Which(
-                ids=tuple(which.ids),
-                kind=which.kind,
-                task_id=which.task_id,
-                created_from=aware(which.created_from, "createdFrom"),
-                created_before=aware(which.created_before, "createdBefore"),
-            ),
-            by=self._actor,
-        )
-        return await self._start(asked, key, is_dry=dry_run)
+        given = {
+            "target": "dead-letters",
+            "action": action,
+            "which": {
+                "ids": which.ids,
+                "kind": which.kind,
+                "task_id": which.task_id,
+                "created_from": which.created_from,
+                "created_before": which.created_before,
+            },
+            "by": self._actor,
+        }
+        return await self._start(given, key, is_dry=dry_run)
 
     async def get(self, id: str) -> BulkOperation:
         """A bulk operation and its progress; NotFound."""
-        return _operation(await self._runner.get(self._tenant, id))
+        return _found(await self._runner.get(self._tenant, id))
 
     async def cancel(self, id: str) -> BulkOperation:
         """Stop a bulk operation; finished items are not reverted. NotFound."""
-        return _operation(await self._runner.cancel(self._tenant, id))
+        return _found(await self._runner.cancel(self._tenant, id))
 
     async def list(
         self, limit: int = 100, *, below: BulkPlace | None = None
     ) -> list[BulkOperation]:
         """Bulk operations, newest first."""
-        return [_operation(row) for row in await self._runner.page(self._tenant, limit, below)]
+        found: list[BulkOperation] = []
+        while (wanted := limit - len(found)) > 0:
+            rows = await self._runner.page(self._tenant, wanted, below)
+            found += [shown for row in rows if (shown := _operation(row)) is not None]
+            if len(rows) < wanted:
+                break
+            # Rows that cannot be read were left out: a full page means that there are more.
+            below = BulkPlace(rows[-1].created_at, rows[-1].id)
+        return found
 
-    async def _start(self, asked: BulkAsked, key: str | None, *, is_dry: bool) -> BulkOperation:
+    async def _start(self, given: object, key: str | None, *, is_dry: bool) -> BulkOperation:
+        asked = converted(given, BulkAsked, "no such bulk operation can be started")
+        refuse_bad_text(reason=asked.reason)
+        aware(asked.which.created_from, "createdFrom")
+        aware(asked.which.created_before, "createdBefore")
         if asked.which == Which():
             problem = Problem(
                 code="TEN-2614",
@@ -119,11 +130,22 @@ class BulkOperations:
                 requested_by=asked.by,
             )
         refuse_bad_ids(key=key)
-        return _operation(await self._runner.ask(self._tenant, asked, key))
+        return _found(await self._runner.ask(self._tenant, asked, key))
 
 
-def _operation(row: BulkRow) -> BulkOperation:
-    asked, progress = read_row(row)
+def _found(row: BulkRow) -> BulkOperation:
+    shown = _operation(row)
+    if shown is None:
+        raise no_operation(row.id)
+    return shown
+
+
+def _operation(row: BulkRow) -> BulkOperation | None:
+    """The operation of a row; None where it cannot be read, and is left out."""
+    read = read_row(row)
+    if read is None:
+        return None
+    asked, progress = read
     return BulkOperation(
         id=row.id,
         target=asked.target,

@@ -12,6 +12,10 @@ from tenuto.model.status import FINAL, Status
 Target: TypeAlias = Literal["instances", "dead-letters"]
 Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard"]
 
+ACTIONS: dict[Target, tuple[Action, ...]] = {
+    "instances": ("cancel", "pause", "resume", "retry"),
+    "dead-letters": ("retry", "discard"),
+}
 MOST_FAILURES = 100
 """So many failures are kept; the rest are counted."""
 
@@ -50,6 +54,10 @@ class BulkAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str
     reason: str | None = None
     should_compensate: bool = True
+
+    def __post_init__(self) -> None:
+        if self.action not in ACTIONS[self.target]:
+            raise ValueError(f"{self.action} is no action on {self.target}")
 
 
 class ItemFailure(Struct, frozen=True, kw_only=True):

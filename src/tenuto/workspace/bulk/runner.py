@@ -47,14 +47,17 @@ class BulkRunner:
         self._engine = engine
         self._hint = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
+        self._is_stopped = False
 
     def start(self) -> None:
-        """Run operations in the background, from now on."""
+        """Run operations in the background, from now on; asking for one does the same."""
+        self._is_stopped = False
         if self._running is None:
             self._running = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
         """Stop; other processes, or the next start, continue the operations."""
+        self._is_stopped = True
         running, self._running = self._running, None
         if running is not None:
             running.cancel()
@@ -75,8 +78,11 @@ class BulkRunner:
         )
         there = await engine.store.bulk.put(row)
         # Another principal may repeat it under the same key.
-        if replace(_asked(there.content), by=asked.by) != asked:
+        read = read_row(there)
+        if read is None or replace(read[0], by=asked.by) != asked:
             raise Conflict(f"{there.id} was asked for with other content", code="TEN-3073")
+        if not self._is_stopped:
+            self.start()
         self._hint.set()
         return there
 
@@ -95,7 +101,7 @@ class BulkRunner:
         """An operation of a tenant; NotFound."""
         found = await self._engine.store.seen_by(tenant).bulk.get(tenant, id)
         if found is None:
-            raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
+            raise no_operation(id)
         return found
 
     async def page(self, tenant: str, limit: int, below: BulkPlace | None) -> list[BulkRow]:
@@ -106,7 +112,7 @@ class BulkRunner:
         """Stop an operation; finished items are not reverted. NotFound."""
         found = await self._engine.store.bulk.stop(tenant, id)
         if found is None:
-            raise NotFound(f"there is no bulk operation {id}", code="TEN-3072")
+            raise no_operation(id)
         self._hint.set()
         return found
 
@@ -144,7 +150,12 @@ class BulkRunner:
         return bool(claimed)
 
     async def _go_on(self, row: BulkRow) -> None:
-        asked, progress = _asked(row.content), _progress(row.progress)
+        read = read_row(row)
+        if read is None:
+            # It would be claimed again and again, and nothing could ever be done.
+            await self._saved(row, self._ended(Progress(), "cancelled"), is_held=False)
+            return
+        asked, progress = read
         is_repeat = bool(progress.pending)
         if not progress.pending and not progress.is_found and not row.is_stopped:
             before = row.created_at + _A_MOMENT
@@ -219,6 +230,15 @@ def _id_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
-def read_row(row: BulkRow) -> tuple[BulkAsked, Progress]:
-    """The request and the progress of an operation."""
-    return _asked(row.content), _progress(row.progress)
+def read_row(row: BulkRow) -> tuple[BulkAsked, Progress] | None:
+    """The request and the progress of an operation; None, and a log line, if unreadable."""
+    try:
+        return _asked(row.content), _progress(row.progress)
+    except msgspec.MsgspecError as error:
+        log.warning("the bulk operation %s of %s cannot be read: %s", row.id, row.tenant, error)
+        return None
+
+
+def no_operation(id: str) -> NotFound:
+    """The error for a bulk operation that does not exist."""
+    return NotFound(f"there is no bulk operation {id}", code="TEN-3072")
