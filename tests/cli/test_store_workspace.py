@@ -110,6 +110,15 @@ async def test_another_tenants_instance_is_not_there(backend: Backend, tmp_path:
             await other.space.at(started.id).status()
         with pytest.raises(NotFound):
             await other.space.at(started.id).cancel()
+        with pytest.raises(NotFound):
+            await other.space.at(started.id).history()
+        with pytest.raises(NotFound):
+            await other.space.at(started.id).explain()
+        async with aclosing(other.space.at(started.id).changes()) as changes:
+            with pytest.raises(NotFound):
+                await anext(changes)
+    with pytest.raises(NotFound):
+        await backend.space.at("019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b").history()
 
 
 def test_one_place_alone_asks_whether_it_is_a_store_or_a_server() -> None:

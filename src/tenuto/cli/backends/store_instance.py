@@ -68,8 +68,10 @@ _END_WITHIN: Final = 15.0
 class StoreInstance:
     """One instance of a store, by its id."""
 
-    def __init__(self, space: StoreWorkspace, id: str) -> None:
+    def __init__(self, space: StoreWorkspace, id: str, *, is_known: bool = False) -> None:
+        """`is_known` where it is known to be the tenant's."""
         self._space = space
+        self._is_known = is_known
         self.id = id
 
     # -- read
@@ -107,15 +109,15 @@ class StoreInstance:
 
     async def explain(self) -> Object:
         """Why it makes no progress, as a tree of causes; once it has ended, how it ended."""
-        return await (await self._space.reader()).explain(self.id)
+        return await (await self._known_reader()).explain(self.id)
 
     async def history(self, after: int = 0) -> list[Object]:
         """Its log after the entry of number `after`, oldest first."""
-        return await (await self._space.reader()).history(self.id, after)
+        return await (await self._known_reader()).history(self.id, after)
 
     async def changes(self, after: int = 0) -> AsyncGenerator[None, None]:
         """Yields each time its log may have grown beyond the entry of number `after`."""
-        reader = await self._space.reader()
+        reader = await self._known_reader()
         async for _ in reader.changes(self.id, after):
             yield
 
@@ -239,6 +241,13 @@ class StoreInstance:
         return StoreInstance(self._space, id)
 
     # -- inner
+
+    async def _known_reader(self) -> Reader:
+        """The store; NotFound unless the instance is this tenant's, which is looked up once."""
+        if not self._is_known:
+            await self._space.instance(self.id)
+            self._is_known = True
+        return await self._space.reader()
 
     async def _command(self, asked: Input) -> Status:
         held, reader = await self.held(), await self._space.reader()
