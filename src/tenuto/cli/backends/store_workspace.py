@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.cli.backends.store_instance import StoreInstance
     from tenuto.cli.backends.store_records import StoreAudit, StoreDeadLetters, StoreKeys
+    from tenuto.engine.events.event_intake import EventIntake
     from tenuto.model.events import Event
     from tenuto.python_form.workflow import WorkflowFunction
     from tenuto.workspace import protocol
@@ -244,12 +245,18 @@ class StoreWorkspace:
         # The id is made here, so that an unanswered event can be sent again under the same id.
         id = id or SystemIds().instance_id(SystemClock().now())
         if dry_run:
-            event = {"pattern": pattern, "payload": payload, "id": id}
-            event |= {"correlationId": correlation_id}
-            [found] = await self.publish_all(event, dry_run=True)
-            if isinstance(found, TenutoError):
-                raise found
-            return found
+            from tenuto.workspace.events import dry_published, made_event
+
+            reader = await self.reader()
+            event = made_event(
+                self._intake(reader),
+                pattern,
+                payload,
+                id=id,
+                correlation_id=correlation_id,
+                timestamp=timestamp,
+            )
+            return dry_published(event, await reader.inspector.dry_run(event))
 
         def publish(space: EngineWorkspace) -> Coroutine[None, None, Published]:
             return space.publish(
@@ -270,12 +277,9 @@ class StoreWorkspace:
     ) -> list[Published | TenutoError]:
         """Store the events of a document: one, or an array of up to 1,000; a result each."""
         if dry_run:
-            from tenuto.engine.events.event_intake import EventIntake
-            from tenuto.model.policy import Limits
-
             reader = await self.reader()
-            intake = EventIntake(reader.clock, SystemIds(), Limits(), self.tenant)
-            return [await _dry_run(reader, each) for each in intake.events(as_json(document))]
+            taken = self._intake(reader).events(as_json(document))
+            return [await _dry_run(reader, each) for each in taken]
         unanswered = StoreUnavailable(
             "it is not known whether the events are stored: the store has not answered for "
             f"{PATIENCE:g} s",
@@ -286,6 +290,12 @@ class StoreWorkspace:
             lambda _: unanswered,
             "Then send the document again: an event with an id acts once.",
         )
+
+    def _intake(self, reader: Reader) -> EventIntake:
+        from tenuto.engine.events.event_intake import EventIntake
+        from tenuto.model.policy import DEFAULT_LIMITS
+
+        return EventIntake(reader.clock, SystemIds(), DEFAULT_LIMITS, self.tenant)
 
     async def _published(
         self,
