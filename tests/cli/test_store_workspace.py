@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -139,6 +140,28 @@ async def test_a_dry_run_has_the_timestamp_of_the_event(tmp_path: Path) -> None:
         await space.start("dated")
         assert (await space.publish("paid", dry_run=True)).resumed == 0
         assert (await space.publish("paid", timestamp=then, dry_run=True)).resumed == 1
+
+
+@pytest.mark.asyncio
+async def test_calls_at_once_do_not_lock_each_other_out(backend: Backend) -> None:
+    space = backend.space
+    first, second = await asyncio.gather(
+        space.start("wait", {"id": 1}), space.start("wait", {"id": 2})
+    )
+    found = await asyncio.gather(
+        first.cancel(),
+        second.cancel(),
+        space.publish("noise", id="e-1"),
+        space.definition_ids(),
+        space.instances(),
+        first.history(),
+        space.stats(),
+    )
+    assert found[:2] == [Status.CANCELLED, Status.CANCELLED]
+    async with backend.kept_open():
+        await asyncio.gather(
+            space.save({"id": "double", **DOUBLE}), space.save({"id": "wait", **WAIT})
+        )
 
 
 @pytest.mark.asyncio

@@ -273,10 +273,9 @@ class StoreInstance:
         here: Callable[[Tenuto], Awaitable[Status]],
         by_message: Callable[[], Awaitable[tuple[Status, bool]]],
     ) -> Status:
-        # An engine of this process opens the store itself.
-        await self._space.close()
-        status, by_others = await here_or_by_message(self._space.url, here, by_message)
-        return self._space.done(status, by_others=by_others)
+        async with self._space.alone():
+            status, by_others = await here_or_by_message(self._space.url, here, by_message)
+            return self._space.done(status, by_others=by_others)
 
     async def _command_by_message(self, asked: Input) -> tuple[Status, bool]:
         reader = await self._space.reader()

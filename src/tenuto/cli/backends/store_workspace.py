@@ -24,6 +24,7 @@ from contextlib import (
     redirect_stdout,
     suppress,
 )
+from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -69,6 +70,10 @@ PATIENCE = 30.0
 """Seconds after which a store that has not taken an event counts as unavailable."""
 
 
+_HOLDER: ContextVar[StoreWorkspace | None] = ContextVar("holder of the engine", default=None)
+"""The workspace inside of whose engine this task runs."""
+
+
 class StoreWorkspace:
     """The workspace of one tenant, on a store that is named by its URL."""
 
@@ -80,15 +85,18 @@ class StoreWorkspace:
         self._allow_private = allow_private
         self._reading: AsyncExitStack | None = None
         self._reader: Reader | None = None
+        self._opening = asyncio.Lock()
         self._engine: EngineWorkspace | None = None
+        self._one_engine = asyncio.Lock()
 
     async def reader(self) -> Reader:
         """The store, opened for reading when it is first needed."""
-        if self._reader is None:
-            async with AsyncExitStack() as stack:
-                self._reader = await stack.enter_async_context(reading(self.url))
-                self._reading = stack.pop_all()
-        return self._reader
+        async with self._opening:
+            if self._reader is None:
+                async with AsyncExitStack() as stack:
+                    self._reader = await stack.enter_async_context(reading(self.url))
+                    self._reading = stack.pop_all()
+            return self._reader
 
     async def close(self) -> None:
         """Close the reader; the next read opens another."""
@@ -97,19 +105,32 @@ class StoreWorkspace:
             await opened.aclose()
 
     @asynccontextmanager
-    async def engine(self, *, is_guest: bool = False) -> AsyncIterator[EngineWorkspace]:
-        """Open an engine for the length of the block; an engine that is open is shared."""
-        if self._engine is not None:
-            yield self._engine
+    async def alone(self) -> AsyncIterator[None]:
+        """Wait until no other call of this workspace has an engine: a file takes one at a time."""
+        if _HOLDER.get() is self:
+            yield
             return
-        await self.close()
-        with redirect_stdout(sys.stderr), unlocked():
-            async with engine(self.url, is_brief=True, is_guest=is_guest) as app:
-                self._engine = app.workspace(self.tenant, ACTOR)
-                try:
-                    yield self._engine
-                finally:
-                    self._engine = None
+        async with self._one_engine:
+            before = _HOLDER.set(self)
+            try:
+                yield
+            finally:
+                _HOLDER.reset(before)
+
+    @asynccontextmanager
+    async def engine(self, *, is_guest: bool = False) -> AsyncIterator[EngineWorkspace]:
+        """Open an engine for the length of the block; calls inside of the block share it."""
+        async with self.alone():
+            if self._engine is not None:
+                yield self._engine
+                return
+            with redirect_stdout(sys.stderr), unlocked():
+                async with engine(self.url, is_brief=True, is_guest=is_guest) as app:
+                    self._engine = app.workspace(self.tenant, ACTOR)
+                    try:
+                        yield self._engine
+                    finally:
+                        self._engine = None
 
     def done(self, status: Status, *, by_others: bool) -> Status:
         """Note whether another process executed the command, and return the status."""
@@ -304,18 +325,18 @@ class StoreWorkspace:
         again: str,
     ) -> T:
         await require_there(self.url)
-        await self.close()
-        self.is_worked_on = True
         try:
-            with redirect_stdout(sys.stderr), logs_on_stderr():
-                async with engine(self.url, is_guest=True) as app:
-                    publishing = publish(app.workspace(self.tenant, ACTOR))
-                    found = await _answered(publishing, partial(unanswered, app), again)
-                    with suppress(StoreUnavailable):
-                        is_shared = is_postgres(self.url)
-                        self.is_worked_on = (
-                            is_shared and await app.engine.store.members.workers() > 0
-                        )
+            async with self.alone():
+                self.is_worked_on = True
+                with redirect_stdout(sys.stderr), logs_on_stderr():
+                    async with engine(self.url, is_guest=True) as app:
+                        publishing = publish(app.workspace(self.tenant, ACTOR))
+                        found = await _answered(publishing, partial(unanswered, app), again)
+                        with suppress(StoreUnavailable):
+                            is_shared = is_postgres(self.url)
+                            self.is_worked_on = (
+                                is_shared and await app.engine.store.members.workers() > 0
+                            )
         except StoreUnavailable as error:
             if error.code != LOCKED:
                 raise
