@@ -165,6 +165,19 @@ async def test_calls_at_once_do_not_lock_each_other_out(backend: Backend) -> Non
 
 
 @pytest.mark.asyncio
+async def test_a_bulk_operation_is_run_where_no_other_process_does(backend: Backend) -> None:
+    space = backend.space
+    started = [await space.start("wait", {"id": each}) for each in range(3)]
+    made = await space.bulk.start("cancel", InstanceFilter(ids=(started[0].id,)))
+    assert (made.status, made.done, made.failed) == ("done", 1, 0)
+    assert made.id is not None
+    assert await space.bulk.get(made.id) == made
+    assert await space.bulk.list() == [made]
+    await space.remove_definition("wait", force=True)
+    assert {await each.status() for each in started} == {Status.CANCELLED}
+
+
+@pytest.mark.asyncio
 async def test_another_tenants_instance_is_not_there(backend: Backend, tmp_path: Path) -> None:
     started = await backend.space.start("wait", {"id": 7})
     url = StoreUrl.of_tenant(f"sqlite:///{tmp_path / 'store.db'}", "acme")

@@ -38,7 +38,7 @@ from tenuto.cli.exits import Interrupted
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.views.terminal import logs_on_stderr, say, say_indented
 from tenuto.compose import is_postgres
-from tenuto.model.errors import StoreUnavailable, TenutoError, not_there
+from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import SystemClock, SystemIds
@@ -56,7 +56,12 @@ from tenuto.workspace.values import (
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.cli.backends.store_instance import StoreInstance
-    from tenuto.cli.backends.store_records import StoreAudit, StoreDeadLetters, StoreKeys
+    from tenuto.cli.backends.store_records import (
+        StoreAudit,
+        StoreBulk,
+        StoreDeadLetters,
+        StoreKeys,
+    )
     from tenuto.engine.events.event_intake import EventIntake
     from tenuto.model.events import Event
     from tenuto.python_form.workflow import WorkflowFunction
@@ -132,6 +137,25 @@ class StoreWorkspace:
                     finally:
                         self._engine = None
 
+    async def in_bulk(self, start: Callable[[EngineWorkspace], Awaitable[T]]) -> T:
+        """Start a bulk operation, and run it here unless a process works on the store."""
+        # Only a database may have other processes: a file is locked by the one that has it.
+        is_worked_on = (
+            is_postgres(self.url) and await (await self.reader()).store.members.workers() > 0
+        )
+        async with self.engine() as space:
+            made = await start(space)
+            self.is_worked_on = is_worked_on
+            if not is_worked_on:
+                from tenuto.workspace.bulk import BulkRunner
+
+                runner = BulkRunner(space.engine)
+                # They are stored: the next process continues those that stop here.
+                with suppress(StoreUnavailable, Overloaded):
+                    while await runner.run_once():
+                        pass
+        return made
+
     def done(self, status: Status, *, by_others: bool) -> Status:
         """Note whether another process executed the command, and return the status."""
         self.is_worked_on = by_others
@@ -165,8 +189,11 @@ class StoreWorkspace:
 
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
+        if force:
+            await self.in_bulk(lambda space: space.remove_definition(id, force=True))
+            return
         async with self.engine() as space:
-            await space.remove_definition(id, force=force)
+            await space.remove_definition(id)
 
     # -- instances
 
@@ -404,9 +431,11 @@ class StoreWorkspace:
         return cast("protocol.TaskDefinitions", _Part(partial(self._of_engine, "task_definitions")))
 
     @property
-    def bulk(self) -> protocol.Bulk:
+    def bulk(self) -> StoreBulk:
         """Actions over many instances or dead letters."""
-        return cast("protocol.Bulk", _Part(partial(self._of_engine, "bulk")))
+        from tenuto.cli.backends.store_records import StoreBulk
+
+        return StoreBulk(self)
 
     @property
     def test_runs(self) -> protocol.TestRuns:
