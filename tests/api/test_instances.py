@@ -314,3 +314,55 @@ async def test_a_wait_ends_with_whoever_asked_and_what_they_did_is_recorded(serv
 
         await until(nobody_asks)
         assert ("local", "start_workflow", "done") in notes.kept
+
+
+@pytest.mark.asyncio
+async def test_an_edited_input_is_checked_as_that_of_a_dead_letter(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/workflows", REFUSE)
+        await call.post(
+            "/tasks", {"id": "refuse", "kind": "pull", "inputSchema": {"type": "string"}}
+        )
+        id = (await call.start("refuse", {}, "?wait=30"))["instanceId"]
+        where = f"/instances/{id}/retry"
+        edited = {"stepId": "reserve", "input": "mended"}
+        for wrong, path in (
+            ({"edited": {**edited, "inptu": 1}}, "$.edited"),
+            ({"edited": edited, "input": 1}, "$.input"),
+            ({"edited": edited, "compensation": "undo"}, "$.edited"),
+            ({"input": 1}, "$.input"),
+            ({"iteration": "1"}, "$.iteration"),
+        ):
+            refused = await call.post(where, wrong)
+            assert (refused.status, refused.codes) == (422, {"TEN-2031"}), wrong
+            assert [each["path"] for each in refused.json["problems"]] == [path]
+        misfit = await call.post(where, {"edited": {**edited, "input": 7}})
+        assert misfit.status == 422
+        assert "does not fit the task refuse" in misfit.text
+        assert (await call.get(f"/instances/{id}")).json["status"] == "FAILED"
+        assert (await call.post(where, {"edited": edited})).status == 200
+        [line] = [
+            each["after"]
+            for each in (await call.get("/audit")).json["items"]
+            if (each["action"], each["outcome"]) == ("retry_instance", "done")
+        ]
+        assert line["edited"] is True
+
+
+@pytest.mark.asyncio
+async def test_an_edited_input_needs_the_permission_for_dead_letters(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/workflows", REFUSE)
+        id = (await call.start("refuse", {}, "?wait=30"))["instanceId"]
+        admin = (await call.post("/keys", {"name": "a", "role": "admin"})).json["key"]
+        wish = {"name": "c", "role": "operator", "scopes": ["instances:*"]}
+        ours = f"Bearer {admin}"
+        theirs = f"Bearer {(await call.post('/keys', wish, authorization=ours)).json['key']}"
+        where = f"/instances/{id}/retry"
+        for body in (
+            {"edited": {"stepId": "reserve", "input": "mended"}},
+            {"compensation": "undo", "input": 1},
+        ):
+            refused = await call.post(where, body, authorization=theirs)
+            assert (refused.status, refused.json["code"]) == (403, "TEN-5013")
+        assert (await call.post(where, {}, authorization=theirs)).status == 200

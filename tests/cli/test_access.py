@@ -80,7 +80,8 @@ def test_what_was_done_is_listed_exported_and_proved(terminal: Terminal) -> None
     assert ([item["number"] for item in rest["items"]], rest["nextCursor"]) == ([1], None)
     whole = terminal.call("audit", "list", "--limit", "1", "--all", "-o", "json").json
     assert [each["number"] for each in whole["items"]] == [6, 5, 4, 3, 2, 1]
-    assert terminal.call("audit", "list", "--cursor", "two").code == 2
+    misread = terminal.call("audit", "list", "--cursor", "two")
+    assert (misread.code, "--cursor" in misread.err, "$.cursor" in misread.err) == (2, True, False)
     assert terminal.call("audit", "list", "--from", "2999-01-01T00:00:00Z").out == ""
     wrong = terminal.call("audit", "list", "--to", "yesterday")
     assert (wrong.code, "TEN-2402" in wrong.err) == (2, True)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 import tenuto.cli
-from tenuto import Conflict, NotFound, Status, TenutoError
+from tenuto import Conflict, InvalidInput, NotFound, Status, TenutoError
 from tenuto.cli.backends import opened
 from tenuto.cli.backends.backend import Backend
 from tenuto.cli.backends.place import ServerUrl, StoreUrl
+from tenuto.model.durations import iso
+from tenuto.model.edited import EditedInput
+from tenuto.model.json import Object
+from tenuto.model.policy import DEFAULT_LIMITS
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.test_run import Mock
 from tenuto.workspace.values import InstanceFilter, Start
@@ -102,6 +108,76 @@ async def test_what_needs_an_engine_has_one_for_that_moment(backend: Backend) ->
 
 
 @pytest.mark.asyncio
+async def test_values_are_checked_as_by_an_engine(backend: Backend) -> None:
+    space, naive = backend.space, datetime(2030, 1, 1)  # noqa: DTZ001 - what is refused
+    started = await space.start("wait", {"id": 7})
+    large = "x" * (DEFAULT_LIMITS.input_bytes + 1)
+    for path, call in (
+        ("$.until", started.pause(until=naive)),
+        ("$.reason", started.pause("a\0b")),
+        ("$.reason", started.cancel("a\0b")),
+        ("$.reason", started.undo_plan("a\0b")),
+        ("$.input", started.retry(edited=EditedInput(step_id="paid", input=large))),
+        ("$.input", started.retry_compensation("paid", input=large)),
+        ("$.createdFrom", space.page(InstanceFilter(created_from=naive))),
+        ("$.timestamp", space.publish("paid", timestamp=naive, dry_run=True)),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            await call
+        assert [each.path for each in caught.value.problems] == [path]
+    assert await started.status() is Status.WAITING_FOR_EVENT
+
+
+@pytest.mark.asyncio
+async def test_a_dry_run_has_the_timestamp_of_the_event(tmp_path: Path) -> None:
+    then = datetime(2030, 1, 1, tzinfo=UTC)
+    step = {"stepId": "paid", "type": "EVENT_WAIT", "eventPattern": "paid"}
+    condition = f"event.timestamp === '{iso(then)}'"
+    async with opened(f"sqlite:///{tmp_path / 'store.db'}") as backend:
+        space = backend.space
+        document: Object = {"id": "dated", "steps": [{**step, "eventCondition": condition}]}
+        await space.save(document)
+        await space.start("dated")
+        assert (await space.publish("paid", dry_run=True)).resumed == 0
+        assert (await space.publish("paid", timestamp=then, dry_run=True)).resumed == 1
+
+
+@pytest.mark.asyncio
+async def test_calls_at_once_do_not_lock_each_other_out(backend: Backend) -> None:
+    space = backend.space
+    first, second = await asyncio.gather(
+        space.start("wait", {"id": 1}), space.start("wait", {"id": 2})
+    )
+    found = await asyncio.gather(
+        first.cancel(),
+        second.cancel(),
+        space.publish("noise", id="e-1"),
+        space.definition_ids(),
+        space.instances(),
+        first.history(),
+        space.stats(),
+    )
+    assert found[:2] == [Status.CANCELLED, Status.CANCELLED]
+    async with backend.kept_open():
+        await asyncio.gather(
+            space.save({"id": "double", **DOUBLE}), space.save({"id": "wait", **WAIT})
+        )
+
+
+@pytest.mark.asyncio
+async def test_a_bulk_operation_is_run_where_no_other_process_does(backend: Backend) -> None:
+    space = backend.space
+    started = [await space.start("wait", {"id": each}) for each in range(3)]
+    made = await space.bulk.start("cancel", InstanceFilter(ids=(started[0].id,)))
+    assert (made.status, made.done, made.failed) == ("done", 1, 0)
+    assert made.id is not None
+    assert await space.bulk.get(made.id) == made
+    assert await space.bulk.list() == [made]
+    await space.remove_definition("wait", force=True)
+    assert {await each.status() for each in started} == {Status.CANCELLED}
+
+
+@pytest.mark.asyncio
 async def test_another_tenants_instance_is_not_there(backend: Backend, tmp_path: Path) -> None:
     started = await backend.space.start("wait", {"id": 7})
     url = StoreUrl.of_tenant(f"sqlite:///{tmp_path / 'store.db'}", "acme")
@@ -110,6 +186,15 @@ async def test_another_tenants_instance_is_not_there(backend: Backend, tmp_path:
             await other.space.at(started.id).status()
         with pytest.raises(NotFound):
             await other.space.at(started.id).cancel()
+        with pytest.raises(NotFound):
+            await other.space.at(started.id).history()
+        with pytest.raises(NotFound):
+            await other.space.at(started.id).explain()
+        async with aclosing(other.space.at(started.id).changes()) as changes:
+            with pytest.raises(NotFound):
+                await anext(changes)
+    with pytest.raises(NotFound):
+        await backend.space.at("019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b").history()
 
 
 def test_one_place_alone_asks_whether_it_is_a_store_or_a_server() -> None:

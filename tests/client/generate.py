@@ -22,6 +22,7 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Struct, UnsetType
 
 from tenuto.api.operation import API, Operation
+from tenuto.api.operations.instance_commands import EditedTask
 from tenuto.api.registry import OPERATIONS
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
@@ -32,7 +33,6 @@ from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
-from tenuto.model.edited import EditedInput
 from tenuto.model.task_definition import TaskDefinition
 
 CLIENT = Path(__file__).parents[2] / "src" / "tenuto" / "client"
@@ -69,7 +69,7 @@ RESULTS = {
     "WorkflowView": "DefinitionVersion",
 }
 """Types of the API and those of the client for them; every other one is a JSON object."""
-GIVEN = {TaskDefinition: "TaskDefinition", EditedInput: "EditedInput"}
+GIVEN = {TaskDefinition: "TaskDefinition", EditedTask: "EditedInput"}
 """Structs that are given as they are."""
 HEADERS = {"Idempotency-Key": "key", "If-Match": "if_match", "Last-Event-ID": "last_event_id"}
 

@@ -98,6 +98,8 @@ async def find_instance(space: Lists, text: str) -> Summary:
             return page.items[0]
         raise await _not_found(space, text)
     if not _PREFIX.match(wanted) or len(wanted.replace("-", "")) < _SHORTEST:
+        # A store or server that is not there is the first thing to report.
+        await space.page(limit=1)
         raise _not_an_id(text)
     found = await _beginning_with(space, wanted)
     if not found:

@@ -15,7 +15,6 @@ from tenuto.model.status import Status
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
 from tenuto.store.protocol import Parts
 from tenuto.workspace.instance import InstanceRef, history_view
-from tenuto.workspace.task_definitions import TaskDefinitions
 
 
 class DeadLetters:
@@ -55,9 +54,6 @@ class DeadLetters:
                 code="TEN-3041",
                 advice="Look at what it did, undo that by hand if need be, and discard the letter.",
             )
-        if input is not UNSET and letter.task_id is not None:
-            tasks = TaskDefinitions(self._engine, self._tenant, self._actor)
-            await tasks.refuse_bad_input(letter.task_id, input)
         status = await self._run_again(letter, input)
         # Most letters went with the retry. One of a handled failure, such as of a poison step, is
         # left and goes now.

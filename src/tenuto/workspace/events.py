@@ -44,20 +44,15 @@ class Events:
         dry_run: bool = False,
     ) -> Published:
         """Publish an event; when this returns it is durable and its targets are recorded."""
-        refuse_bad_ids(id=id, correlationId=correlation_id)
-        given = GivenEvent(
-            pattern=pattern,
-            payload=as_json(payload),
+        event = made_event(
+            self._intake,
+            pattern,
+            payload,
             id=id,
             correlation_id=correlation_id,
-            timestamp=aware(timestamp, "timestamp"),
+            timestamp=timestamp,
         )
-        wrong = [
-            *name_problems(pattern, "$.pattern"),
-            *given_id_problems(id, "$.id"),
-            *id_problems(correlation_id, "$.correlationId"),
-        ]
-        return await self._publish(self._intake.event(given, problems=wrong), dry_run=dry_run)
+        return await self._publish(event, dry_run=dry_run)
 
     async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
         """Publish an event that was read from a request."""
@@ -99,6 +94,32 @@ class Events:
         if dry_run:
             return dry_published(event, await self._engine.inspector.dry_run(event))
         return _published(event, await self._engine.publish(event))
+
+
+def made_event(
+    intake: EventIntake,
+    pattern: str,
+    payload: Given,
+    *,
+    id: str | None,
+    correlation_id: str | None,
+    timestamp: datetime | None,
+) -> Event:
+    """The event of these values; InvalidInput with all of its problems."""
+    refuse_bad_ids(id=id, correlationId=correlation_id)
+    given = GivenEvent(
+        pattern=pattern,
+        payload=as_json(payload),
+        id=id,
+        correlation_id=correlation_id,
+        timestamp=aware(timestamp, "timestamp"),
+    )
+    wrong = [
+        *name_problems(pattern, "$.pattern"),
+        *given_id_problems(id, "$.id"),
+        *id_problems(correlation_id, "$.correlationId"),
+    ]
+    return intake.event(given, problems=wrong)
 
 
 def dry_published(event: Event, found: DryRun) -> Published:

@@ -14,7 +14,7 @@ from tenuto.core.ending import output_of
 from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import compensation_view, context_of, error_view, state_of
 from tenuto.engine.definitions.reruns import plan_rerun
-from tenuto.engine.definitions.start_checks import json_problems, raise_rejection, refuse_unfit
+from tenuto.engine.definitions.start_checks import raise_rejection, refuse_unfit
 from tenuto.engine.engine import Engine
 from tenuto.engine.events.event_views import waits_view
 from tenuto.engine.events.explainer import Explainer, explanation_view
@@ -26,7 +26,7 @@ from tenuto.engine.turns.approvals import (
 )
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.requests import Answer
-from tenuto.model.checks import aware, refuse_bad_ids, refuse_bad_text
+from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import (
@@ -38,19 +38,13 @@ from tenuto.model.errors import (
     WorkflowFailed,
     not_there,
 )
-from tenuto.model.inputs import (
-    CancelAsked,
-    CompensationRetryAsked,
-    Input,
-    PauseAsked,
-    ResumeAsked,
-    RetryAsked,
-)
+from tenuto.model.inputs import CompensationRetryAsked, Input, ResumeAsked, RetryAsked
 from tenuto.model.json import JSON, Given, Object
 from tenuto.model.log import SHAPE_KEY, LogRow
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.model.test_run import is_test_run
+from tenuto.workspace.commands import Commands, refuse_misfit
 from tenuto.workspace.widgets import read_config, shape
 
 EMBEDDED = "app"
@@ -204,9 +198,7 @@ class InstanceRef:
 
     async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
         """Cancel it, and undo its completed steps if `should_compensate`; may be repeated."""
-        refuse_bad_text(reason=reason)
-        asked = CancelAsked(by=self._by, reason=reason, should_compensate=should_compensate)
-        return await self._ask(asked)
+        return await self._ask(self._commands.cancel(reason, should_compensate=should_compensate))
 
     async def undo_plan(self, reason: str | None = None) -> Object:
         """The steps that a cancellation would undo now, in order and with their inputs.
@@ -215,15 +207,13 @@ class InstanceRef:
         default input there is no `workflowInput` and `workflowState`: they are the same for all.
         `children: [{stepId, instanceId}]`, where there are any, run now and undo themselves.
         """
-        refuse_bad_text(reason=reason)
+        asked = self._commands.cancel(reason)
         held = await self._held()
-        return undo_plan(held.plan, held.state, CancelAsked(by=self._by, reason=reason))
+        return undo_plan(held.plan, held.state, asked)
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
         """Dispatch nothing new, until resumed or until `until`."""
-        refuse_bad_text(reason=reason)
-        asked = PauseAsked(by=self._by, reason=reason, until=aware(until, "until"))
-        return await self._ask(asked)
+        return await self._ask(self._commands.pause(reason, until))
 
     async def resume(self) -> Status:
         """Continue after a pause."""
@@ -232,11 +222,10 @@ class InstanceRef:
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
         """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
 
-        `edited` is a new input for one of its tasks, instead of the one that it failed with.
+        `edited` is a new input for one of its tasks, instead of the one that it failed with;
+        InvalidInput if it does not match the declared input schema of the task.
         """
-        if edited is not None:
-            self._refuse_bad_edit(edited.input)
-        return await self._ask(RetryAsked(by=self._by, edited=edited))
+        return await self._retry(self._commands.retry(edited), is_edited=edited is not None)
 
     async def decide(
         self,
@@ -279,16 +268,8 @@ class InstanceRef:
 
         `input` replaces the input that it failed with.
         """
-        refuse_bad_text(step=step, iteration=iteration)
-        if input is not UNSET:
-            self._refuse_bad_edit(input)
-        asked = CompensationRetryAsked(by=self._by, step_id=step, iteration=iteration, input=input)
-        return await self._ask(asked)
-
-    def _refuse_bad_edit(self, input: JSON) -> None:
-        problems = json_problems(input, self._engine.settings.limits.input_bytes, "$.input")
-        if problems:
-            raise InvalidInput("the edited input cannot be taken", problems)
+        asked = self._commands.retry_compensation(step, iteration, input)
+        return await self._retry(asked, is_edited=input is not UNSET)
 
     async def rerun(
         self,
@@ -316,6 +297,18 @@ class InstanceRef:
         return InstanceRef(
             self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
         )
+
+    @property
+    def _commands(self) -> Commands:
+        return Commands(self._by, self._engine.settings.limits)
+
+    async def _retry(
+        self, asked: RetryAsked | CompensationRetryAsked, *, is_edited: bool
+    ) -> Status:
+        if is_edited:
+            seen = self._engine.store.seen_by(self._tenant)
+            await refuse_misfit(seen, self._tenant, (await self._held()).plan, asked)
+        return await self._ask(asked)
 
     async def _ask(self, input: Input) -> Status:
         await self._refuse_unless_known()

@@ -10,12 +10,12 @@ import msgspec
 
 from tenuto.definition import check
 from tenuto.definition.lone_task import RUNS, workflow_of
-from tenuto.definition.schemas import given_problems, is_schema
+from tenuto.definition.schemas import is_schema
 from tenuto.engine.definitions.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
 from tenuto.model.checks import converted
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
-from tenuto.model.json import JSON, Given, Object, as_json
+from tenuto.model.json import Given, Object, as_json
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.tasks import TaskRow
 from tenuto.store.protocol import Store
@@ -142,15 +142,6 @@ class TaskDefinitions:
     async def undeclared(self, ids: Sequence[str]) -> Sequence[str]:
         """Which of these tasks are not declared."""
         return [id for id in ids if await self._seen.tasks.get(self._tenant, id) is None]
-
-    async def refuse_bad_input(self, id: str, input: JSON) -> None:
-        """InvalidInput where the task is declared and takes other inputs."""
-        row = await self._seen.tasks.get(self._tenant, id)
-        if row is None:
-            return
-        problems = given_problems(declared(row).input_schema, input)
-        if problems:
-            raise InvalidInput(f"the input does not fit the task {id}", problems)
 
     async def _changed(self, row: TaskRow) -> None:
         self._known.put(row)

@@ -7,16 +7,19 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from tenuto.access.permissions import Permission
+from tenuto.access.principal import refuse_unless
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API
 from tenuto.api.operations import audit_values
 from tenuto.api.operations.instances import INSTANCES
+from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Body, Moment, StatusAnswer, Version
 from tenuto.model.edited import EditedInput
-from tenuto.model.errors import Forbidden
-from tenuto.model.json import JSON
+from tenuto.model.errors import Forbidden, InvalidInput, Problem
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.workspace.instance import InstanceRef, begin_rerun
 
@@ -40,6 +43,14 @@ class PauseRequest(Body):
     """When it resumes by itself."""
 
 
+class EditedTask(Body):
+    """The new input of a task, instead of the one that it failed with."""
+
+    step_id: str
+    input: JSON
+    iteration: str = ""
+
+
 class InstanceRetryRequest(Body):
     """What to retry: by default the steps that failed the instance."""
 
@@ -49,7 +60,7 @@ class InstanceRetryRequest(Body):
     """Of the compensation step."""
     input: Any = UNSET
     """What the compensation step is given instead of what it failed with."""
-    edited: EditedInput | None = None
+    edited: EditedTask | None = None
     """What one task of the instance is given instead of what it failed with."""
 
 
@@ -103,13 +114,21 @@ async def resume_instance(call: Call[NoQuery], _: NothingMore) -> StatusAnswer:
 @INSTANCES.post("/{id}/retry", other_statuses=(409,), size="value", may_be_empty=True)
 async def retry_instance(call: Call[NoQuery], body: InstanceRetryRequest) -> StatusAnswer:
     """Retry a failed instance: its failed steps run again."""
+    _refuse_mixed(body)
+    is_edited = body.edited is not None or body.input is not UNSET
+    if is_edited:
+        # As for the dead letter of the same failure.
+        refuse_unless(call.principal, Permission.DEAD_LETTERS_WRITE)
     reference = call.workspace.at(call.path["id"])
-    retry: _Command = partial(reference.retry, edited=body.edited)
     if body.compensation is not None:
-        retry = partial(
+        retry: _Command = partial(
             reference.retry_compensation, body.compensation, body.iteration, input=body.input
         )
-    return await _commanded(call, reference, retry, compensation=body.compensation)
+    else:
+        edited = None if body.edited is None else EditedInput(**asdict(body.edited))
+        retry = partial(reference.retry, edited=edited)
+    after: Object = {"edited": True} if is_edited else {}
+    return await _commanded(call, reference, retry, compensation=body.compensation, **after)
 
 
 @INSTANCES.post(
@@ -162,6 +181,29 @@ async def decide_on_step(call: Call[NoQuery], body: DecisionRequest) -> StatusAn
     return await _commanded(
         call, reference, decide, decision=body.decision, by=by, iteration=body.iteration
     )
+
+
+def _refuse_mixed(body: InstanceRetryRequest) -> None:
+    """InvalidInput for fields that the retry would not use."""
+    unused: dict[str, str] = {}
+    if body.compensation is None:
+        if body.input is not UNSET:
+            unused["input"] = "it is the input of a compensation, and none is named"
+        if body.iteration:
+            unused["iteration"] = "it is the iteration of a compensation, and none is named"
+    elif body.edited is not None:
+        unused["edited"] = "it is the input of a task, and a compensation is retried"
+    if unused:
+        problems = [
+            Problem(
+                code=WRONG_FIELD,
+                path=f"$.{name}",
+                message=message,
+                advice="Send `compensation` with `iteration` and `input`, or `edited` alone.",
+            )
+            for name, message in unused.items()
+        ]
+        raise InvalidInput("the retry cannot be taken", problems)
 
 
 async def _commanded(

@@ -18,6 +18,7 @@ from tenuto.compose import (
     sqlite_path,
     without_password,
 )
+from tenuto.model.checks import aware
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.json import Given, Object, as_json
 from tenuto.ports import Clock, SystemClock, SystemIds
@@ -92,8 +93,8 @@ class Reader:
             definition_id=which.workflow,
             correlation_id=which.correlation_id,
             current_step=which.current_step,
-            created_from=which.created_from,
-            created_before=which.created_before,
+            created_from=aware(which.created_from, "createdFrom"),
+            created_before=aware(which.created_before, "createdBefore"),
             terms=terms,
             limit=limit,
             after=cursor,

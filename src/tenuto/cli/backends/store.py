@@ -76,7 +76,10 @@ class StoreBackend:
 
     def watching(self, id: str, after: int) -> AbstractAsyncContextManager[asyncio.Event]:
         """An event that is set when the log of an instance has grown after an entry."""
-        return set_by(self.space.at(id).changes(after))
+        from tenuto.cli.backends.store_instance import StoreInstance
+
+        # A look-up of its tenant would fail while the store is away; the changes wait for it.
+        return set_by(StoreInstance(self.space, id, is_known=True).changes(after))
 
     async def run(self, options: RunOptions) -> int:
         """Run it with an engine in this process."""

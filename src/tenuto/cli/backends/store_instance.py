@@ -45,7 +45,6 @@ from tenuto.model.inputs import (
     CompensationRetryAsked,
     DecisionAsked,
     Input,
-    PauseAsked,
     ResumeAsked,
     RetryAsked,
 )
@@ -54,6 +53,7 @@ from tenuto.model.policy import DEFAULT_LIMITS, NO_POLICIES, Limits
 from tenuto.model.status import Status
 from tenuto.ports import SystemIds
 from tenuto.store.parts.mailbox import Mail, MailKey
+from tenuto.workspace.commands import Commands, refuse_misfit
 from tenuto.workspace.instance import instance_view
 from tenuto.workspace.values import InstanceFilter
 
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.cli.backends.store_workspace import StoreWorkspace
 
+_COMMANDS: Final = Commands(ACTOR, DEFAULT_LIMITS)
 _END_WITHIN: Final = 15.0
 """Seconds that this process waits for the end of an instance that it cancels itself."""
 
@@ -68,8 +69,10 @@ _END_WITHIN: Final = 15.0
 class StoreInstance:
     """One instance of a store, by its id."""
 
-    def __init__(self, space: StoreWorkspace, id: str) -> None:
+    def __init__(self, space: StoreWorkspace, id: str, *, is_known: bool = False) -> None:
+        """`is_known` where it is known to be the tenant's."""
         self._space = space
+        self._is_known = is_known
         self.id = id
 
     # -- read
@@ -107,22 +110,23 @@ class StoreInstance:
 
     async def explain(self) -> Object:
         """Why it makes no progress, as a tree of causes; once it has ended, how it ended."""
-        return await (await self._space.reader()).explain(self.id)
+        return await (await self._known_reader()).explain(self.id)
 
     async def history(self, after: int = 0) -> list[Object]:
         """Its log after the entry of number `after`, oldest first."""
-        return await (await self._space.reader()).history(self.id, after)
+        return await (await self._known_reader()).history(self.id, after)
 
     async def changes(self, after: int = 0) -> AsyncGenerator[None, None]:
         """Yields each time its log may have grown beyond the entry of number `after`."""
-        reader = await self._space.reader()
+        reader = await self._known_reader()
         async for _ in reader.changes(self.id, after):
             yield
 
     async def undo_plan(self, reason: str | None = None) -> Object:
         """The steps that a cancellation would undo now, in order and with their inputs."""
+        asked = _COMMANDS.cancel(reason)
         held = await self.held()
-        return undo_plan(held.plan, held.state, CancelAsked(by=ACTOR, reason=reason))
+        return undo_plan(held.plan, held.state, asked)
 
     async def widget(self, widget_type: str, config: Given) -> Object:
         """A context value, shaped for a widget."""
@@ -138,12 +142,11 @@ class StoreInstance:
 
     async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
         """Cancel it, and undo its completed steps if `should_compensate`; may be repeated."""
-        asked = CancelAsked(by=ACTOR, reason=reason, should_compensate=should_compensate)
-        return await self._command(asked)
+        return await self._command(_COMMANDS.cancel(reason, should_compensate=should_compensate))
 
     async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
         """Dispatch nothing new, until resumed or until `until`."""
-        return await self._command(PauseAsked(by=ACTOR, reason=reason, until=until))
+        return await self._command(_COMMANDS.pause(reason, until))
 
     async def resume(self) -> Status:
         """Continue after a pause."""
@@ -151,14 +154,13 @@ class StoreInstance:
 
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
         """Continue after FAILED: failed steps, and steps withdrawn because of them, run again."""
-        return await self._command(RetryAsked(by=ACTOR, edited=edited))
+        return await self._command(_COMMANDS.retry(edited))
 
     async def retry_compensation(
         self, step: str, iteration: str = "", *, input: JSON | UnsetType = UNSET
     ) -> Status:
         """Retry a compensation that was given up; the status of the instance stays the same."""
-        asked = CompensationRetryAsked(by=ACTOR, step_id=step, iteration=iteration, input=input)
-        return await self._command(asked)
+        return await self._command(_COMMANDS.retry_compensation(step, iteration, input))
 
     async def decide(
         self,
@@ -240,8 +242,17 @@ class StoreInstance:
 
     # -- inner
 
+    async def _known_reader(self) -> Reader:
+        """The store; NotFound unless the instance is this tenant's, which is looked up once."""
+        if not self._is_known:
+            await self._space.instance(self.id)
+            self._is_known = True
+        return await self._space.reader()
+
     async def _command(self, asked: Input) -> Status:
         held, reader = await self.held(), await self._space.reader()
+        if isinstance(asked, RetryAsked | CompensationRetryAsked):
+            await refuse_misfit(reader.store, held.tenant, held.plan, asked)
         foreseen = decide(held.plan, held.state, asked, reader.clock.now(), NO_POLICIES)
         if foreseen.rejection is not None:
             raise _conflict(foreseen.rejection)
@@ -262,10 +273,9 @@ class StoreInstance:
         here: Callable[[Tenuto], Awaitable[Status]],
         by_message: Callable[[], Awaitable[tuple[Status, bool]]],
     ) -> Status:
-        # An engine of this process opens the store itself.
-        await self._space.close()
-        status, by_others = await here_or_by_message(self._space.url, here, by_message)
-        return self._space.done(status, by_others=by_others)
+        async with self._space.alone():
+            status, by_others = await here_or_by_message(self._space.url, here, by_message)
+            return self._space.done(status, by_others=by_others)
 
     async def _command_by_message(self, asked: Input) -> tuple[Status, bool]:
         reader = await self._space.reader()

@@ -1,10 +1,10 @@
-"""Records of a store that need no engine: dead letters, API keys and the audit log."""
+"""Records of a store: dead letters, bulk operations, API keys and the audit log."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -17,10 +17,13 @@ from tenuto.ports import SystemIds
 from tenuto.workspace.audit import TenantAudit
 from tenuto.workspace.dead_letters import letter_details, letter_view
 from tenuto.workspace.keys import TenantKeys
-from tenuto.workspace.values import Page
+from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter, Page
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.store_workspace import StoreWorkspace
+    from tenuto.workspace.bulk import BulkOperations
+
+T = TypeVar("T")
 
 
 class StoreDeadLetters:
@@ -53,6 +56,82 @@ class StoreDeadLetters:
         await require_there(self._space.url)
         async with self._space.engine() as space:
             await space.dead_letters.discard(id)
+
+
+class StoreBulk:
+    """The bulk operations of a tenant.
+
+    Processes that work on the store run them; where there is none, this process does, before the
+    call returns.
+    """
+
+    def __init__(self, space: StoreWorkspace) -> None:
+        self._space = space
+
+    async def start(
+        self,
+        action: Literal["cancel", "pause", "resume", "retry"],
+        which: InstanceFilter,
+        *,
+        reason: str | None = None,
+        should_compensate: bool = True,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BulkOperation:
+        """Act on all instances that the filter finds; with `dry_run` only count them."""
+        return await self._started(
+            lambda bulk: bulk.start(
+                action,
+                which,
+                reason=reason,
+                should_compensate=should_compensate,
+                dry_run=dry_run,
+                key=key,
+            ),
+            is_dry=dry_run,
+        )
+
+    async def start_on_dead_letters(
+        self,
+        action: Literal["retry", "discard"],
+        which: DeadLetterFilter,
+        *,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BulkOperation:
+        """Act on all dead letters that the filter finds; with `dry_run` only count them."""
+        return await self._started(
+            lambda bulk: bulk.start_on_dead_letters(action, which, dry_run=dry_run, key=key),
+            is_dry=dry_run,
+        )
+
+    async def get(self, id: str) -> BulkOperation:
+        """A bulk operation and its progress; NotFound."""
+        return await self._asked(lambda bulk: bulk.get(id))
+
+    async def cancel(self, id: str) -> BulkOperation:
+        """Stop a bulk operation; finished items are not reverted. NotFound."""
+        return await self._started(lambda bulk: bulk.cancel(id))
+
+    async def list(self, limit: int = 100) -> list[BulkOperation]:
+        """Bulk operations, newest first."""
+        return await self._asked(lambda bulk: bulk.list(limit))
+
+    async def _started(
+        self, call: Callable[[BulkOperations], Awaitable[BulkOperation]], *, is_dry: bool = False
+    ) -> BulkOperation:
+        """The operation that the call started or stopped; as it is now, if it was run here."""
+        if is_dry:
+            return await self._asked(call)
+        await require_there(self._space.url)
+        made = await self._space.in_bulk(lambda space: call(space.bulk))
+        assert made.id is not None
+        return await self.get(made.id)
+
+    async def _asked(self, call: Callable[[BulkOperations], Awaitable[T]]) -> T:
+        await require_there(self._space.url)
+        async with self._space.engine() as space:
+            return await call(space.bulk)
 
 
 class StoreKeys:

@@ -24,6 +24,7 @@ from contextlib import (
     redirect_stdout,
     suppress,
 )
+from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,7 @@ from tenuto.cli.exits import Interrupted
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.views.terminal import logs_on_stderr, say, say_indented
 from tenuto.compose import is_postgres
-from tenuto.model.errors import StoreUnavailable, TenutoError, not_there
+from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import SystemClock, SystemIds
@@ -55,7 +56,13 @@ from tenuto.workspace.values import (
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.cli.backends.store_instance import StoreInstance
-    from tenuto.cli.backends.store_records import StoreAudit, StoreDeadLetters, StoreKeys
+    from tenuto.cli.backends.store_records import (
+        StoreAudit,
+        StoreBulk,
+        StoreDeadLetters,
+        StoreKeys,
+    )
+    from tenuto.engine.events.event_intake import EventIntake
     from tenuto.model.events import Event
     from tenuto.python_form.workflow import WorkflowFunction
     from tenuto.workspace import protocol
@@ -66,6 +73,10 @@ T = TypeVar("T")
 
 PATIENCE = 30.0
 """Seconds after which a store that has not taken an event counts as unavailable."""
+
+
+_HOLDER: ContextVar[StoreWorkspace | None] = ContextVar("holder of the engine", default=None)
+"""The workspace inside of whose engine this task runs."""
 
 
 class StoreWorkspace:
@@ -79,15 +90,18 @@ class StoreWorkspace:
         self._allow_private = allow_private
         self._reading: AsyncExitStack | None = None
         self._reader: Reader | None = None
+        self._opening = asyncio.Lock()
         self._engine: EngineWorkspace | None = None
+        self._one_engine = asyncio.Lock()
 
     async def reader(self) -> Reader:
         """The store, opened for reading when it is first needed."""
-        if self._reader is None:
-            async with AsyncExitStack() as stack:
-                self._reader = await stack.enter_async_context(reading(self.url))
-                self._reading = stack.pop_all()
-        return self._reader
+        async with self._opening:
+            if self._reader is None:
+                async with AsyncExitStack() as stack:
+                    self._reader = await stack.enter_async_context(reading(self.url))
+                    self._reading = stack.pop_all()
+            return self._reader
 
     async def close(self) -> None:
         """Close the reader; the next read opens another."""
@@ -96,19 +110,51 @@ class StoreWorkspace:
             await opened.aclose()
 
     @asynccontextmanager
-    async def engine(self, *, is_guest: bool = False) -> AsyncIterator[EngineWorkspace]:
-        """Open an engine for the length of the block; an engine that is open is shared."""
-        if self._engine is not None:
-            yield self._engine
+    async def alone(self) -> AsyncIterator[None]:
+        """Wait until no other call of this workspace has an engine: a file takes one at a time."""
+        if _HOLDER.get() is self:
+            yield
             return
-        await self.close()
-        with redirect_stdout(sys.stderr), unlocked():
-            async with engine(self.url, is_brief=True, is_guest=is_guest) as app:
-                self._engine = app.workspace(self.tenant, ACTOR)
-                try:
-                    yield self._engine
-                finally:
-                    self._engine = None
+        async with self._one_engine:
+            before = _HOLDER.set(self)
+            try:
+                yield
+            finally:
+                _HOLDER.reset(before)
+
+    @asynccontextmanager
+    async def engine(self, *, is_guest: bool = False) -> AsyncIterator[EngineWorkspace]:
+        """Open an engine for the length of the block; calls inside of the block share it."""
+        async with self.alone():
+            if self._engine is not None:
+                yield self._engine
+                return
+            with redirect_stdout(sys.stderr), unlocked():
+                async with engine(self.url, is_brief=True, is_guest=is_guest) as app:
+                    self._engine = app.workspace(self.tenant, ACTOR)
+                    try:
+                        yield self._engine
+                    finally:
+                        self._engine = None
+
+    async def in_bulk(self, start: Callable[[EngineWorkspace], Awaitable[T]]) -> T:
+        """Start a bulk operation, and run it here unless a process works on the store."""
+        # Only a database may have other processes: a file is locked by the one that has it.
+        is_worked_on = (
+            is_postgres(self.url) and await (await self.reader()).store.members.workers() > 0
+        )
+        async with self.engine() as space:
+            made = await start(space)
+            self.is_worked_on = is_worked_on
+            if not is_worked_on:
+                from tenuto.workspace.bulk import BulkRunner
+
+                runner = BulkRunner(space.engine)
+                # They are stored: the next process continues those that stop here.
+                with suppress(StoreUnavailable, Overloaded):
+                    while await runner.run_once():
+                        pass
+        return made
 
     def done(self, status: Status, *, by_others: bool) -> Status:
         """Note whether another process executed the command, and return the status."""
@@ -143,8 +189,11 @@ class StoreWorkspace:
 
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
+        if force:
+            await self.in_bulk(lambda space: space.remove_definition(id, force=True))
+            return
         async with self.engine() as space:
-            await space.remove_definition(id, force=force)
+            await space.remove_definition(id)
 
     # -- instances
 
@@ -244,12 +293,18 @@ class StoreWorkspace:
         # The id is made here, so that an unanswered event can be sent again under the same id.
         id = id or SystemIds().instance_id(SystemClock().now())
         if dry_run:
-            event = {"pattern": pattern, "payload": payload, "id": id}
-            event |= {"correlationId": correlation_id}
-            [found] = await self.publish_all(event, dry_run=True)
-            if isinstance(found, TenutoError):
-                raise found
-            return found
+            from tenuto.workspace.events import dry_published, made_event
+
+            reader = await self.reader()
+            event = made_event(
+                self._intake(reader),
+                pattern,
+                payload,
+                id=id,
+                correlation_id=correlation_id,
+                timestamp=timestamp,
+            )
+            return dry_published(event, await reader.inspector.dry_run(event))
 
         def publish(space: EngineWorkspace) -> Coroutine[None, None, Published]:
             return space.publish(
@@ -270,12 +325,9 @@ class StoreWorkspace:
     ) -> list[Published | TenutoError]:
         """Store the events of a document: one, or an array of up to 1,000; a result each."""
         if dry_run:
-            from tenuto.engine.events.event_intake import EventIntake
-            from tenuto.model.policy import Limits
-
             reader = await self.reader()
-            intake = EventIntake(reader.clock, SystemIds(), Limits(), self.tenant)
-            return [await _dry_run(reader, each) for each in intake.events(as_json(document))]
+            taken = self._intake(reader).events(as_json(document))
+            return [await _dry_run(reader, each) for each in taken]
         unanswered = StoreUnavailable(
             "it is not known whether the events are stored: the store has not answered for "
             f"{PATIENCE:g} s",
@@ -287,6 +339,12 @@ class StoreWorkspace:
             "Then send the document again: an event with an id acts once.",
         )
 
+    def _intake(self, reader: Reader) -> EventIntake:
+        from tenuto.engine.events.event_intake import EventIntake
+        from tenuto.model.policy import DEFAULT_LIMITS
+
+        return EventIntake(reader.clock, SystemIds(), DEFAULT_LIMITS, self.tenant)
+
     async def _published(
         self,
         publish: Callable[[EngineWorkspace], Coroutine[None, None, T]],
@@ -294,18 +352,18 @@ class StoreWorkspace:
         again: str,
     ) -> T:
         await require_there(self.url)
-        await self.close()
-        self.is_worked_on = True
         try:
-            with redirect_stdout(sys.stderr), logs_on_stderr():
-                async with engine(self.url, is_guest=True) as app:
-                    publishing = publish(app.workspace(self.tenant, ACTOR))
-                    found = await _answered(publishing, partial(unanswered, app), again)
-                    with suppress(StoreUnavailable):
-                        is_shared = is_postgres(self.url)
-                        self.is_worked_on = (
-                            is_shared and await app.engine.store.members.workers() > 0
-                        )
+            async with self.alone():
+                self.is_worked_on = True
+                with redirect_stdout(sys.stderr), logs_on_stderr():
+                    async with engine(self.url, is_guest=True) as app:
+                        publishing = publish(app.workspace(self.tenant, ACTOR))
+                        found = await _answered(publishing, partial(unanswered, app), again)
+                        with suppress(StoreUnavailable):
+                            is_shared = is_postgres(self.url)
+                            self.is_worked_on = (
+                                is_shared and await app.engine.store.members.workers() > 0
+                            )
         except StoreUnavailable as error:
             if error.code != LOCKED:
                 raise
@@ -373,9 +431,11 @@ class StoreWorkspace:
         return cast("protocol.TaskDefinitions", _Part(partial(self._of_engine, "task_definitions")))
 
     @property
-    def bulk(self) -> protocol.Bulk:
+    def bulk(self) -> StoreBulk:
         """Actions over many instances or dead letters."""
-        return cast("protocol.Bulk", _Part(partial(self._of_engine, "bulk")))
+        from tenuto.cli.backends.store_records import StoreBulk
+
+        return StoreBulk(self)
 
     @property
     def test_runs(self) -> protocol.TestRuns:

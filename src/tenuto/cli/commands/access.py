@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -10,7 +11,7 @@ from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import JsonOutput, ListOutput, Output, Store, perform_on
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from tenuto.cli.backends.backend import Backend
@@ -172,15 +173,16 @@ def list_audit(  # noqa: PLR0913 - one for each option
         items: list[Object] = []
         following = cursor
         while True:
-            page = await backend.space.audit.page(
-                actor=actor,
-                action=action,
-                target=target,
-                since=first,
-                until=last,
-                limit=limit,
-                cursor=following,
-            )
+            with _cursor_named_by_option():
+                page = await backend.space.audit.page(
+                    actor=actor,
+                    action=action,
+                    target=target,
+                    since=first,
+                    until=last,
+                    limit=limit,
+                    cursor=following,
+                )
             items += page.items
             following = page.next_cursor
             if following is None or not is_all:
@@ -278,6 +280,23 @@ def _expiry(text: str | None, now: datetime) -> datetime | None:
             advice="Write a moment that is to come, such as 2030-01-31T12:00:00Z, or P90D.",
         )
         raise InvalidInput("the key cannot be made", [problem]) from error
+
+
+@contextmanager
+def _cursor_named_by_option() -> Iterator[None]:
+    """Name `--cursor` in the problems of the cursor, as it was typed."""
+    from msgspec.structs import replace
+
+    from tenuto.model.errors import InvalidInput
+
+    try:
+        yield
+    except InvalidInput as error:
+        problems = [
+            replace(each, path="--cursor") if each.path == "$.cursor" else each
+            for each in error.problems
+        ]
+        raise InvalidInput(error.message, problems) from error
 
 
 def _moment(text: str | None, path: str) -> datetime | None:
