@@ -196,7 +196,7 @@ async def test_the_service_lets_an_address_have_as_many_as_it_says(serve: Serve)
             writer.close()
         await asyncio.wait(waiting)
     page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
-    assert f"has {ServiceConfig().unfinished_requests:,} requests unfinished" in page
+    assert f"with {ServiceConfig().unfinished_requests:,} unfinished requests" in page
 
 
 async def test_a_body_that_comes_slowly_is_refused_and_one_that_comes_is_not() -> None:

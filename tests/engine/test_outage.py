@@ -126,8 +126,12 @@ async def test_a_server_that_was_away_is_two_lines_in_the_log(
             proxy.cut()
             tries = [asyncio.create_task(_refused(app)) for _ in range(3)]
             await asyncio.gather(*tries)
+            while not is_away(app):
+                app.engine.membership.heartbeat_hint.set()
+                async with connected(url) as connection:
+                    await connection.fetch("SELECT pg_sleep(0.05)")
             proxy.mend()
-            while app.engine.shared.outage._since is not None:
+            while is_away(app):
                 app.engine.membership.heartbeat_hint.set()
                 async with connected(url) as connection:
                     await connection.fetch("SELECT pg_sleep(0.05)")
@@ -136,6 +140,10 @@ async def test_a_server_that_was_away_is_two_lines_in_the_log(
     assert len(lines) == 2, lines
     assert lines[0].startswith("the store is unavailable, trying again (")
     assert lines[1].startswith("the store is back after ")
+
+
+def is_away(app: Tenuto) -> bool:
+    return app.engine.shared.outage._since is not None
 
 
 async def _refused(app: Tenuto) -> None:

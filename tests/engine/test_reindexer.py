@@ -38,6 +38,7 @@ async def in_a_database(url: str) -> None:
     async with connected(url) as connection:
         await connection.execute("DROP FUNCTION tenuto.raise_wall, tenuto.reader_name")
         await connection.execute("DROP TABLE tenuto.workflow_searchable_values")
+        await connection.execute("DROP FUNCTION tenuto.mark_removed CASCADE")
         await connection.execute("ALTER TABLE tenuto.workflow_definitions DROP COLUMN is_removed")
         await connection.execute("UPDATE tenuto.schema_info SET version = 17, oldest_program = 16")
 

@@ -16,7 +16,9 @@ from tenuto.model.errors import Overloaded
 from tenuto.model.executions import ClaimedTask
 from tenuto.model.json import Object
 from tenuto.store.parts.jobs import JobKey, Lease, WorkerClaim
+from tenuto.testing.wrapped_store import Call
 from tests.executions.stage import A_WHILE, FLOW, LEASE, Stage, cancel, done, failed, report
+from tests.kit.scripted_store import ScriptedStore
 from tests.kit.workload.drawing import document, node
 
 
@@ -121,12 +123,17 @@ def test_tenants_are_handed_their_own_tasks_only() -> None:
 
 def test_what_a_worker_that_left_was_granted_goes_to_the_next_and_is_no_loss() -> None:
     async def story(stage: Stage) -> None:
-        engine, broker = await stage.opened()
+        store = ScriptedStore(stage.disk)
+        engine, broker = await stage.opened(store=store)
         id = await stage.started(engine)
+
+        async def grant_to_one_that_leaves(call: Call) -> object:
+            granted = await call()
+            leaving.cancel()
+            return granted
+
+        store.on("jobs.claim_for_worker", grant_to_one_that_leaves)
         leaving = asyncio.create_task(broker.claim("default", "w1"))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        leaving.cancel()
         await stage.clock.sleep(0.1)
         assert leaving.cancelled()
         [task] = await broker.claim("default", "w2")

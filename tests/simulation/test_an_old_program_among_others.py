@@ -27,7 +27,7 @@ class Old(OldProgram):
 
     async def on_members_give_back(self, call: Call) -> object:
         [unread] = call.args
-        self.asked["given back"] += len(unread.instances) + len(unread.letters)
+        self.asked["given back"] += len(unread.instances) + len(unread.messages)
         return await call()
 
 

@@ -34,7 +34,7 @@ DEFINITIONS: list[Object] = [
             }
         ],
     },
-    {"id": "sleeping", "steps": [{"stepId": "d", "type": "DELAY", "duration": "PT1H"}]},
+    {"id": "sleeping", "steps": [{"stepId": "d", "type": "DELAY", "duration": "P9000D"}]},
     {
         "id": "deciding",
         "steps": [{"stepId": "ask", "type": "APPROVAL", "assignees": {"users": ["ada"]}}],

@@ -22,13 +22,13 @@ async def write(path: str, name: str) -> None:
     store = SqliteStore(path)
     await store.open(name, NOON)
     ids = [f"{name}-{number:02}" for number in range(40)]
-    await store.commit(turn(f"{name}-0", *[begin(id) for id in ids], process_id=name))
+    await store.turns.commit(turn(f"{name}-0", *[begin(id) for id in ids], process_id=name))
     print(1, flush=True)
     version = 1
     while True:
         rows = (entry(version + 1), entry(version + 2))
         writes = [step(id, version, *rows) for id in ids]
-        await store.commit(turn(f"{name}-{version}", *writes, process_id=name))
+        await store.turns.commit(turn(f"{name}-{version}", *writes, process_id=name))
         version += 2
         print(version, flush=True)
 
