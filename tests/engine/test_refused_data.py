@@ -186,16 +186,20 @@ async def test_what_another_process_left_is_set_aside_too(step: Object) -> None:
 async def test_what_cannot_even_be_set_aside_is_left_alone_for_a_while() -> None:
     store = Picky()
 
+    fired = 0
+
     def refuses(write: InstanceWrite) -> bool:
-        is_fired = any(row.event_type == "TIMER_FIRED" for row in write.rows)
-        is_aside = any(row.event_type == "SYSTEM_SET" for row in write.rows)
-        return (is_fired or is_aside) and store.refused < 8
+        nonlocal fired
+        fired += any(row.event_type == "TIMER_FIRED" for row in write.rows)
+        if any(row.event_type == "TIMER_FIRED" for row in write.rows):
+            return fired <= 4
+        return any(row.event_type == "SYSTEM_SET" for row in write.rows)
 
     store.refuses = refuses
     async with app_on(store, bounds=Bounds(first_retry=0.001)) as app:
         run = await played(app, event_first=True)
         assert await run.status() == "COMPLETED"
-        assert store.refused == 8
+        assert store.refused >= 8
 
 
 async def test_pauses_grow_until_they_are_long() -> None:
