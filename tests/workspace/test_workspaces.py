@@ -25,10 +25,12 @@ from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition, TaskLimits
 from tenuto.model.test_run import Mock
 from tenuto.store.parts.bulk import BulkRow
+from tenuto.testing.wrapped_store import Call
 from tenuto.workspace.protocol import Instance, Workspace
 from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter
 from tests.api.conftest import DOUBLE, WAIT
 from tests.engine.situations import until
+from tests.kit.scripted_store import ScriptedStore
 from tests.workspace.conftest import Place
 
 pytestmark = pytest.mark.asyncio
@@ -361,7 +363,16 @@ async def test_a_bulk_operation_that_cannot_be_read_stops_no_other(
     action: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     content = {"target": "instances", "action": action, "which": {}, "by": "app"}
-    async with Tenuto() as app:
+    store, saved = ScriptedStore(), asyncio.Event()
+
+    async def noted(call: Call) -> object:
+        try:
+            return await call()
+        finally:
+            saved.set()
+
+    store.on("bulk.save", noted)
+    async with Tenuto(store) as app:
         await app.deploy(WAIT)
         waiting = await app.start("wait", {"orderId": 1})
         row = BulkRow(
@@ -379,11 +390,13 @@ async def test_a_bulk_operation_that_cannot_be_read_stops_no_other(
             await app.bulk.get("bad")
 
         async def are_over() -> bool:
-            bad = await app.engine.store.bulk.get("default", "bad")
-            is_ended = bad is not None and not bad.is_open
-            return is_ended and await waiting.status() is Status.CANCELLED
+            rows = await store.bulk.page("default", 9)
+            return not any(row.is_open for row in rows)
 
-        await until(app, are_over)
+        while not await are_over():
+            await saved.wait()
+            saved.clear()
+        assert await waiting.status() is Status.CANCELLED
         assert "cannot be read" in caplog.text
 
 

@@ -58,12 +58,13 @@ class Query:
 
 _SCHEMA = re.compile(r"\btenuto\.")
 _CAST = re.compile(r"::\w+")
+_ROW_LOCK = re.compile(r"\s+FOR (?:UPDATE|KEY SHARE)\b")
 
 
 def _cold() -> dict[str, Named]:
-    """The statements of cold records, which name a schema and types that SQLite does without."""
+    """The statements of cold records: SQLite has neither schemas, nor casts, nor row locks."""
     return {
-        name: named._replace(sql=_CAST.sub("", _SCHEMA.sub("", named.sql)))
+        name: named._replace(sql=_ROW_LOCK.sub("", _CAST.sub("", _SCHEMA.sub("", named.sql))))
         for name, named in queries_of("tenuto.store.cold").items()
     }
 
