@@ -61,14 +61,13 @@ _CAST = re.compile(r"::\w+")
 _ROW_LOCK = re.compile(r"\s+FOR (?:UPDATE|KEY SHARE)\b")
 
 
-def _cold() -> dict[str, Named]:
-    """The statements of cold records: SQLite has neither schemas, nor casts, nor row locks."""
-    return {
-        name: named._replace(sql=_ROW_LOCK.sub("", _CAST.sub("", _SCHEMA.sub("", named.sql))))
-        for name, named in queries_of("tenuto.store.cold").items()
-    }
+def adapted(named: Named) -> Named:
+    """A statement of cold records as SQLite has it: without schemas, casts and row locks."""
+    return named._replace(sql=_ROW_LOCK.sub("", _CAST.sub("", _SCHEMA.sub("", named.sql))))
 
+
+_COLD = {name: adapted(named) for name, named in queries_of("tenuto.store.cold").items()}
 
 QUERIES = {
-    name: Query(named) for name, named in (_cold() | queries_of("tenuto.store.sqlite")).items()
+    name: Query(named) for name, named in (_COLD | queries_of("tenuto.store.sqlite")).items()
 }
