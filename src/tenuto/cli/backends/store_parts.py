@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import wraps
@@ -19,6 +19,7 @@ from tenuto.workspace.values import BulkOperation
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.store_workspace import StoreWorkspace
+    from tenuto.workspace.engine_workspace import EngineWorkspace
 
 P = ParamSpec("P")
 
@@ -71,7 +72,12 @@ def _run_here(
     async def called(self: StoreBulk, /, *args: P.args, **kwargs: P.kwargs) -> BulkOperation:
         if kwargs.get("dry_run"):
             return await ask(self, *args, **kwargs)
-        made = await self.space.in_bulk(lambda _: ask(self, *args, **kwargs))
+
+        def start(space: EngineWorkspace) -> Awaitable[BulkOperation]:
+            made: Awaitable[BulkOperation] = getattr(space.bulk, method.__name__)(*args, **kwargs)
+            return made
+
+        made = await self.space.in_bulk(start)
         assert made.id is not None
         return await self.get(made.id)
 

@@ -104,7 +104,7 @@ class StoreWorkspace(StoredWorkspace):
         """Start a bulk operation, and run it here unless a process works on the store."""
         # Only a database may have other processes: a file is locked by the one that has it.
         is_worked_on = is_postgres(self.url) and await self.reader.store.members.workers() > 0
-        async with self.engine() as space:
+        async with self.lent() as space:
             made = await start(space)
             self.is_worked_on = is_worked_on
             if not is_worked_on:
@@ -142,7 +142,7 @@ class StoreWorkspace(StoredWorkspace):
         if force:
             await self.in_bulk(lambda space: space.remove_definition(id, force=True))
             return
-        async with self.engine() as space:
+        async with self.lent() as space:
             await space.remove_definition(id)
 
     # -- instances
