@@ -460,6 +460,37 @@ async def test_numbers_out_of_range_are_refused(place: Place) -> None:
         ]
 
 
+async def test_a_list_takes_any_limit_and_a_page_one_of_up_to_a_thousand(place: Place) -> None:
+    space = place.workspace
+    await space.start("wait", {"id": 7})
+    await space.publish("noise")
+    await space.task_definitions.add(TaskDefinition(id="charge", kind="pull"))
+    for listed, expected in (
+        (space.instances(limit=5_000), 1),
+        (space.events(limit=5_000), 1),
+        (space.task_definitions.list(limit=5_000), 1),
+        (space.task_definitions.list(after="charge", limit=5_000), 0),
+        (space.dead_letters.list(5_000), 0),
+        (space.bulk.list(5_000), 0),
+    ):
+        assert len(await listed) == expected
+    for page in (space.page, space.audit.page):
+        await page(limit=1_000)
+        with pytest.raises(InvalidInput) as caught:
+            await page(limit=1_001)
+        assert [each.path for each in caught.value.problems] == ["$.limit"]
+
+
+async def test_ids_of_definitions_are_those_that_are_there_and_no_document_is_read() -> None:
+    async with Tenuto() as app:
+        for document in (DOUBLE, WAIT):
+            await app.deploy(document)
+        await app.test_runs.start(DOUBLE, {"number": 1})
+        await app.remove_definition("double")
+        app.engine.store.definitions.newest = None  # type: ignore[assignment,method-assign]
+        assert await app.definition_ids() == ["wait"]
+
+
 async def test_a_key_of_wrong_values_is_refused(place: Place) -> None:
     keys: Any = place.workspace.keys
     for name, role, scopes in ((None, "viewer", None), ("k", 7, None), ("k", "viewer", "abc")):

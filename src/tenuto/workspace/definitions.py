@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterable
 
 from tenuto.engine.definitions.plans import is_there
-from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.json import JSON
 from tenuto.model.status import FINAL, Status
@@ -15,9 +14,9 @@ from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Parts
 from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.source import Source
 from tenuto.workspace.values import SavedWorkflow
 
-_PAGE = 500
 _OPEN = tuple(each for each in Status if each not in FINAL)
 
 
@@ -34,10 +33,10 @@ class Saved(SavedWorkflow, frozen=True, kw_only=True):
 class Definitions:
     """The definitions of one tenant, as the store has them."""
 
-    __slots__ = ("_engine", "_tenant")
+    __slots__ = ("_source", "_tenant")
 
-    def __init__(self, engine: Engine, tenant: str) -> None:
-        self._engine = engine
+    def __init__(self, source: Source, tenant: str) -> None:
+        self._source = source
         self._tenant = tenant
 
     async def save(self, document: JSON, *, only_after: int | None = None) -> Saved:
@@ -45,7 +44,7 @@ class Definitions:
 
         With `only_after` it is saved only while that is the newest version; Conflict.
         """
-        plans = self._engine.plans
+        plans = self._source.plans
         id = plans.compile(document).definition.id
         before = await self._seen.definitions.get(self._tenant, id)
         newest = 0 if before is None else before.version
@@ -65,7 +64,7 @@ class Definitions:
             found = await self._seen.definitions.get(self._tenant, id, version)
         if not is_there(found):
             # It says what there is instead.
-            await self._engine.plans.get(self._tenant, id, version)
+            await self._source.plans.get(self._tenant, id, version)
             raise NotFound(f"there is no workflow {id}", code="TEN-2002")
         return found
 
@@ -92,17 +91,12 @@ class Definitions:
 
     async def ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        ids: list[str] = []
-        while page := await self.newest(after=ids[-1] if ids else "", limit=_PAGE):
-            ids += [row.id for row in page]
-            if len(page) < _PAGE:
-                break
-        return ids
+        return [id for id in await self._seen.definitions.ids(self._tenant) if not is_test_run(id)]
 
     async def remove(self, id: str) -> None:
         """Remove a definition; Conflict while instances of it run."""
         await self.row(id)
-        plans = self._engine.plans
+        plans = self._source.plans
         if await self._has_open_instances(id):
             raise _still_runs(id)
         removed = await plans.hide(self._tenant, id)
@@ -117,7 +111,7 @@ class Definitions:
         Gives the version that was the newest; None where it was removed before and instances of it
         still run, so that a removal that broke off before they were cancelled can go on.
         """
-        plans = self._engine.plans
+        plans = self._source.plans
         there = await self._seen.definitions.get(self._tenant, id)
         if there is not None and there.is_removed and await self._has_open_instances(id):
             return None
@@ -125,11 +119,11 @@ class Definitions:
 
     async def _has_open_instances(self, id: str) -> bool:
         query = InstanceQuery(definition_id=id, statuses=_OPEN, limit=1)
-        return bool((await instance_rows(self._engine, self._tenant, query)).items)
+        return bool((await instance_rows(self._source, self._tenant, query)).items)
 
     @property
     def _seen(self) -> Parts:
-        return self._engine.store.seen_by(self._tenant)
+        return self._source.store.seen_by(self._tenant)
 
 
 def _still_runs(id: str) -> Conflict:

@@ -908,7 +908,7 @@ SELECT tenant FROM hearing
 ORDER BY 1;
 
 -- name: definition_ids
--- Every definition of a tenant once, without reading its versions.
+-- Every definition of a tenant once, but removed ones; no document is read.
 WITH RECURSIVE walk (id) AS (
     (
         SELECT first.id FROM tenuto.workflow_definitions AS first
@@ -924,7 +924,13 @@ WITH RECURSIVE walk (id) AS (
     ) AS next
 )
 
-SELECT id FROM walk;
+SELECT walk.id FROM walk
+CROSS JOIN LATERAL (
+    -- Of values of different length, neither is read.
+    SELECT own.content <> 'null' AS is_there FROM tenuto.workflow_definitions AS own
+    WHERE own.tenant = :tenant AND own.id = walk.id ORDER BY own.version DESC LIMIT 1
+) AS newest
+WHERE newest.is_there;
 
 -- name: newest_definitions
 -- A page of the definitions of a tenant, each with its newest version, without those of test runs.
