@@ -29,3 +29,8 @@ WHERE
         WHERE newest.tenant = version.tenant AND newest.id = version.id
         ORDER BY newest.version DESC LIMIT 1
     ) = 'null';
+
+-- Made, and removed, by it:
+-- + column workflow_definitions is_removed bigint
+-- + function - mark_removed
+-- + trigger workflow_definitions workflow_definitions_mark_removed
