@@ -62,7 +62,7 @@ coverage: setup  ## Measure how much of the code the tests reach
 	$(BIN)/coverage report
 
 .PHONY: test-fast
-test-fast: lint types contracts  ## Run the checks that take less than a minute
+test-fast: lint types contracts  ## Run every check but the slow tests
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak"
 
 .PHONY: lint

@@ -160,9 +160,9 @@ async def one_of_each(app: Tenuto) -> None:
     """One instance completed, one failed, one waiting, in this order."""
     for name, document in (("double", DOUBLE), ("refuse", REFUSE), ("wait", WAIT)):
         await app.deploy({"id": name, **document})
-    await (await app.start("double", 21)).result(timeout=10)
+    await (await app.start("double", 21)).result(timeout=60)
     failing = await app.start("refuse", {}, correlation_id="c-1")
     with pytest.raises(Exception, match="OUT_OF_STOCK"):
-        await failing.result(timeout=10)
+        await failing.result(timeout=60)
     waiting = await app.start("wait", {"id": 7})
     await until(app, waiting, waits_for_event)

@@ -77,7 +77,7 @@ def asked_in(terminal: Terminal) -> Iterator[subprocess.Popen[str]]:
         finally:
             if process.poll() is None:
                 process.terminate()
-                process.communicate(timeout=30)
+                process.communicate(timeout=500)
 
 
 def refused(terminal: Terminal, *words: str) -> tuple[int, str]:
@@ -138,7 +138,7 @@ def test_the_process_that_has_the_store_open_goes_on(on_each_store: Terminal) ->
             "decide", "@last", "ok", "approved", "--by", "bob", "--role", "board", *FINE
         )
         assert (decided.code, "No process" in decided.err) == (0, False), decided.err
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=500)
     assert (process.returncode, out) == (0, "42\n"), err
     assert "approved by bob" in err
     assert on_each_store.call("verify").code == 0

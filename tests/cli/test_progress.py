@@ -136,7 +136,7 @@ def in_a_terminal(terminal: Terminal, *arguments: str) -> tuple[str, str]:
         start_new_session=True,
     ) as process:
         os.close(theirs)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=500)
     drawn = b""
     try:
         while piece := os.read(ours, 4096):

@@ -44,7 +44,7 @@ def run(command: Command, folder: Path) -> tuple[str, int]:
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        timeout=60,
+        timeout=500,
     )
     return done.stdout, done.returncode
 
@@ -58,7 +58,7 @@ def program(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=500,
     )
 
 

@@ -85,9 +85,11 @@ async def until(app: Tenuto, holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def at_rest(app: Tenuto) -> None:
-    """Return once nothing waits to be written."""
-    for lane in app.engine.turns.lanes:
-        await lane.idle()
+    """Return once nothing waits to be written in any lane: the last may have work for the first."""
+    intakes = app.engine.turns.intakes
+    while not all(intake.is_idle.is_set() for intake in intakes):
+        for intake in intakes:
+            await intake.is_idle.wait()
 
 
 async def until_waiting(app: Tenuto, count: int, step: str = "wait") -> None:

@@ -182,10 +182,10 @@ async def test_an_entry_that_cannot_be_written_down_stops_its_own_instance_alone
         answer = await app.engine.ask(bad.id, CancelAsked(by="app", reason=HALF_A_PAIR))
         assert answer.status == "FAILED"
         await app.publish("payment.received", {"orderId": 2})
-        await good.result(5)
+        await good.result(60)
         assert app.engine.fault is None
         with pytest.raises(TenutoError):
-            await bad.result(5)
+            await bad.result(60)
 
 
 async def test_nothing_is_left_of_a_start_that_was_rejected() -> None:
@@ -223,12 +223,12 @@ async def test_an_event_that_no_store_takes_holds_up_nothing_that_shares_its_tur
         for _ in range(50):
             await asyncio.sleep(0)
         store.gate.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             outcomes = await asyncio.gather(*asked, return_exceptions=True)
         refused = [n for n, outcome in enumerate(outcomes) if isinstance(outcome, Exception)]
         assert refused == [1]
         assert (await app.publish("payment.received", {"orderId": 1})).resumed == 1
-        await waiting.result(5)
+        await waiting.result(60)
 
 
 async def test_a_workflow_that_is_not_there_is_told_with_the_nearest_that_is() -> None:

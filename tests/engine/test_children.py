@@ -399,10 +399,13 @@ async def test_cancelling_at_each_point_leaves_nothing_running() -> None:
             for _ in range(turns):
                 await asyncio.sleep(0)
             await parent.cancel()
-            for _ in range(100):
-                await asyncio.sleep(0)
+            await at_rest(app)
+
+            async def are_cancelled(app: Tenuto = app) -> bool:
+                return {row.status for row in await rows(app)} <= {Status.CANCELLED}
+
+            await until(app, are_cancelled)
             assert await parent.status() is Status.CANCELLED
-            assert {row.status for row in await rows(app)} <= {Status.CANCELLED}
             await assert_in_order(app)
 
 

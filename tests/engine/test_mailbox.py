@@ -23,6 +23,7 @@ from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.mailbox import Mail
 from tenuto.testing.wrapped_store import Call
 from tests.cli.waiting import until, waits_for_event
+from tests.engine.situations import at_rest
 from tests.kit.scripted_store import ScriptedStore
 from tests.kit.turns import turns
 
@@ -77,11 +78,6 @@ async def waiting(app: Tenuto) -> str:
     return instance.id
 
 
-async def idle(app: Tenuto) -> None:
-    for lane in app.engine.turns.lanes:
-        await lane.idle()
-
-
 async def test_a_letter_in_hand_is_not_fetched_again() -> None:
     store = Asked()
     async with Tenuto(store, settings=QUIET) as app:
@@ -91,7 +87,7 @@ async def test_a_letter_in_hand_is_not_fetched_again() -> None:
         store.brought.clear()
         for _ in range(3):
             await engine.effects.mailbox.run_once()
-            await idle(app)
+            await at_rest(app)
         assert store.brought == [["m0", "m1"], [], []]
         assert await (await app.instance(id)).status() is Status.CANCELLED
         # What the log has taken is remembered no longer.
@@ -122,7 +118,7 @@ async def test_a_start_by_letter_survives_that_the_store_cannot_be_read() -> Non
         with pytest.raises(StoreUnavailable):
             await engine.effects.mailbox.run_once()
         assert await engine.effects.mailbox.run_once() == 1
-        await idle(app)
+        await at_rest(app)
         assert list(await store.turns.load(["new"])) == ["new"]
 
 
@@ -148,9 +144,9 @@ async def test_a_letter_starts_nothing_of_a_workflow_that_was_removed(shared: bo
             to="at-once", id="m4", at=engine.clock.now(), input=replace(start, cause=cause)
         )
         engine.effects.mailbox.send(sent, "default")
-        await idle(app)
+        await at_rest(app)
         await turns(20)
-        await idle(app)
+        await at_rest(app)
         ids = {row.id for row in (await store.instances.page(InstanceQuery(limit=9))).items}
         assert ids == {id, "child"}
         assert await engine.effects.mailbox.run_once() == 0

@@ -64,7 +64,7 @@ async def completed(app: Tenuto, count: int) -> None:
 
 
 async def taken(app: Tenuto) -> list[JSON]:
-    results = [await (await app.instance(each.id)).result(1) for each in await app.instances()]
+    results = [await (await app.instance(each.id)).result(60) for each in await app.instances()]
     return [result["payload"] for result in results if isinstance(result, dict)]
 
 

@@ -12,8 +12,11 @@ from tenuto.engine.outage import Outage
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import SystemClock
+from tenuto.testing.wrapped_store import Call
 from tests.kit.postgres_database import connected, fresh_database
+from tests.kit.scripted_store import ScriptedStore
 from tests.kit.tcp_proxy import proxy_to
+from tests.kit.turns import turns
 
 AWAY = StoreUnavailable("gone")
 REFUSED = StoreUnavailable("cannot be reached", code="TEN-4008")
@@ -56,6 +59,43 @@ def test_who_notices_first_says_it_and_the_last_one_says_that_it_is_over(said: S
     outage.worked("jobs")
     outage.worked("jobs")
     assert said.lines == ["the store is back after 12.5 s"]
+
+
+def test_what_is_met_before_a_loop_notices_it_is_said_once(said: Said) -> None:
+    outage = said.outage
+    for _ in range(3):
+        outage.met("matching 2 events", AWAY)
+    outage.noticed("jobs", REFUSED)
+    assert said.lines == [
+        "the store is unavailable, trying again (matching 2 events): TEN-4001  gone"
+    ]
+    outage.worked("jobs")
+    assert said.lines == ["the store is back after 0.0 s"]
+
+
+class Undrained(ScriptedStore):
+    """Cannot be asked for notifications a few times."""
+
+    left = 3
+
+    async def on_outbox_claim(self, call: Call) -> object:
+        if self.left:
+            self.left -= 1
+            raise AWAY
+        return await call()
+
+
+@pytest.mark.asyncio
+async def test_an_outage_that_the_outbox_alone_meets_is_said_once(said: Said) -> None:
+    store = Undrained()
+    async with Tenuto(store) as app:
+        while store.left or is_away(app):
+            app.engine.outbox.hint()
+            await turns(1)
+    assert [each.partition(":")[0].partition(" after")[0] for each in said.lines] == [
+        "the store is unavailable, trying again (outbox)",
+        "the store is back",
+    ]
 
 
 def test_the_next_outage_is_said_again(said: Said) -> None:

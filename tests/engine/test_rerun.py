@@ -39,7 +39,7 @@ async def failed_at(app: Tenuto, definition: Object, input: JSON = None) -> Inst
     await app.deploy(definition)
     instance = await app.start(str(definition["id"]), input)
     with pytest.raises(WorkflowFailed):
-        await instance.result(timeout=20)
+        await instance.result(timeout=300)
     return instance
 
 

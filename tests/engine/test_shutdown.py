@@ -125,7 +125,7 @@ async def test_who_asks_for_a_result_when_the_engine_has_stopped_is_told_so() ->
     async with Tenuto() as app:
         await app.deploy(ONE_WAIT)
         instance = await app.start("waiting", {"orderId": 1})
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         with pytest.raises(StoreUnavailable):
             await instance.result()
 
@@ -151,7 +151,7 @@ async def test_nobody_waits_for_an_answer_of_an_engine_that_stopped(
     asked.append(asyncio.ensure_future(app.start("waiting", {"orderId": 2})))
     await turns()
     await app.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         outcomes = await asyncio.gather(*asked, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 3
     first = outcomes[0]

@@ -184,7 +184,7 @@ async def test_a_letter_that_cannot_be_read_is_left_and_the_others_are_taken(
         )
     async with Tenuto(url) as again:
         with pytest.raises(WorkflowCancelled):
-            await (await again.instance(instance.id)).result(5)
+            await (await again.instance(instance.id)).result(60)
         assert [letter.id for letter in await again.engine.store.mailbox.claim(10)] == ["new"]
     assert "new" in caplog.text
 
@@ -208,7 +208,7 @@ async def test_a_wait_of_an_instance_that_cannot_be_read_holds_up_no_start(tmp_p
     async with asyncio.timeout(10), Tenuto(url) as again:
         other = await again.start("waiting", {"orderId": 3})
         await again.publish("payment.received", {"orderId": 3})
-        await other.result(5)
+        await other.result(60)
 
 
 @pytest.mark.parametrize("setting", ["project_every", "mail_every", "outbox_every", "prune_every"])

@@ -48,7 +48,6 @@ async def test_an_outbox_that_never_empties_keeps_nothing_from_being_sent() -> N
         drainer=cast("Drainer", Part(busy.drain)),
         deliverer=cast("Deliverer", Part(busy.deliver)),
         clock=SystemClock(),
-        outage=Outage(SystemClock()),
         process_id=lambda: "p",
         fenced=fenced,
     )
@@ -84,7 +83,6 @@ def test_where_nobody_listens_the_outbox_is_looked_into_now_and_then_only() -> N
             drainer=cast("Drainer", drainer),
             deliverer=None,
             clock=clock,
-            outage=Outage(clock),
             process_id=lambda: "p",
             fenced=fenced,
         )

@@ -97,7 +97,7 @@ async def test_what_a_crash_left_unmatched_is_matched_together() -> None:
         assert await counting.inbox.unmatched(1) == []
         assert counting.questions <= 2
         assert counting.recorded <= 10
-        await (await app.instance(waiting.id)).result(5)
+        await (await app.instance(waiting.id)).result(60)
 
 
 class Slow(ScriptedStore):
@@ -133,7 +133,7 @@ async def test_an_app_is_open_while_it_matches_what_others_left() -> None:
             await app.start("waiting", {"orderId": 8})
     async with Tenuto(slow := Slow(disk)) as app:
         slow.may_answer.set()
-        await (await app.instance(waiting.id)).result(5)
+        await (await app.instance(waiting.id)).result(60)
         await app.engine.caught_up()
         assert not app.engine.is_catching_up
         assert await slow.inbox.unmatched(1) == []
@@ -161,4 +161,4 @@ async def test_a_sender_hears_what_somebody_must_put_right_and_its_event_is_late
         with pytest.raises(StoreUnavailable) as refused:
             await app.publish("payment.received", {"orderId": 1})
         assert refused.value.code == code
-        await waiting.result(5)
+        await waiting.result(60)

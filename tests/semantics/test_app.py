@@ -73,7 +73,7 @@ async def test_a_history_item_has_its_documented_names() -> None:
     async with office() as run:
         ref = await run.start(draw("a", a=task(outputVariable="v")), {"n": 1})
         run.finish("a", 5)
-        await ref.result(5)
+        await ref.result(60)
         history = await ref.history()
         assert [item["seq"] for item in history] == [1, 2, 3, 4, 5]
         assert all(
@@ -106,7 +106,7 @@ async def test_an_instance_in_json_has_its_documented_names() -> None:
     async with office() as run:
         ref = await run.start(ONE, {"n": 1}, correlation_id="c", priority=3)
         run.finish("a", 5)
-        await ref.result(5)
+        await ref.result(60)
         details = await ref.details()
         names = (
             "id workflowDefinitionId status state input version correlationId createdAt updatedAt "
@@ -128,7 +128,7 @@ async def test_the_context_is_shown_with_what_the_system_noted() -> None:
         ref = await run.start(ONE, {"n": 1})
         assert await ref.context() == {"ctx": {"input": {"n": 1}}, "system": {}}
         run.finish("a")
-        await ref.result(5)
+        await ref.result(60)
 
 
 @pytest.mark.asyncio
@@ -145,7 +145,7 @@ async def test_an_instance_id_that_is_given_is_a_uuid() -> None:
         with pytest.raises(Conflict):
             await run.app.start("w", {"other": 1}, instance_id=id)
         run.finish("a")
-        await ref.result(5)
+        await ref.result(60)
 
 
 @pytest.mark.asyncio
@@ -164,7 +164,7 @@ async def test_what_is_shown_is_what_the_log_says() -> None:
         assert isinstance(state["steps"], dict)
         assert [state["steps"][f"n{number}"]["output"] for number in range(81)] == list(range(81))  # type: ignore[index,call-overload]
         run.finish("a")
-        await ref.result(5)
+        await ref.result(60)
 
 
 @pytest.mark.asyncio
@@ -199,16 +199,16 @@ async def test_result_gives_the_output_or_raises() -> None:
         with pytest.raises(TimeoutError):
             await good.result(0.01)
         run.finish("a", 5)
-        assert await good.result(5) == 5
+        assert await good.result(60) == 5
         failing = await run.start(draw("b") | {"id": "failing"})
         run.fail("b", "OUT_OF_STOCK")
         with pytest.raises(WorkflowFailed) as failed:
-            await failing.result(5)
+            await failing.result(60)
         assert (failed.value.error.code, failed.value.error.step_id) == ("OUT_OF_STOCK", "b")
         waiting = await run.start(draw("w", w=wait()) | {"id": "waiting"})
         await waiting.cancel("enough")
         with pytest.raises(WorkflowCancelled) as cancelled:
-            await waiting.result(5)
+            await waiting.result(60)
         assert cancelled.value.cancellation.reason == "enough"
         with pytest.raises(NotFound):
             await run.app.instance(str(uuid4()))
@@ -276,7 +276,7 @@ async def test_the_same_key_gives_the_same_instance() -> None:
             await run.app.start("w", {"n": 2}, key="order-7")
         assert refused.value.code == "TEN-3004"
         run.finish("a")
-        await first.result(5)
+        await first.result(60)
         assert (await run.app.start("w", {"n": 1}, key="order-7")).id == first.id
 
 
@@ -293,7 +293,7 @@ async def test_an_unchanged_definition_makes_no_version() -> None:
         assert versions == [1, 1, 2, 2, 3]
         for version, shows in ((1, 1), (2, 2), (None, 1)):
             ref = await run.app.start("w", version=version)
-            assert await ref.result(5) == {"is": shows}
+            assert await ref.result(60) == {"is": shows}
 
 
 @pytest.mark.asyncio
@@ -326,7 +326,7 @@ async def test_an_output_that_is_too_large_fails_the_attempt_for_good() -> None:
         ref = await run.start(ONE)
         run.finish("a", "x" * 101)
         with pytest.raises(WorkflowFailed) as failed:
-            await ref.result(5)
+            await ref.result(60)
         assert (failed.value.error.code, failed.value.error.attempt) == ("TOO_LARGE", 1)
 
 
@@ -342,10 +342,10 @@ async def test_a_task_may_choose_the_handle_it_leaves_by() -> None:
         await app.deploy(
             draw("a>e a:left>f", a=node, e=end({"went": "on"}), f=end({"went": "{{ctx.v.way}}"}))
         )
-        assert await (await app.start("w", "left")).result(5) == {"went": "left"}
-        assert await (await app.start("w", "default")).result(5) == {"went": "on"}
+        assert await (await app.start("w", "left")).result(60) == {"went": "left"}
+        assert await (await app.start("w", "default")).result(60) == {"went": "on"}
         with pytest.raises(WorkflowFailed, match="UNKNOWN_HANDLE"):
-            await (await app.start("w", "right")).result(5)
+            await (await app.start("w", "right")).result(60)
 
 
 @pytest.mark.asyncio
@@ -364,12 +364,12 @@ async def test_a_deadline_to_the_microsecond_is_met() -> None:
         await ref.cancel()
         run.finish("a")
         with pytest.raises(WorkflowCancelled):
-            await ref.result(5)
+            await ref.result(60)
         await run.app.deploy(draw("w", w=wait()) | {"id": "waiting"})
         past = datetime(2026, 1, 1, 0, 0, 0, 123_456, tzinfo=UTC)
         late = await run.app.start("waiting", deadline=past)
         with pytest.raises(WorkflowCancelled) as cancelled:
-            await late.result(5)
+            await late.result(60)
         assert cancelled.value.cancellation.source == "TIMEOUT"
 
 
@@ -389,7 +389,7 @@ async def test_exceptions_of_tasks_become_failures() -> None:
         retry: Object = {"maxAttempts": 2, "initialDelay": 1}
         await app.deploy(draw("a", a=task(taskId="sell", retry=retry)))
         with pytest.raises(WorkflowFailed) as ours:
-            await (await app.start("w", "ours")).result(5)
+            await (await app.start("w", "ours")).result(60)
         error = ours.value.error
         assert (error.code, error.message, error.details, error.attempt) == (
             "OUT_OF_STOCK",
@@ -398,7 +398,7 @@ async def test_exceptions_of_tasks_become_failures() -> None:
             1,
         )
         with pytest.raises(WorkflowFailed) as other:
-            await (await app.start("w", "other")).result(5)
+            await (await app.start("w", "other")).result(60)
         assert (other.value.error.code, other.value.error.attempt) == ("ZeroDivisionError", 2)
 
 
@@ -409,7 +409,7 @@ async def test_an_attempt_that_takes_too_long_is_tried_again() -> None:
         retry: Object = {"maxAttempts": 2, "initialDelay": 1}
         ref = await run.start(draw("a", a=task(timeout=20, retry=retry)))
         with pytest.raises(WorkflowFailed) as failed:
-            await ref.result(5)
+            await ref.result(60)
         assert (failed.value.error.code, failed.value.error.attempt) == ("TIMEOUT", 2)
 
 
@@ -432,7 +432,7 @@ async def test_the_apps_own_task_is_looked_up_first() -> None:
 
         for each, said in ((app, "ours"), (other, "everybody's")):
             await each.deploy(draw("a", a=task(taskId=name)))
-            assert await (await each.start("w")).result(5) == said
+            assert await (await each.start("w")).result(60) == said
         with pytest.raises(TenutoError) as refused:
 
             @app.task(name=name)
@@ -474,4 +474,4 @@ async def test_tasks_are_called_with_their_input() -> None:
         }
         for name, output in expected.items():
             await app.deploy(draw("x", x=task(taskId=name)))
-            assert await (await app.start("w", {"a": 1, "b": 2})).result(5) == output
+            assert await (await app.start("w", {"a": 1, "b": 2})).result(60) == output

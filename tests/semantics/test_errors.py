@@ -45,7 +45,7 @@ async def test_a_refusal_names_the_run_time_code_that_it_is_about() -> None:
         assert (unknown.value.code, unknown.value.reason) == ("TEN-2003", "UNKNOWN_TASK")
         assert [each.path for each in unknown.value.problems] == ["$.nodes[0].config.taskId"]
         done = await run.start(draw("s>e", s=start(), e=end()) | {"id": "done"})
-        await done.result(5)
+        await done.result(60)
         with pytest.raises(Conflict) as refused:
             await done.pause()
         assert (refused.value.code, refused.value.reason) == ("TEN-3002", None)

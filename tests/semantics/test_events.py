@@ -23,7 +23,7 @@ async def taken(run: Office, document: Object, **published: JSON) -> JSON:
     for id, payload in published.items():
         await run.app.publish("paid", payload, id=id)
     run.finish("a")
-    output = await ref.result(5)
+    output = await ref.result(60)
     assert isinstance(output, dict)
     return output["eventId"]
 
@@ -39,7 +39,7 @@ async def test_an_event_wakes_every_wait_that_matches() -> None:
         published = await run.app.publish("paid", {"n": 1}, id="e1")
         assert (published.resumed, published.duplicate) == (4, False)
         for ref in refs:
-            await ref.result(5)
+            await ref.result(60)
         again = await run.app.publish("paid", {"n": 1}, id="e1")
         assert (again.resumed, again.duplicate) == (4, True)
 
@@ -66,7 +66,7 @@ async def test_a_second_wait_takes_the_next_event() -> None:
         for id in ("e1", "e2"):
             await run.app.publish("paid", None, id=id)
         run.finish("a")
-        output = await ref.result(5)
+        output = await ref.result(60)
         assert isinstance(output, dict)
         assert output["eventId"] == "e2"
 
@@ -80,7 +80,7 @@ async def test_look_back_can_be_turned_off() -> None:
         run.finish("a")
         await run.until(ref, "w", "WAITING")
         await run.app.publish("paid", None, id="late")
-        output = await ref.result(5)
+        output = await ref.result(60)
         assert isinstance(output, dict)
         assert output["eventId"] == "late"
 
@@ -93,7 +93,7 @@ async def test_the_time_of_receipt_counts_and_not_the_timestamp() -> None:
         ref = await run.start(draw("w", w=wait()))
         published = await run.app.publish("paid", {"n": 1}, timestamp=long_ago)
         assert published.resumed == 1
-        output = await ref.result(5)
+        output = await ref.result(60)
         assert isinstance(output, dict)
         assert str(output["timestamp"]).startswith(f"{long_ago.year}-")
 
@@ -117,7 +117,7 @@ async def test_a_correlation_id_filters_only_where_a_wait_names_it() -> None:
         assert (await run.app.publish("paid", correlation_id="c-2")).resumed == 1
         await run.until(ref, "v", "COMPLETED")
         assert (await run.app.publish("paid", correlation_id="c-1")).resumed == 1
-        await ref.result(5)
+        await ref.result(60)
 
 
 @pytest.mark.asyncio

@@ -70,7 +70,7 @@ def test_nothing_is_lost_at_any_write(shape: str, mode: Fault) -> None:
     """
     writes = runs_with(shape, {})
     assert writes >= 4
-    for number in some_of(writes, mode):
+    for number in some_of(writes, mode, MODES):
         runs_with(shape, {number: mode})
 
 
@@ -160,5 +160,5 @@ def retried_and_rerun(shape: str, faults: dict[int, Fault]) -> int:
 @pytest.mark.parametrize("shape", FAILS_FIRST)
 def test_nothing_is_lost_around_a_retry_and_a_rerun(shape: str, mode: Fault) -> None:
     """ "crash at every durable write of each"."""
-    for number in some_of(retried_and_rerun(shape, {}), mode):
+    for number in some_of(retried_and_rerun(shape, {}), mode, MODES):
         retried_and_rerun(shape, {number: mode})

@@ -21,7 +21,7 @@ from tests.kit.simulator.thinning import EVERY_WRITE
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario
 from tests.kit.workload.drawing import document, node
 
-SEEDS = 120 if EVERY_WRITE else 25
+SEEDS = 120 if EVERY_WRITE else 12
 
 
 @pytest.mark.slow
@@ -34,8 +34,8 @@ def test_every_promise_is_kept_by_two_that_hear_the_same() -> None:
         finished = run_scenario(two_engines(seed), InMemory(shared=True))
         assert_kept(finished, f"two engines on seed {seed}")
         counts += counts_of(finished)
-    assert counts["lost to the other engine"] > 60, "vacuous: the gate was hardly ever shut"
-    assert counts["presumed dead"] > 20, "vacuous: hardly anybody was presumed dead"
+    assert counts["lost to the other engine"] > 25, "vacuous: the gate was hardly ever shut"
+    assert counts["presumed dead"] > 5, "vacuous: hardly anybody was presumed dead"
 
 
 def test_an_old_picture_clears_no_timer() -> None:

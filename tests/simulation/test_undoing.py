@@ -82,7 +82,7 @@ def test_what_was_done_is_undone_without_faults(name: str) -> None:
 @pytest.mark.parametrize("name", ["order", "packing"])
 def test_everything_is_undone_once_whatever_write_goes_wrong(name: str, mode: Fault) -> None:
     """Z19: a crash at each write; the plan is not made anew and nothing recorded runs again."""
-    for number in some_of(runs_with(name, {}), mode):
+    for number in some_of(runs_with(name, {}), mode, MODES):
         runs_with(name, {number: mode})
 
 

@@ -152,12 +152,20 @@ async def test_a_worker_may_be_silent_for_so_long_and_what_it_said_last_is_kept(
 ) -> None:
     store = await place.opened("p1")
     await offer(store, job("i1", heartbeat_timeout=timedelta(milliseconds=50)))
-    [granted] = await store.jobs.claim_for_worker(claim(), NOON)
-    [lease] = await store.jobs.extend_for_workers([Beat(granted.lease, '{"done":7}')], NOON)
-    assert await store.jobs.extend_for_workers([Beat(lease)], NOON)
+    lease = await heard_of_twice(store)
     while not (gone := (await store.jobs.claim([], 0, LEASE, NOON + LEASE)).lapsed):
         pass
     assert gone == [Lapsed(lease, clean=False, overrun=Overrun("silence", 0.05, '{"done":7}'))]
+
+
+async def heard_of_twice(store: Store) -> Lease:
+    """A lease that was extended twice in time: on a busy server the first may be too late."""
+    while True:
+        [lease] = leases(await store.jobs.claim_for_worker(claim(), NOON))
+        first = await store.jobs.extend_for_workers([Beat(lease, '{"done":7}')], NOON)
+        if first and await store.jobs.extend_for_workers([Beat(lease)], NOON):
+            return lease
+        await store.jobs.put_back([lease])
 
 
 async def test_what_a_worker_never_heard_of_is_as_if_it_had_not_been_leased(place: Place) -> None:

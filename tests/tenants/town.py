@@ -150,6 +150,16 @@ class Town:
 
         await until(self.app, holds)
 
+    async def only(self, mine: EngineWorkspace, workflow: str) -> InstanceRef:
+        """The one instance of a workflow, once it is there."""
+
+        async def is_there() -> bool:
+            return bool(await mine.instances(workflow=workflow))
+
+        await until(self.app, is_there)
+        [found] = await mine.instances(workflow=workflow)
+        return mine.at(found.id)
+
     async def settle(self) -> None:
         """Until nothing happens by itself any more."""
         engine = self.app.engine

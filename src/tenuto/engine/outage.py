@@ -31,18 +31,17 @@ class Outage:
 
     def noticed(self, who: str, error: StoreUnavailable) -> None:
         """The store has failed for `who`, which retries until it `worked`."""
-        if self._since is None:
-            self._since = self._clock.ticks()
         self._waiting[who] = _reason(error)
         self.met(who, error)
 
     def met(self, who: str, error: StoreUnavailable) -> None:
         """The store has failed for `who`; other loops find out when it is back."""
+        if self._since is None:
+            self._since = self._clock.ticks()
         if _reason(error) in self._logged:
             log.debug("%s: %s", who, error)
             return
-        if self._since is not None:
-            self._logged.add(_reason(error))
+        self._logged.add(_reason(error))
         log.warning("the store is unavailable, trying again (%s): %s", who, error)
 
     def rests(self, who: str) -> None:

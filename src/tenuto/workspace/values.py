@@ -123,7 +123,10 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class Published(Struct, frozen=True, kw_only=True):
-    """What became of an event."""
+    """What became of an event: it and its recipients are durable, and what it does to them follows.
+
+    So a list may show what it starts, resumes or cancels a moment after the answer.
+    """
 
     event_id: str
     duplicate: bool

@@ -14,7 +14,8 @@ from tests.crash.postgres.pairs import COMMANDS, PAIRS, Duels
 from tests.crash.postgres.worker import Orders
 from tests.kit.postgres_database import empty_database
 
-ROUNDS = 4
+ROUNDS = 2
+"""One in which one of the two stops, and one in which both do."""
 WITH_STOP = [pair for pair in PAIRS if "stop" in pair]
 OTHERS = [pair for pair in PAIRS if "stop" not in pair]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from tenuto.testing.fault_plan import Fault
 
@@ -16,11 +17,16 @@ _ORDER = (
 )
 
 
-def some_of(writes: int, mode: Fault) -> range:
-    """Every third write, and for each fault others, so that together they break off each."""
+def some_of(writes: int, mode: Fault, modes: Sequence[Fault] = _ORDER[:3]) -> range:
+    """For each fault others, so that together they break off each write once.
+
+    Each takes every third write; where there are more than three faults, two take turns in a third.
+    """
     if EVERY_WRITE:
         return range(1, writes + 1)
-    return range(1 + _ORDER.index(mode) % 3, writes + 1, 3)
+    third = _ORDER.index(mode) % 3
+    sharing = [each for each in _ORDER[third::3] if each in modes]
+    return range(1 + third, writes + 1, 3)[sharing.index(mode) :: len(sharing)]
 
 
 def few_of(writes: int, mode: Fault) -> range:

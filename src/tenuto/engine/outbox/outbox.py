@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from tenuto.engine.loops import Loops
-from tenuto.engine.outage import Outage
 from tenuto.engine.outbox.deliverer import Deliverer
 from tenuto.engine.outbox.drainer import Drainer
 from tenuto.engine.shared import Shared
@@ -35,7 +34,6 @@ class Outbox:
         drainer: Drainer,
         deliverer: Deliverer | None,
         clock: Clock,
-        outage: Outage,
         process_id: Callable[[], str],
         fenced: Callable[[str], Awaitable[None]],
         every: float = 2.0,
@@ -46,7 +44,6 @@ class Outbox:
         self.drainer = drainer
         self._deliverer = deliverer
         self._clock = clock
-        self._outage = outage
         self._fenced = fenced
         self._hint = hint or asyncio.Event()
         self._passing = asyncio.Lock()
@@ -90,7 +87,6 @@ class Outbox:
             drainer=drainer,
             deliverer=deliverer,
             clock=clock,
-            outage=shared.outage,
             process_id=process_id,
             fenced=fenced,
             every=settings.outbox_every,
@@ -119,9 +115,6 @@ class Outbox:
         except Fenced:
             await self._fenced(process_id)
             return 0.0
-        except StoreUnavailable as error:
-            self._outage.met("outbox", error)
-            return OUTAGE_RETRY_SECONDS
         except Overloaded as error:
             log.warning("notifications have to wait: %s", error)
             return OUTAGE_RETRY_SECONDS

@@ -1338,7 +1338,8 @@ RETURNING job.instance_id, job.node, job.iteration, job.attempt, job.token;
 
 -- name: claim_for_worker
 -- Lease unclaimed jobs of a tenant to a worker outside, of these tasks or of all that are not pushed,
--- those that were offered first; at most for the time-out of the job and of its heartbeat.
+-- those that were offered first; at most for the time-out of the job and of its heartbeat. All limits
+-- rest on one reading of the clock: of two, a lease that ends with the time-out would end before it.
 WITH RECURSIVE known AS (
     (
         SELECT job.task_id FROM tenuto.jobs AS job
@@ -1383,7 +1384,7 @@ offered AS MATERIALIZED (
 ),
 
 chosen AS MATERIALIZED (
-    SELECT * FROM offered
+    SELECT *, tenuto.clock_ms() AS granted_at FROM offered
     ORDER BY offered_at, instance_id, node, iteration, attempt LIMIT :limit
 ),
 
@@ -1394,9 +1395,9 @@ leased AS (
         leased_by = :worker_id,
         is_outside = true,
         lease = :lease::bigint,
-        overdue_at = tenuto.clock_ms() + job.timeout,
+        overdue_at = chosen.granted_at + job.timeout,
         details = NULL,
-        leased_until = tenuto.clock_ms() + least(:lease::bigint, job.timeout, job.silence)
+        leased_until = chosen.granted_at + least(:lease::bigint, job.timeout, job.silence)
     FROM chosen
     WHERE
         job.instance_id = chosen.instance_id AND job.node = chosen.node
