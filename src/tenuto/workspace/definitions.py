@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
+from datetime import timedelta
 
+from msgspec.structs import replace
+
+from tenuto.definition import check, unavailable
+from tenuto.definition.compiler import Checked
+from tenuto.definition.slug import slug
+from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.plans import is_there
 from tenuto.engine.engine import Engine
-from tenuto.model.errors import Conflict, NotFound
-from tenuto.model.json import JSON
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.errors import Conflict, NotFound, Problem
+from tenuto.model.graph import Definition
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import FINAL, Status
 from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Parts
 from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.task_definitions import TaskDefinitions
 from tenuto.workspace.values import SavedWorkflow
 
 _PAGE = 500
+_NUMBERED = 50
+"""Numbers that are tried for an id that is taken; after them it gets random characters."""
+_MOST_UNDECLARED = 100
+"""So many tasks that nothing is known of are named."""
 _OPEN = tuple(each for each in Status if each not in FINAL)
 
 
@@ -40,23 +55,85 @@ class Definitions:
         self._engine = engine
         self._tenant = tenant
 
+    async def create(self, document: JSON) -> Saved:
+        """Save a new definition; Conflict where its id is taken.
+
+        One without an id gets a free one, made of its name.
+        """
+        if isinstance(document, dict) and "id" not in document:
+            return await self._create_named(document)
+        id = self._engine.plans.compile(document).definition.id
+        there = await self._seen.definitions.get(self._tenant, id)
+        if is_there(there):
+            raise _is_taken(id)
+        try:
+            return await self.save(document, only_after=0 if there is None else there.version)
+        except Conflict:
+            raise _is_taken(id) from None
+
+    async def _create_named(self, document: Object) -> Saved:
+        """Create a definition under the first free id that is made of its name."""
+        base = slug(document)
+        numbered = (f"{base}-{number}" for number in range(2, _NUMBERED))
+        for id in (base, *numbered, f"{base}-{self._engine.ids.short()}"):
+            if await self._seen.definitions.get(self._tenant, id) is None:
+                with suppress(Conflict):
+                    return await self.save({"id": id, **document}, only_after=0)
+        raise _is_taken(base)
+
     async def save(self, document: JSON, *, only_after: int | None = None) -> Saved:
         """Save a definition and say whether that made a new version.
 
-        With `only_after` it is saved only while that is the newest version; Conflict.
+        With `only_after` it is saved only while that is the newest version; Conflict. One without
+        an id is created.
         """
+        if isinstance(document, dict) and "id" not in document:
+            return await self.create(document)
         plans = self._engine.plans
-        id = plans.compile(document).definition.id
+        plan = plans.compile(document)
+        id = plan.definition.id
         before = await self._seen.definitions.get(self._tenant, id)
         newest = 0 if before is None else before.version
-        saved = await plans.save(self._tenant, document, only_after=only_after)
+        saved = await plans.save(self._tenant, document, plan=plan, only_after=only_after)
         return Saved(
             id=id,
             version=saved.version,
+            problems=(await self.checked(document)).problems,
             is_new=saved.version != newest,
             before=before,
             digest=saved.digest,
         )
+
+    async def checked(self, document: JSON) -> Checked:
+        """All problems of a document; warnings also for what nothing here runs."""
+        kept = timedelta(seconds=self._engine.settings.inbox_retention)
+        checked = check(document, events_kept=kept)
+        if checked.definition is None:
+            return checked
+        missing = (replace(each, severity="warning") for each in unavailable(checked.definition))
+        undeclared = await self._undeclared(checked.definition)
+        return replace(checked, problems=(*checked.problems, *missing, *undeclared))
+
+    async def _undeclared(self, definition: Definition) -> list[Problem]:
+        """Warnings for tasks that are neither declared nor run in process: they need a worker."""
+        known = self._engine.declared_tasks.of(self._tenant).tasks
+        used: dict[str, TaskPlace] = {}
+        for place in task_places(definition):
+            if place.task_id not in known and place.task_id not in self._engine.registry:
+                used.setdefault(place.task_id, place)
+        declared = TaskDefinitions(self._engine, self._tenant)
+        # Another process may have declared them a moment ago.
+        unknown = await declared.undeclared(list(used)[:_MOST_UNDECLARED])
+        return [
+            Problem(
+                code="TEN-2604",
+                path=used[id].path,
+                message=f"{used[id].step_id}: nothing is known of the task {id!r}",
+                advice=CATALOGUE["TEN-2604"].advice,
+                severity="warning",
+            )
+            for id in unknown
+        ]
 
     async def row(self, id: str, version: int | None = None) -> DefinitionRow:
         """A definition; the newest version unless one is given. NotFound."""
@@ -130,6 +207,10 @@ class Definitions:
     @property
     def _seen(self) -> Parts:
         return self._engine.store.seen_by(self._tenant)
+
+
+def _is_taken(id: str) -> Conflict:
+    return Conflict(f"there is a workflow {id} already", code="TEN-2006")
 
 
 def _still_runs(id: str) -> Conflict:

@@ -83,7 +83,7 @@ class EngineWorkspace:
         return await self._deployer.deploy(definition)
 
     async def save(self, document: JSON) -> Saved:
-        """Save a definition and return its id and version."""
+        """Save a definition and return its id and version; without an id it is a new one."""
         return await self.definitions.save(document)
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:

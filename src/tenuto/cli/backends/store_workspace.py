@@ -172,7 +172,7 @@ class StoreWorkspace:
             return await space.deploy(definition)
 
     async def save(self, document: JSON) -> SavedWorkflow:
-        """Save a definition and return its id and version."""
+        """Save a definition and return its id and version; without an id it is a new one."""
         make_room(self.url)
         async with self.engine(is_guest=True) as space:
             return await space.save(document)

@@ -336,7 +336,7 @@ INSERT INTO workflow_definitions (tenant, id, version, content, content_hash, cr
 VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: removed_definitions
--- Those of these (tenant, id, version) that are not there, or whose definition was removed. Packed.
+-- Those of these (tenant, id, version) that are not there, or were removed with their definition. Packed.
 SELECT json_group_array(json(wanted.value))
 FROM json_each(:definitions) AS wanted
 WHERE
@@ -346,11 +346,12 @@ WHERE
             there.tenant = wanted.value ->> 0 AND there.id = wanted.value ->> 1
             AND there.version = wanted.value ->> 2
     )
-    OR (
-        SELECT newest.content FROM workflow_definitions AS newest
-        WHERE newest.tenant = wanted.value ->> 0 AND newest.id = wanted.value ->> 1
-        ORDER BY newest.version DESC LIMIT 1
-    ) = :removed;
+    OR EXISTS (
+        SELECT 1 FROM workflow_definitions AS later
+        WHERE
+            later.tenant = wanted.value ->> 0 AND later.id = wanted.value ->> 1
+            AND later.version >= wanted.value ->> 2 AND later.content = :removed
+    );
 
 -- name: delete_triggers
 -- Delete the triggers of a definition: those of a newer version replace them.
