@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal, refuse_unless
 from tenuto.access.roles import Role
 from tenuto.api.body_reader import read_body
@@ -130,7 +131,14 @@ class RequestPipeline:
         ):
             call.status, answer = 304, None
         status = call.status or operation.status
-        await send_answer(send, status, answer, call.response_headers, around)
+        await send_answer(
+            send,
+            status,
+            answer,
+            call.response_headers,
+            around,
+            shows_tracebacks=call.principal.may(Permission.WORKFLOWS_WRITE),
+        )
 
     async def _perform(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]

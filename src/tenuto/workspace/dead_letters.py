@@ -14,7 +14,8 @@ from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
 from tenuto.store.protocol import Parts
-from tenuto.workspace.instance import InstanceRef, history_view
+from tenuto.workspace.history import history_view
+from tenuto.workspace.instance import InstanceRef
 
 
 class DeadLetters:

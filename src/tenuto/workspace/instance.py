@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
 from tenuto.core.foreseen_undo import undo_plan
-from tenuto.core.view import compensation_view, context_of, error_view, state_of
+from tenuto.core.view import cancellation_view, compensation_view, context_of, error_view, state_of
 from tenuto.engine.definitions.reruns import plan_rerun
 from tenuto.engine.definitions.start_checks import raise_rejection, refuse_unfit
 from tenuto.engine.engine import Engine
@@ -27,7 +27,7 @@ from tenuto.engine.turns.approvals import (
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.requests import Answer
 from tenuto.model.checks import refuse_bad_ids
-from tenuto.model.durations import from_epoch_ms, iso
+from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import (
     Conflict,
@@ -40,11 +40,11 @@ from tenuto.model.errors import (
 )
 from tenuto.model.inputs import CompensationRetryAsked, Input, ResumeAsked, RetryAsked
 from tenuto.model.json import JSON, Given, Object
-from tenuto.model.log import SHAPE_KEY, LogRow
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.model.test_run import is_test_run
 from tenuto.workspace.commands import Commands, refuse_misfit
+from tenuto.workspace.history import history_view
 from tenuto.workspace.widgets import read_config, shape
 
 EMBEDDED = "app"
@@ -366,25 +366,7 @@ def outcome_view(held: Held) -> Object:
         "status": state.status.value,
         "output": output_of(held.plan, state) if state.status is Status.COMPLETED else None,
         "lastError": error_view(state.last_error) if state.last_error else None,
-        "cancellation": msgspec.to_builtins(state.cancellation),
-    }
-
-
-def history_view(row: LogRow) -> Object:
-    """A line of the log in JSON."""
-    payload: Object = msgspec.json.decode(row.payload) if row.payload else {}
-    payload.pop(SHAPE_KEY, None)
-    return {
-        "seq": row.seq,
-        "eventType": row.event_type,
-        "nodeId": row.node_id,
-        "iteration": row.iteration,
-        "attempt": row.attempt,
-        "nodeStatus": row.node_status,
-        "outputVariable": row.output_variable,
-        "payload": payload,
-        "errorMessage": row.error_message,
-        "at": iso(from_epoch_ms(row.at_ms)),
+        "cancellation": cancellation_view(state.cancellation),
     }
 
 

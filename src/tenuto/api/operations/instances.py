@@ -29,7 +29,7 @@ from tenuto.engine.tenancy import held_by
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
-from tenuto.workspace.instance import history_view
+from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_lists import instance_rows
 
 INSTANCES = Resource(

@@ -113,7 +113,7 @@ class Reader:
 
     async def history(self, id: str, after: int = 0) -> list[Object]:
         """The log after an entry, oldest first."""
-        from tenuto.workspace.instance import history_view
+        from tenuto.workspace.history import history_view
 
         history: list[Object] = []
         while rows := await self.store.instances.entries(id, after=after):

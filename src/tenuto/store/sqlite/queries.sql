@@ -1560,6 +1560,18 @@ WITH RECURSIVE tenants (tenant) AS (
         WHERE instance.tenant > tenants.tenant
     )
     FROM tenants WHERE tenants.tenant IS NOT NULL
+),
+
+test_runs (id) AS MATERIALIZED (
+    -- Test runs do not count. They have an index of their own: to test the definition of each active
+    -- instance would read as many rows.
+    SELECT instance.id FROM tenants
+    CROSS JOIN workflow_instances AS instance INDEXED BY workflow_instances_by_definition
+    WHERE
+        instance.tenant = tenants.tenant
+        AND instance.definition_id >= '~test:' AND instance.definition_id < '~tesu'
+        AND instance.status IN (SELECT value FROM json_each(:statuses))
+    LIMIT :most
 )
 
 SELECT
@@ -1573,26 +1585,23 @@ SELECT
                 LIMIT :most
             )
         )
-        -- Test runs do not count. They have an index of their own: to test the definition of each
-        -- active instance would read as many rows.
+        - (SELECT count(*) FROM test_runs),
+        (SELECT count(*) FROM (SELECT 1 FROM workflow_event_subscriptions LIMIT :most))
         - (
-            SELECT count(*) FROM (
-                SELECT 1 FROM tenants
-                CROSS JOIN workflow_instances AS instance
-                    INDEXED BY workflow_instances_by_definition
-                WHERE
-                    instance.tenant = tenants.tenant
-                    AND instance.definition_id >= '~test:' AND instance.definition_id < '~tesu'
-                    AND instance.status IN (SELECT value FROM json_each(:statuses))
-                LIMIT :most
-            )
+            SELECT count(*) FROM test_runs
+            CROSS JOIN workflow_event_subscriptions AS open
+            WHERE open.instance_id = test_runs.id
         ),
-        (SELECT count(*) FROM (SELECT 1 FROM workflow_event_subscriptions LIMIT :most)),
         (SELECT count(*) FROM (SELECT 1 FROM mailbox LIMIT :most)),
         (
             SELECT count(*) FROM (
                 SELECT 1 FROM jobs WHERE jobs.leased_by IS NULL LIMIT :most
             )
+        )
+        - (
+            SELECT count(*) FROM test_runs
+            CROSS JOIN jobs
+            WHERE jobs.instance_id = test_runs.id AND jobs.leased_by IS NULL
         ),
         (SELECT count(*) FROM (SELECT 1 FROM timers WHERE timers.due <= :now LIMIT :most)),
         (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT :most)),
