@@ -70,7 +70,7 @@ async def test_a_secret_is_kept_by_nobody(keys: Keys, store: CountingStore) -> N
     new = await made(keys)
     secret = new.text.rpartition("_")[2]
     assert len(bytes.fromhex(secret)) == 32
-    everything = b"".join(store.disk.access_keys.values())
+    everything = store.disk.cold.session.connection.serialize("main")
     assert secret.encode() not in everything
     assert bytes.fromhex(secret) not in everything
     assert (await made(keys)).text.rpartition("_")[2] != secret

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeAlias
-
-import msgspec
 
 from tenuto import Tenuto
 from tenuto.store.memory import MemoryStore
+from tests.kit.memory_tables import memory_tables
 
 Rows: TypeAlias = dict[tuple[str, object], object]
 
-_AUDIT = frozenset({"audit_log", "audit_numbers", "audit_heads"})
+_AUDIT = frozenset({"audit_log", "audit_heads"})
 _RESTLESS = frozenset(
     {
         *("live", "guests", "ears", "claims", "unseen", "shares", "owners", "processes"),
@@ -29,14 +27,14 @@ def rows_of(app: Tenuto) -> Rows:
     store = app.engine.store
     assert isinstance(store, MemoryStore)
     rows: Rows = {}
-    for table, held in vars(store.disk).items():
-        if table in _AUDIT | _RESTLESS or not isinstance(held, Mapping):
+    for table, held in memory_tables(store.disk).items():
+        if table in _AUDIT | _RESTLESS:
             continue
         for key, row in held.items():
             rows[table, key] = dict(row) if isinstance(row, dict) else row
             if table == "access_keys":
                 # When it was used stands last, and is written whenever it is.
-                rows[table, key] = msgspec.msgpack.decode(row)[:-1]
+                rows[table, key] = row[:-1]
     return rows
 
 

@@ -16,6 +16,7 @@ from tenuto.store.memory import MemoryStore
 from tests.api.conftest import WAIT, Caller, Serve
 from tests.api.examples import example_of, furnished
 from tests.api.store_rows import Rows, rows_of
+from tests.kit.memory_tables import cold_tables
 
 pytestmark = pytest.mark.asyncio
 
@@ -26,7 +27,7 @@ class Moment(NamedTuple):
     """What would be there if the process died now."""
 
     rows: Rows
-    lines: list[bytes]
+    lines: list[str]
 
 
 @contextmanager
@@ -41,7 +42,8 @@ def watched(call: Caller, tenant: str, patch: pytest.MonkeyPatch) -> Iterator[li
     def noted() -> Iterator[None]:
         with transaction():
             yield
-        lines = [line for (owner, _), line in disk.audit_log.items() if owner == tenant]
+        log = cold_tables(disk).get("audit_log", {}).items()
+        lines = [repr(line) for (owner, _), line in log if owner == tenant]
         moments.append(Moment(rows_of(call.app), lines))
 
     with patch.context() as patched:
@@ -65,7 +67,7 @@ async def test_no_change_is_durable_before_its_line_is(
             await call.pipeline.service.audit.settled()
         for moment in moments:
             if moment.rows != before:
-                assert any(b"the-request" in line for line in moment.lines)
+                assert any("the-request" in line for line in moment.lines)
         verdict = await verify_chain(call.app.engine.store.audit, "acme")
         assert verdict.fault is None
         assert verdict.head.number >= 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -11,6 +12,7 @@ import pytest
 from schemathesis.specs.openapi.definitions import OPENAPI_31_VALIDATOR
 
 from tenuto.access.permissions import Permission
+from tenuto.api import operations as package
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.openapi import openapi, statuses
 from tenuto.api.operation import Resource
@@ -41,6 +43,12 @@ def test_every_operation_says_who_may_ask() -> None:
     assert {each.name for each in everything if each.is_public} == PUBLIC
     assert len({each.name for each in everything}) == len(everything)
     assert len({(each.method, each.path) for each in everything}) == len(everything)
+
+
+def test_every_module_of_operations_is_found() -> None:
+    folder = Path(package.__file__ or "").parent
+    found = {each.__name__.rpartition(".")[2] for each in MODULES}
+    assert found == {path.stem for path in folder.glob("[!_]*.py")}
 
 
 def test_what_declares_no_permission_cannot_be_reached() -> None:

@@ -13,11 +13,12 @@ from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.core.lifecycle import Told, events_of
 from tenuto.live.messages import node_messages
+from tenuto.model.json import Object
 from tenuto.ports import SystemIds
 from tenuto.tasks.registry import Registry
 from tests.api.conftest import Caller, served
 
-FLOW = {
+FLOW: Object = {
     "id": "broken",
     "options": {"retry": {"maxAttempts": 1}},
     "steps": [{"stepId": "a", "type": "TASK", "taskId": "fall"}],
@@ -82,6 +83,6 @@ async def test_who_may_edit_definitions_sees_tracebacks_and_nobody_else_does() -
         live = [each.data for each in node_messages(broken.id, rows)]
         told = Told(workflow_id="broken", version=1, instance_id=broken.id, correlation_id=None)
         sent = [msgspec.json.encode(each.payload) for each in events_of(told, "RUNNING", rows)]
-        for texts in (live, sent):
-            assert any(b"it fell" in each for each in texts)
-            assert not any(SECRET.encode() in each for each in texts)
+        for said in (live, sent):
+            assert any(b"it fell" in each for each in said)
+            assert not any(SECRET.encode() in each for each in said)

@@ -28,6 +28,8 @@ WORDS = re.compile(r"\b(?:whoever|nobody|somebody|whom|what\s+is)\b", re.IGNOREC
 GENERATED = re.compile(r"\bgenerated (?:by|from)\b", re.IGNORECASE)
 STATEMENT = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+_DECLARING = frozenset({"Protocol", "ColdPart"})
+"""The bases of a part: its contract, or one class for all stores."""
 NOUNS = frozenset({"string", "timing", "setting", "ping", "thing"})
 """Words that end in -ing and name a thing."""
 
@@ -124,7 +126,8 @@ def verb_places() -> dict[Verb, set[Path]]:
                 place.update(
                     sql
                     for sql, there in statements.items()
-                    if there & uses and _dialect(sql) in (_dialect(file), None)
+                    if there & uses
+                    and (_dialect(file) is None or _dialect(sql) in (_dialect(file), None))
                 )
     return places
 
@@ -146,7 +149,7 @@ def _dialect(file: Path) -> str | None:
 
 def _protocols(file: Path) -> Iterator[ast.ClassDef]:
     for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.ClassDef) and "Protocol" in map(_last_name, node.bases):
+        if isinstance(node, ast.ClassDef) and _DECLARING & set(map(_last_name, node.bases)):
             yield node
 
 

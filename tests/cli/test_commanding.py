@@ -232,6 +232,16 @@ def test_an_instance_is_rerun_from_a_step(terminal: Terminal) -> None:
     assert terminal.call("verify").code == 0
 
 
+def test_dead_letters_are_run_again_and_discarded_beside_the_process_that_has_the_store_open(
+    failed_beside: Terminal,
+) -> None:
+    [letter] = failed_beside.call("dead-letters", "list", "-o", "id").out.split()
+    retried = failed_beside.call("dead-letters", "retry", letter, "-o", "json")
+    assert retried.code == 0, retried.err
+    assert failed_beside.call("dead-letters", "list", "-o", "id").out == ""
+    assert failed_beside.call("dead-letters", "discard", letter).code == 3
+
+
 def test_a_rerun_is_left_for_the_process_that_has_the_store_open(failed_beside: Terminal) -> None:
     rerun = failed_beside.call("rerun", "@last-failed")
     assert rerun.code == 0, rerun.err

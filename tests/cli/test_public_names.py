@@ -116,7 +116,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 def test_apps_and_instances_have_these_methods() -> None:
     app = tenuto.Tenuto()
     assert set(APP) <= {name for name in dir(app) if not name.startswith("_")}
-    public = [name for name in vars(tenuto.InstanceRef) if not name.startswith("_")]
+    public = [name for name in dir(tenuto.InstanceRef) if not name.startswith("_")]
     assert sorted(public) == INSTANCE
 
 

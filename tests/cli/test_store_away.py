@@ -20,7 +20,7 @@ from tenuto.engine.events.event_router import EventRouter, StoredEvent
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.status import Status
 from tenuto.store.parts.mailbox import Mail
-from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.events import Events
 from tests.cli.beside import told
 from tests.cli.conftest import PATIENCE, WAIT, Terminal, one_of_each
 from tests.kit.tcp_proxy import TcpProxy, proxy_to
@@ -158,13 +158,13 @@ async def test_an_event_that_was_refused_may_be_sent_again_under_its_id(
     on_postgres: Terminal, line: TcpProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await asyncio.to_thread(on_postgres.past, one_of_each)
-    publish = EngineWorkspace.publish
+    publish = Events.publish
 
-    async def cut_before(self: EngineWorkspace, *values: object, **named: object) -> object:
+    async def cut_before(self: Events, *values: object, **named: object) -> object:
         cut(line)
         return await publish(self, *values, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(EngineWorkspace, "publish", cut_before)
+    monkeypatch.setattr(Events, "publish", cut_before)
     monkeypatch.setattr(store_workspace, "PATIENCE", 0.5)
     monkeypatch.setattr(engine, "_LAST_WRITES", 0.1)
     with pytest.raises(StoreUnavailable) as refusal:

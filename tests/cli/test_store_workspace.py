@@ -178,6 +178,30 @@ async def test_a_bulk_operation_is_run_where_no_other_process_does(backend: Back
 
 
 @pytest.mark.asyncio
+async def test_a_store_that_does_not_exist_is_made_by_saving_alone(tmp_path: Path) -> None:
+    file = tmp_path / "none.db"
+    async with opened(f"sqlite:///{file}") as backend:
+        space = backend.space
+        for call in (
+            space.start("wait"),
+            space.definition_ids(),
+            space.remove_definition("wait"),
+            space.remove_definition("wait", force=True),
+            space.bulk.start("cancel", InstanceFilter(workflow="wait")),
+            space.bulk.list(),
+            space.task_definitions.list(),
+            space.dead_letters.discard("i-1:a:1"),
+            space.at("i-1").cancel(),
+        ):
+            with pytest.raises(TenutoError) as refused:
+                await call
+            assert refused.value.code == "TEN-4005"
+            assert not file.exists()
+        await space.save({"id": "wait", **WAIT})
+        assert await space.definition_ids() == ["wait"]
+
+
+@pytest.mark.asyncio
 async def test_another_tenants_instance_is_not_there(backend: Backend, tmp_path: Path) -> None:
     started = await backend.space.start("wait", {"id": 7})
     url = StoreUrl.of_tenant(f"sqlite:///{tmp_path / 'store.db'}", "acme")

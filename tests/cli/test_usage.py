@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
+import typer
 
 from tenuto import cli
+from tenuto.cli import commands
+from tenuto.cli.views import terminal as terminal_views
 from tests.cli.conftest import Terminal
 
 SECRET = f"tnt_{'0' * 16}_{'a' * 64}"
@@ -28,6 +34,30 @@ def test_wrong_usage_is_json_where_json_was_asked_for(
     assert ended.code == 2
     assert ended.json["error"]["code"] == "TEN-2640"
     assert ended.json["error"]["message"] in ended.err.replace("\n", " ")
+
+
+def test_every_group_of_a_module_is_a_command_and_known_ones_come_first() -> None:
+    modules = [
+        import_module(f"{commands.__name__}.{each.name}")
+        for each in iter_modules(commands.__path__)
+    ]
+    groups = {
+        each.info.name
+        for module in modules
+        for each in vars(module).values()
+        if isinstance(each, typer.Typer)
+    }
+    listed = [each.typer_instance.info.name for each in commands.app.registered_groups]  # type: ignore[union-attr]
+    assert set(listed) == groups
+    assert listed[:2] == ["events", "dead-letters"]
+
+
+def test_a_step_whose_name_is_the_name_of_a_picture_is_shown_as_it_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    terminal_views.data.cache_clear()
+    terminal_views.show("i-1:a:1")
+    assert capsys.readouterr().out == "i-1:a:1\n"
 
 
 def test_wrong_usage_is_told_to_people_alone_otherwise(terminal: Terminal) -> None:

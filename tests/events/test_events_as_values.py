@@ -23,9 +23,7 @@ _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
         (_NOON.replace(tzinfo=timezone(timedelta(seconds=3601))), "2026-03-01T10:59:59.000Z"),
     ],
 )
-def test_the_moment_of_an_event_is_spelled_like_any_other(
-    moment: datetime, text: str
-) -> None:
+def test_the_moment_of_an_event_is_spelled_like_any_other(moment: datetime, text: str) -> None:
     event = Event(id="e", pattern="a", payload=None, received_at=_NOON, timestamp=moment)
     assert event.as_value()["timestamp"] == text
 

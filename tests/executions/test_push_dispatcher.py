@@ -241,11 +241,11 @@ def test_what_is_declared_costs_nothing_while_there_is_nothing_to_push() -> None
             await declare(engine, TaskLimits(), id=f"idle{number}")
         await declare(engine, TaskLimits())
         asked: Counter[str] = Counter()
-        for verb in ("jobs.claim_for_worker", "tasks.target", "tasks.pushed_with_jobs"):
+        for verb in ("jobs.claim_for_worker", "tasks.target", "jobs.tasks_to_push"):
             counted(engine, verb, asked)
         await stage.clock.sleep(20)
-        assert 8 <= asked["tasks.pushed_with_jobs"] <= 12
-        assert asked.total() == asked["tasks.pushed_with_jobs"], "one question for all of them"
+        assert 8 <= asked["jobs.tasks_to_push"] <= 12
+        assert asked.total() == asked["jobs.tasks_to_push"], "one question for all of them"
         id = await stage.started(pushers[1][0], FLOW)
         assert (await engine.final_state(id)).state.status == "COMPLETED"
         await over(pushers)

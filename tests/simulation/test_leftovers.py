@@ -68,7 +68,7 @@ def test_a_row_that_is_left_in_any_table_is_found(store: str, tmp_path: Path) ->
 
 
 def tables_in_memory() -> set[str]:
-    """Where an instance is stands in its row there."""
+    """Where an instance is stands in its row there; cold records are in tables as in a file."""
     tables = {name for name, value in vars(MemoryDisk()).items() if isinstance(value, dict)}
     tables.discard("hint_callbacks")
     return {IN_MEMORY.get(name, name) for name in tables} | {"workflow_current_steps"}

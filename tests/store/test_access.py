@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenuto.store.audit_chain import chained
 from tenuto.store.parts.access import KeyRow
-from tenuto.store.parts.audit import NO_HEAD, AuditEntry, AuditHead, AuditQuery
+from tenuto.store.parts.audit import NO_HEAD, AuditEntry, AuditHead, AuditQuery, chained
 from tenuto.store.protocol import Store
 from tests.store.conftest import Place
 from tests.store.situations import NOON, moment

@@ -15,6 +15,7 @@ from tenuto.store.parts.outbox import Lifecycle
 from tenuto.store.parts.turns import InstanceWrite, Ownership, Snapshot, Turn
 from tenuto.store.parts.upkeep import Depths
 from tenuto.store.protocol import Store
+from tests.kit.memory_tables import memory_tables
 from tests.kit.postgres_database import connected
 from tests.store.conftest import MemoryPlace, Place, PostgresPlace, SqlitePlace
 from tests.store.situations import (
@@ -53,7 +54,7 @@ async def there(store: Store) -> set[str]:
 async def everything(place: Place) -> str:
     """All that a place holds, as text."""
     if isinstance(place, MemoryPlace):
-        return repr(vars(place.disk))
+        return repr(vars(place.disk)) + repr(memory_tables(place.disk))
     if isinstance(place, PostgresPlace):
         async with connected(place.url) as connection:
             tables = await connection.fetch(
@@ -76,8 +77,8 @@ async def everything(place: Place) -> str:
 async def tables_about(place: Place, id: str) -> set[str]:
     """The tables that have a column for an instance's id, and a row with this one in it."""
     if isinstance(place, MemoryPlace):
-        tables = vars(place.disk).items()
-        return {name for name, table in tables if isinstance(table, dict) and id in repr(table)}
+        tables = memory_tables(place.disk).items()
+        return {name for name, table in tables if id in repr(table)}
     if isinstance(place, PostgresPlace):
         async with connected(place.url) as connection:
             columns = await connection.fetch(

@@ -12,6 +12,7 @@ from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.errors import Superseded
 from tenuto.store.parts.dead_letters import DeadLetterPlace
+from tenuto.store.parts.definitions import REMOVED
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Store
 from tests.store.situations import (
@@ -278,6 +279,16 @@ async def test_definitions_have_versions(store: Store) -> None:
     assert await store.definitions.get("default", "missing") is None
     assert await store.definitions.ids("default") == ["a first", "order"]
     assert await store.definitions.ids("nobody") == []
+
+
+async def test_a_removed_definition_is_not_among_the_ids(store: Store) -> None:
+    for id in ("a", "b", "c"):
+        await store.definitions.save("default", id, b"{}" * 5_000, b"h1", NOON)
+    for id in ("a", "c"):
+        await store.definitions.save("default", id, REMOVED, b"h2", moment(9))
+    assert await store.definitions.ids("default") == ["b"]
+    await store.definitions.save("default", "c", b"0", b"h3", moment(10))
+    assert await store.definitions.ids("default") == ["b", "c"]
 
 
 async def test_definitions_are_listed_with_their_newest_version(store: Store) -> None:

@@ -10,9 +10,8 @@ import msgspec
 import pytest
 
 from tenuto.store.parts.jobs import Beat
-from tenuto.store.parts.tasks import TargetRow, TaskRow
+from tenuto.store.parts.tasks import TargetRow, TaskRow, mark_of
 from tenuto.store.protocol import Store
-from tenuto.store.task_columns import mark_of
 from tests.store.conftest import Place
 from tests.store.situations import NOON, aside, moment, turn
 from tests.store.test_jobs_of_workers import LEASE, claim, job, leases, offer
@@ -118,7 +117,7 @@ async def test_pushed_tasks_that_have_jobs_are_named(place: Place) -> None:
         await store.tasks.put(task(each, is_pushed=True))
     await store.tasks.put(task("ship", is_pushed=True, tenant="other"))
     await store.tasks.put(task("pulled"))
-    assert await store.tasks.pushed_with_jobs() == []
+    assert await store.jobs.tasks_to_push() == []
     await offer(
         store,
         job("i1", 1),
@@ -130,14 +129,14 @@ async def test_pushed_tasks_that_have_jobs_are_named(place: Place) -> None:
     )
     called_off = aside("i6", jobs_cancelled=(job("i6").key,))
     await store.turns.commit(turn("off", called_off, process_id="p1"))
-    assert await store.tasks.pushed_with_jobs() == [("default", "ship"), ("other", "ship")]
+    assert await store.jobs.tasks_to_push() == [("default", "ship"), ("other", "ship")]
     await store.jobs.claim_for_worker(claim("ship", limit=1), NOON)
     await store.jobs.claim_for_worker(claim("ship", tenant="other"), NOON)
-    assert await store.tasks.pushed_with_jobs() == [("default", "ship")]
+    assert await store.jobs.tasks_to_push() == [("default", "ship")]
     [second] = await store.jobs.claim_for_worker(claim("ship"), NOON)
-    assert await store.tasks.pushed_with_jobs() == []
+    assert await store.jobs.tasks_to_push() == []
     await store.jobs.put_back([second.lease])
-    assert await store.tasks.pushed_with_jobs() == [("default", "ship")]
+    assert await store.jobs.tasks_to_push() == [("default", "ship")]
 
 
 async def test_what_is_handed_over_goes_on_without_a_word(place: Place) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 
 from tenuto.store.memory import MemoryDisk
+from tests.kit.memory_tables import memory_tables
 from tests.kit.postgres_database import connected
 
 Dump = Callable[[], Awaitable[list[str]]]
@@ -23,9 +24,8 @@ def of_memory(disk: MemoryDisk) -> Dump:
 
 
 def _of_memory(disk: MemoryDisk) -> Iterator[str]:
-    for name, table in vars(disk).items():
-        if isinstance(table, dict):
-            yield from (f"{name} {key!r} {row!r}" for key, row in table.items())
+    for name, table in memory_tables(disk).items():
+        yield from (f"{name} {key!r} {row!r}" for key, row in table.items())
 
 
 def of_sqlite(path: Path) -> Dump:

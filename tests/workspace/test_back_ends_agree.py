@@ -13,18 +13,22 @@ from typing import Protocol, get_type_hints
 import pytest
 
 from tenuto import Client, InstanceRef, Tenuto
+from tenuto.cli.backends.store_instance import StoreInstance
+from tenuto.cli.backends.store_workspace import StoreWorkspace
 from tenuto.client import RemoteInstance
 from tenuto.workspace import protocol
 from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.protocol import Instance, Workspace
 
 
-def back_ends(app: Tenuto, client: Client, workspace: EngineWorkspace) -> list[Workspace]:
-    return [app, client, workspace]
+def back_ends(
+    app: Tenuto, client: Client, workspace: EngineWorkspace, beside: StoreWorkspace
+) -> list[Workspace]:
+    return [app, client, workspace, beside]
 
 
-def instances(here: InstanceRef, there: RemoteInstance) -> list[Instance]:
-    return [here, there]
+def instances(here: InstanceRef, there: RemoteInstance, beside: StoreInstance) -> list[Instance]:
+    return [here, there, beside]
 
 
 def members(kind: type) -> Iterator[tuple[str, object]]:
@@ -55,17 +59,28 @@ def client() -> Client:
     return Client("http://127.0.0.1:1")
 
 
-def test_workspaces_take_the_same_arguments(app: Tenuto, client: Client) -> None:
-    for each in back_ends(app, client, app.workspace("default", "ann")):
+@pytest.fixture(scope="module")
+def beside() -> StoreWorkspace:
+    return StoreWorkspace("sqlite:///none.db")
+
+
+def test_workspaces_take_the_same_arguments(
+    app: Tenuto, client: Client, beside: StoreWorkspace
+) -> None:
+    for each in back_ends(app, client, app.workspace("default", "ann"), beside):
         agree(Workspace, type(each))
 
 
-def test_instances_take_the_same_arguments(app: Tenuto, client: Client) -> None:
-    for each in instances(app.at("i-1"), client.at("i-1")):
+def test_instances_take_the_same_arguments(
+    app: Tenuto, client: Client, beside: StoreWorkspace
+) -> None:
+    for each in instances(app.at("i-1"), client.at("i-1"), beside.at("i-1")):
         agree(Instance, type(each))
 
 
-def test_the_parts_of_workspaces_take_the_same_arguments(app: Tenuto, client: Client) -> None:
+def test_the_parts_of_workspaces_take_the_same_arguments(
+    app: Tenuto, client: Client, beside: StoreWorkspace
+) -> None:
     parts = {
         name: get_type_hints(member.fget)["return"]
         for name, member in members(Workspace)
@@ -73,7 +88,7 @@ def test_the_parts_of_workspaces_take_the_same_arguments(app: Tenuto, client: Cl
     }
     workspace = app.workspace("default", "ann")
     for name, wanted in parts.items():
-        for back_end in (workspace, client):
+        for back_end in (workspace, client, beside):
             agree(wanted, type(getattr(back_end, name)))
     kinds = {each for _, each in members(protocol) if isinstance(each, type)}  # type: ignore[arg-type]
     protocols = {each for each in kinds if Protocol in each.__bases__}

@@ -25,10 +25,12 @@ from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition, TaskLimits
 from tenuto.model.test_run import Mock
 from tenuto.store.parts.bulk import BulkRow
+from tenuto.testing.wrapped_store import Call
 from tenuto.workspace.protocol import Instance, Workspace
 from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter
 from tests.api.conftest import DOUBLE, WAIT
 from tests.engine.situations import until
+from tests.kit.scripted_store import ScriptedStore
 from tests.workspace.conftest import Place
 
 pytestmark = pytest.mark.asyncio
@@ -361,7 +363,16 @@ async def test_a_bulk_operation_that_cannot_be_read_stops_no_other(
     action: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     content = {"target": "instances", "action": action, "which": {}, "by": "app"}
-    async with Tenuto() as app:
+    store, saved = ScriptedStore(), asyncio.Event()
+
+    async def noted(call: Call) -> object:
+        try:
+            return await call()
+        finally:
+            saved.set()
+
+    store.on("bulk.save", noted)
+    async with Tenuto(store) as app:
         await app.deploy(WAIT)
         waiting = await app.start("wait", {"orderId": 1})
         row = BulkRow(
@@ -379,11 +390,13 @@ async def test_a_bulk_operation_that_cannot_be_read_stops_no_other(
             await app.bulk.get("bad")
 
         async def are_over() -> bool:
-            bad = await app.engine.store.bulk.get("default", "bad")
-            is_ended = bad is not None and not bad.is_open
-            return is_ended and await waiting.status() is Status.CANCELLED
+            rows = await store.bulk.page("default", 9)
+            return not any(row.is_open for row in rows)
 
-        await until(app, are_over)
+        while not await are_over():
+            await saved.wait()
+            saved.clear()
+        assert await waiting.status() is Status.CANCELLED
         assert "cannot be read" in caplog.text
 
 
@@ -445,6 +458,37 @@ async def test_numbers_out_of_range_are_refused(place: Place) -> None:
         assert [(each.code, each.path) for each in refused.value.problems] == [
             ("TEN-2031", "$.hours")
         ]
+
+
+async def test_a_list_takes_any_limit_and_a_page_one_of_up_to_a_thousand(place: Place) -> None:
+    space = place.workspace
+    await space.start("wait", {"id": 7})
+    await space.publish("noise")
+    await space.task_definitions.add(TaskDefinition(id="charge", kind="pull"))
+    for listed, expected in (
+        (space.instances(limit=5_000), 1),
+        (space.events(limit=5_000), 1),
+        (space.task_definitions.list(limit=5_000), 1),
+        (space.task_definitions.list(after="charge", limit=5_000), 0),
+        (space.dead_letters.list(5_000), 0),
+        (space.bulk.list(5_000), 0),
+    ):
+        assert len(await listed) == expected
+    for page in (space.page, space.audit.page):
+        await page(limit=1_000)
+        with pytest.raises(InvalidInput) as caught:
+            await page(limit=1_001)
+        assert [each.path for each in caught.value.problems] == ["$.limit"]
+
+
+async def test_ids_of_definitions_are_those_that_are_there_and_no_document_is_read() -> None:
+    async with Tenuto() as app:
+        for document in (DOUBLE, WAIT):
+            await app.deploy(document)
+        await app.test_runs.start(DOUBLE, {"number": 1})
+        await app.remove_definition("double")
+        app.engine.store.definitions.newest = None  # type: ignore[assignment,method-assign]
+        assert await app.definition_ids() == ["wait"]
 
 
 async def test_a_key_of_wrong_values_is_refused(place: Place) -> None:

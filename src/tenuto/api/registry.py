@@ -1,56 +1,38 @@
-"""Every operation of the service; one that is not listed here is not reachable."""
+"""Every operation of the service: those of all modules in `api/operations`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 
+from tenuto.api import operations as package
 from tenuto.api.operation import Operation
-from tenuto.api.operations import (
-    audit,
-    bulk,
-    dead_letters,
-    documents,
-    event_callbacks,
-    events,
-    executions,
-    health,
-    instance_commands,
-    instance_starts,
-    instances,
-    keys,
-    listeners,
-    live,
-    metrics,
-    stats,
-    task_callbacks,
-    tasks,
-    test_runs,
-    workflows,
-)
 
-MODULES: tuple[ModuleType, ...] = (
-    workflows,
-    test_runs,
-    instance_starts,
-    instances,
-    instance_commands,
-    bulk,
-    live,
-    events,
-    listeners,
-    tasks,
-    executions,
-    task_callbacks,
-    event_callbacks,
-    dead_letters,
-    keys,
-    audit,
-    stats,
-    health,
-    metrics,
-    documents,
+_ORDER = (
+    "workflows",
+    "test_runs",
+    "instance_starts",
+    "instances",
+    "instance_commands",
+    "bulk",
+    "live",
+    "events",
+    "listeners",
+    "tasks",
+    "executions",
+    "task_callbacks",
+    "event_callbacks",
+    "dead_letters",
+    "keys",
+    "audit",
+    "stats",
+    "health",
+    "metrics",
+    "documents",
 )
+"""How documents order them: what is used first comes first, and others follow by name."""
 
 PUBLIC = frozenset({"health", "ready", "openapi", "docs", "task_callback", "event_callback"})
 """Names of the public operations; the declaration `is_public` alone is not enough."""
@@ -69,5 +51,14 @@ def is_reachable(operation: Operation) -> bool:
         return operation.name in PUBLIC
     return operation.permission is not None
 
+
+def _modules() -> Iterable[ModuleType]:
+    places = {name: place for place, name in enumerate(_ORDER)}
+    names = [each.name for each in iter_modules(package.__path__)]
+    for name in sorted(names, key=lambda name: (places.get(name, len(places)), name)):
+        yield import_module(f"{package.__name__}.{name}")
+
+
+MODULES = tuple(_modules())
 
 OPERATIONS = tuple(each for each in operations_of(MODULES) if is_reachable(each))

@@ -76,8 +76,8 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
     if url != MEMORY and not is_postgres(url):
         yield _disk(sqlite_path(url).parent)
     try:
-        reader = await backend.space.reader()
-        newest = await reader.page(limit=1)
+        reader = backend.space.reader
+        newest = await backend.space.page(limit=1)
         workers, now = await reader.store.members.workers(), reader.clock.now()
         is_pooled, wall = reader.store.is_pooled, await reader.store.upkeep.row_security()
     except TenutoError as error:

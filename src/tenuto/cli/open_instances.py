@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from tenuto.cli import exits
 from tenuto.cli.backends.engine import engine
-from tenuto.cli.backends.reader import Reader, described, reading
+from tenuto.cli.backends.reader import described
+from tenuto.cli.backends.store import StoreBackend
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.local_run import RunOptions, looking
 from tenuto.cli.task_modules import load_tasks
@@ -23,6 +24,7 @@ from tenuto.workspace.values import InstanceFilter, Summary
 
 if TYPE_CHECKING:
     from tenuto.engine.turns.draft import Draft
+    from tenuto.workspace.protocol import Workspace
 
 OPEN: Final = tuple(status for status in Status if status not in FINAL)
 _PAGE: Final = 1_000
@@ -31,8 +33,8 @@ _PAGE: Final = 1_000
 async def run_outstanding(url: str, options: RunOptions) -> int:
     """Work on all open instances; 0 when all have ended, 1 when one of them failed."""
     load_tasks(options.tasks, options.file)
-    async with reading(url) as reader:
-        waiting = await _open_instances(reader)
+    async with StoreBackend(url) as store:
+        waiting = await _open_instances(store.space)
     if not waiting:
         say(f"nothing is outstanding in {described(url)}")
         return exits.DONE
@@ -105,12 +107,12 @@ async def _until_done(open_ones: _OpenInstances, timeout: float | None) -> int: 
         return exits.INTERRUPTED if enough in done else exits.TIMED_OUT
 
 
-async def _open_instances(reader: Reader) -> list[Summary]:
+async def _open_instances(space: Workspace) -> list[Summary]:
     """Open instances of the tenant; other tenants' go on too, and are not waited for."""
     found: list[Summary] = []
     cursor: str | None = None
     while True:
-        page = await reader.page(InstanceFilter(status=OPEN), limit=_PAGE, cursor=cursor)
+        page = await space.page(InstanceFilter(status=OPEN), limit=_PAGE, cursor=cursor)
         found += page.items
         cursor = page.next_cursor
         if cursor is None:

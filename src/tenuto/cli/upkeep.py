@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from tenuto.cli import exits
 from tenuto.cli.backends.engine import engine
-from tenuto.cli.backends.reader import described, make_room, reading, refuse_memory, require_there
+from tenuto.cli.backends.late_store import refuse_memory
+from tenuto.cli.backends.reader import described, make_room, reading, require_there
 from tenuto.cli.views.terminal import say, show, show_json, talk
 from tenuto.compose import migrate_store as migrate, without_password
 from tenuto.engine.upkeep.differences import Difference

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,7 +19,7 @@ from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
-from tenuto.client.pages import every
+from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
 from tenuto.client.shapes import EventAnswer
 from tenuto.client.task_definitions import RemoteTaskDefinitions
@@ -39,6 +40,7 @@ from tenuto.workspace.values import (
     SavedWorkflow,
     Start,
     Summary,
+    statuses_of,
 )
 
 
@@ -216,14 +218,13 @@ class Client:
         `variables` selects instances whose variables have these values. It needs `workflow`, and
         names that the workflow lists in `options.searchable`; else InvalidInput.
         """
-        wanted = (status,) if isinstance(status, str) else tuple(status)
         which = InstanceFilter(
-            status=tuple(Status(name) for name in wanted),
+            status=statuses_of(status),
             workflow=workflow,
             correlation_id=correlation_id,
             current_step=current_step,
         )
-        return (await self.page(which, variables=variables, limit=limit)).items
+        return await up_to(limit, partial(self.page, which, variables=variables))
 
     async def page(
         self,
@@ -302,10 +303,8 @@ class Client:
         self, *, pattern: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[Object]:
         """Events of the inbox, newest first; without `since` those of the last 24 hours."""
-        page = await self.operations.list_events(
-            pattern=pattern, since=since, order="desc", limit=limit
-        )
-        return page.items
+        listed = partial(self.operations.list_events, pattern=pattern, since=since, order="desc")
+        return await up_to(limit, listed)
 
     async def stats(self, hours: int = 24) -> Object:
         """Counts of the instances of the last `hours`, and of waiting jobs and webhooks."""

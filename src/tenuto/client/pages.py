@@ -1,16 +1,14 @@
-"""Lists that are read to their end."""
+"""Lists that are read page by page."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import sys
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from tenuto.workspace.values import Page
+from tenuto.workspace.values import MOST_ITEMS, Page
 
 T = TypeVar("T")
-
-MOST = 1_000
-"""A page has no more."""
 
 
 class Pages(Protocol[T]):
@@ -21,23 +19,17 @@ class Pages(Protocol[T]):
 
 async def every(pages: Pages[T]) -> list[T]:
     """All items of a list, page by page."""
+    return await up_to(sys.maxsize, pages)
+
+
+async def up_to(limit: int, pages: Pages[T], wanted: Callable[[T], bool] | None = None) -> list[T]:
+    """The first so many items of a list, or of those that are `wanted`, page by page."""
     items: list[T] = []
     cursor: str | None = None
     while True:
-        page = await pages(limit=MOST, cursor=cursor)
-        items += page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return items
-
-
-async def up_to(limit: int, pages: Pages[T]) -> list[T]:
-    """The first so many items of a list, page by page."""
-    items: list[T] = []
-    cursor: str | None = None
-    while True:
-        page = await pages(limit=min(limit - len(items), MOST), cursor=cursor)
-        items += page.items
+        size = MOST_ITEMS if wanted is not None else min(limit - len(items), MOST_ITEMS)
+        page = await pages(limit=size, cursor=cursor)
+        items += filter(wanted, page.items) if wanted is not None else page.items
         cursor = page.next_cursor
         if cursor is None or len(items) >= limit:
-            return items
+            return items[:limit]

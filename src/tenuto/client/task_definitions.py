@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.operations import Operations
-from tenuto.client.pages import every
+from tenuto.client.pages import up_to
 from tenuto.model.json import Given
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.workspace.values import DeclaredTask
@@ -49,5 +49,6 @@ class RemoteTaskDefinitions:
 
     async def list(self, *, after: str = "", limit: int = 100) -> list[DeclaredTask]:
         """Declared tasks with ids after `after`, ordered by id."""
-        found = await every(self._operations.list_tasks)
-        return [each for each in found if each.id > after][:limit]
+        # A cursor is the server's own: there is none for an id.
+        wanted = (lambda each: each.id > after) if after else None
+        return await up_to(limit, self._operations.list_tasks, wanted)

@@ -6,12 +6,13 @@ from tenuto.engine.engine import Engine
 from tenuto.engine.turns.held import Held
 from tenuto.model.errors import not_there
 from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.protocol import Store
 
 
-async def refuse_foreign(engine: Engine, tenant: str, id: str) -> None:
+async def refuse_foreign(store: Store, tenant: str, id: str) -> None:
     """NotFound unless the instance is the tenant's: nothing else is read."""
     query = InstanceQuery(ids=(id,), limit=1, tenant=tenant)
-    if not (await engine.store.seen_by(tenant).instances.page(query)).items:
+    if not (await store.seen_by(tenant).instances.page(query)).items:
         raise not_there(id)
 
 
@@ -23,7 +24,7 @@ async def held_by(engine: Engine, tenant: str, id: str, *, is_known: bool = Fals
     asked, unless the instance `is_known` to be this tenant's.
     """
     if not is_known:
-        await refuse_foreign(engine, tenant, id)
+        await refuse_foreign(engine.store, tenant, id)
     held = await engine.state_of(id)
     if held.tenant != tenant:
         raise not_there(id)

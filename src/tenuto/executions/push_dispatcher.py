@@ -212,7 +212,7 @@ class PushDispatcher:
     async def _poll(self) -> None:
         """Serve addresses that have jobs, and those whose breaker may close again."""
         now = self._now()
-        wanted = set(await self._store.tasks.pushed_with_jobs())
+        wanted = set(await self._store.jobs.tasks_to_push())
         for key, target in self._targets.items():
             is_of_interest = key in wanted or breaker_state(target.known, now) != "closed"
             if is_of_interest and target.due == _UNTIL_CALLED:

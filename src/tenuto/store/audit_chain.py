@@ -6,32 +6,18 @@ A hash is SHA-256 over the previous hash and the line as JSON: keys in order, no
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 from whenever import Instant
 
 from tenuto.model.durations import iso
 from tenuto.model.json import JSON, Object
-from tenuto.store.parts.audit import AuditEntry, AuditHead, AuditRow
+
+if TYPE_CHECKING:
+    from tenuto.store.parts.audit import AuditEntry, AuditRow
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
-
-
-def chained(head: AuditHead, entries: Iterable[AuditEntry]) -> list[AuditRow]:
-    """The entries as the lines that follow `head`."""
-    rows: list[AuditRow] = []
-    for entry in entries:
-        number = head.number + 1
-        row = AuditRow(
-            number=number,
-            entry=entry,
-            previous_hash=head.hash,
-            hash=line_hash(number, entry, head.hash),
-        )
-        head = AuditHead(number, row.hash)
-        rows.append(row)
-    return rows
 
 
 def line_hash(number: int, entry: AuditEntry, previous: bytes) -> bytes:

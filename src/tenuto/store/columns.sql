@@ -1,5 +1,5 @@
--- The columns of tables, in the order of the named tuples of `*columns.py`: fragments for the statements
--- of every database.
+-- The columns of tables, in the order of the fields of a cold record, or of the named tuples of
+-- `*columns.py`: fragments for the statements of every database.
 
 -- fragment: key_columns
 -- An API key.
@@ -7,8 +7,8 @@ id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoke
 
 -- fragment: audit_columns
 -- A line of the audit log.
-tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
+number, previous_hash, hash, id, tenant, at, actor, kind, action, target, outcome, source,
+    request_id, before, after
 
 -- fragment: task_columns
 -- A declared task.

@@ -14,12 +14,11 @@ from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import Object
 from tenuto.store.audit_chain import line_of
 from tenuto.store.parts.audit import Audit as AuditPart, AuditQuery, AuditRow
-from tenuto.workspace.values import Page
+from tenuto.workspace.values import MOST_ITEMS, Page
 
 BROKEN = "TEN-5015"
 """The code of a log that is not as it was written."""
 _PAGE = 500
-_MOST_LINES = 1_000
 
 
 class TenantAudit:
@@ -43,7 +42,7 @@ class TenantAudit:
         cursor: str | None = None,
     ) -> Page[Object]:
         """Lines, newest first; a cursor is the number of the last line of the page before."""
-        within(limit, "limit", 1, _MOST_LINES)
+        within(limit, "limit", 1, MOST_ITEMS)
         query = AuditQuery(
             tenant=self._tenant,
             actor=actor,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tenuto.engine.engine import Engine
 from tenuto.engine.upkeep.dead_letter_history import entries_behind
 from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
@@ -13,20 +14,21 @@ from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, may_be_wri
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
-from tenuto.store.protocol import Parts
+from tenuto.store.protocol import Parts, Store
 from tenuto.workspace.history import history_view
-from tenuto.workspace.instance import InstanceRef
+from tenuto.workspace.stored_instance import StoredInstance
 
 
 class DeadLetters:
     """Tasks whose failure nothing handled, poison tasks, and late results."""
 
-    __slots__ = ("_actor", "_engine", "_tenant")
+    __slots__ = ("_at", "_store", "_tenant")
 
-    def __init__(self, engine: Engine, tenant: str, actor: str) -> None:
-        self._engine = engine
+    def __init__(self, store: Store, tenant: str, at: Callable[[str], StoredInstance]) -> None:
+        """`at` gives an instance of the tenant, in the name of who asks."""
+        self._store = store
         self._tenant = tenant
-        self._actor = actor
+        self._at = at
 
     async def rows(
         self, limit: int, *, below: DeadLetterPlace | None = None
@@ -40,7 +42,9 @@ class DeadLetters:
 
     async def get(self, id: str) -> Object:
         """A dead letter with the `history` of its step; NotFound."""
-        return await letter_details(self._seen, self._tenant, id)
+        letter = await self.row(id)
+        entries = await entries_behind(self._seen, letter)
+        return {**letter_view(letter), "history": [history_view(each) for each in entries]}
 
     async def retry(self, id: str, *, input: JSON | UnsetType = UNSET) -> Status:
         """Retry its task or compensation, and remove the dead letter. Conflict if impossible.
@@ -59,7 +63,7 @@ class DeadLetters:
         # Most letters went with the retry. One of a handled failure, such as of a poison step, is
         # left and goes now.
         try:
-            await self._engine.store.dead_letters.discard(self._tenant, letter.instance_id, id)
+            await self._store.dead_letters.discard(self._tenant, letter.instance_id, id)
         except StoreUnavailable as error:
             raise may_be_written(
                 f"it is tried again, and whether its letter is gone is not known: {error.message}"
@@ -69,16 +73,14 @@ class DeadLetters:
     async def discard(self, id: str) -> None:
         """Remove a dead letter; the instance stays as it is. NotFound."""
         letter = await self.row(id)
-        await self._engine.store.dead_letters.discard(self._tenant, letter.instance_id, id)
+        await self._store.dead_letters.discard(self._tenant, letter.instance_id, id)
 
     async def list(self, limit: int = 100) -> list[Object]:
         """Dead letters, newest first."""
         return [letter_view(row) for row in await self.rows(limit)]
 
     async def _run_again(self, letter: DeadLetterRow, input: JSON | UnsetType) -> Status:
-        instance = InstanceRef(
-            self._engine, letter.instance_id, tenant=self._tenant, by=self._actor, is_known=True
-        )
+        instance = self._at(letter.instance_id)
         if letter.kind == "compensation-failed":
             return await instance.retry_compensation(letter.node, letter.iteration, input=input)
         if isinstance(input, UnsetType):
@@ -88,7 +90,7 @@ class DeadLetters:
 
     @property
     def _seen(self) -> Parts:
-        return self._engine.store.seen_by(self._tenant)
+        return self._store.seen_by(self._tenant)
 
 
 async def letter_row(store: Parts, tenant: str, id: str) -> DeadLetterRow:
@@ -97,13 +99,6 @@ async def letter_row(store: Parts, tenant: str, id: str) -> DeadLetterRow:
     if found is None:
         raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
     return found
-
-
-async def letter_details(store: Parts, tenant: str, id: str) -> Object:
-    """A dead letter in JSON with the `history` of its step; NotFound."""
-    letter = await letter_row(store, tenant, id)
-    entries = await entries_behind(store, letter)
-    return {**letter_view(letter), "history": [history_view(each) for each in entries]}
 
 
 def letter_view(row: DeadLetterRow) -> Object:

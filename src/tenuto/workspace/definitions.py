@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta
 
@@ -14,7 +14,6 @@ from tenuto.definition.compiler import Checked
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.plans import is_there
-from tenuto.engine.engine import Engine
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Conflict, NotFound, Problem
 from tenuto.model.graph import Definition
@@ -25,10 +24,9 @@ from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Parts
 from tenuto.workspace.instance_lists import instance_rows
-from tenuto.workspace.task_definitions import TaskDefinitions
+from tenuto.workspace.source import Source
 from tenuto.workspace.values import SavedWorkflow
 
-_PAGE = 500
 _NUMBERED = 50
 """Numbers that are tried for an id that is taken; after them it gets random characters."""
 _MOST_UNDECLARED = 100
@@ -49,11 +47,18 @@ class Saved(SavedWorkflow, frozen=True, kw_only=True):
 class Definitions:
     """The definitions of one tenant, as the store has them."""
 
-    __slots__ = ("_engine", "_tenant")
+    __slots__ = ("_is_known_task", "_source", "_tenant")
 
-    def __init__(self, engine: Engine, tenant: str) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        source: Source,
+        tenant: str,
+        is_known_task: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """`is_known_task` says whether a task is run or declared, without a look at the store."""
+        self._source = source
         self._tenant = tenant
+        self._is_known_task = is_known_task
 
     async def create(self, document: JSON) -> Saved:
         """Save a new definition; Conflict where its id is taken.
@@ -62,7 +67,7 @@ class Definitions:
         """
         if isinstance(document, dict) and "id" not in document:
             return await self._create_named(document)
-        id = self._engine.plans.compile(document).definition.id
+        id = self._source.plans.compile(document).definition.id
         there = await self._seen.definitions.get(self._tenant, id)
         if is_there(there):
             raise _is_taken(id)
@@ -75,7 +80,7 @@ class Definitions:
         """Create a definition under the first free id that is made of its name."""
         base = slug(document)
         numbered = (f"{base}-{number}" for number in range(2, _NUMBERED))
-        for id in (base, *numbered, f"{base}-{self._engine.ids.short()}"):
+        for id in (base, *numbered, f"{base}-{self._source.ids.short()}"):
             if await self._seen.definitions.get(self._tenant, id) is None:
                 with suppress(Conflict):
                     return await self.save({"id": id, **document}, only_after=0)
@@ -89,7 +94,7 @@ class Definitions:
         """
         if isinstance(document, dict) and "id" not in document:
             return await self.create(document)
-        plans = self._engine.plans
+        plans = self._source.plans
         plan = plans.compile(document)
         id = plan.definition.id
         before = await self._seen.definitions.get(self._tenant, id)
@@ -106,7 +111,7 @@ class Definitions:
 
     async def checked(self, document: JSON) -> Checked:
         """All problems of a document; warnings also for what nothing here runs."""
-        kept = timedelta(seconds=self._engine.settings.inbox_retention)
+        kept = timedelta(seconds=self._source.settings.inbox_retention)
         checked = check(document, events_kept=kept)
         if checked.definition is None:
             return checked
@@ -116,14 +121,13 @@ class Definitions:
 
     async def _undeclared(self, definition: Definition) -> list[Problem]:
         """Warnings for tasks that are neither declared nor run in process: they need a worker."""
-        known = self._engine.declared_tasks.of(self._tenant).tasks
         used: dict[str, TaskPlace] = {}
         for place in task_places(definition):
-            if place.task_id not in known and place.task_id not in self._engine.registry:
+            if not self._is_known_task(place.task_id):
                 used.setdefault(place.task_id, place)
-        declared = TaskDefinitions(self._engine, self._tenant)
+        tasks, looked_up = self._seen.tasks, list(used)[:_MOST_UNDECLARED]
         # Another process may have declared them a moment ago.
-        unknown = await declared.undeclared(list(used)[:_MOST_UNDECLARED])
+        unknown = [id for id in looked_up if await tasks.get(self._tenant, id) is None]
         return [
             Problem(
                 code="TEN-2604",
@@ -142,7 +146,7 @@ class Definitions:
             found = await self._seen.definitions.get(self._tenant, id, version)
         if not is_there(found):
             # It says what there is instead.
-            await self._engine.plans.get(self._tenant, id, version)
+            await self._source.plans.get(self._tenant, id, version)
             raise NotFound(f"there is no workflow {id}", code="TEN-2002")
         return found
 
@@ -169,17 +173,12 @@ class Definitions:
 
     async def ids(self) -> list[str]:
         """The ids of all definitions, in order."""
-        ids: list[str] = []
-        while page := await self.newest(after=ids[-1] if ids else "", limit=_PAGE):
-            ids += [row.id for row in page]
-            if len(page) < _PAGE:
-                break
-        return ids
+        return [id for id in await self._seen.definitions.ids(self._tenant) if not is_test_run(id)]
 
     async def remove(self, id: str) -> None:
         """Remove a definition; Conflict while instances of it run."""
         await self.row(id)
-        plans = self._engine.plans
+        plans = self._source.plans
         if await self._has_open_instances(id):
             raise _still_runs(id)
         removed = await plans.hide(self._tenant, id)
@@ -194,7 +193,7 @@ class Definitions:
         Gives the version that was the newest; None where it was removed before and instances of it
         still run, so that a removal that broke off before they were cancelled can go on.
         """
-        plans = self._engine.plans
+        plans = self._source.plans
         there = await self._seen.definitions.get(self._tenant, id)
         if there is not None and there.is_removed and await self._has_open_instances(id):
             return None
@@ -202,11 +201,11 @@ class Definitions:
 
     async def _has_open_instances(self, id: str) -> bool:
         query = InstanceQuery(definition_id=id, statuses=_OPEN, limit=1)
-        return bool((await instance_rows(self._engine, self._tenant, query)).items)
+        return bool((await instance_rows(self._source, self._tenant, query)).items)
 
     @property
     def _seen(self) -> Parts:
-        return self._engine.store.seen_by(self._tenant)
+        return self._source.store.seen_by(self._tenant)
 
 
 def _is_taken(id: str) -> Conflict:

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 import msgspec
 
-from tenuto.engine.engine import Engine
 from tenuto.engine.events.event_intake import EventIntake
 from tenuto.engine.events.event_views import event_view, near_view, targets_view
 from tenuto.engine.events.inspector import DryRun
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.durations import iso
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import Given, Object, as_json
 from tenuto.store.parts.turns import EventResult
+from tenuto.workspace.source import Source
 from tenuto.workspace.values import Published
 
 _DAY = timedelta(hours=24)
+
+Deliver: TypeAlias = Callable[[Event], Awaitable[EventResult]]
 
 
 class Events:
     """The inbox of one tenant, or of one test run."""
 
-    __slots__ = ("_engine", "_intake", "_tenant")
+    __slots__ = ("_deliver", "_intake", "_source", "_tenant")
 
-    def __init__(self, engine: Engine, tenant: str) -> None:
-        self._engine = engine
+    def __init__(self, source: Source, tenant: str, deliver: Deliver | None = None) -> None:
+        """`deliver` stores an event and matches it; without it there are only dry runs."""
+        self._source = source
         self._tenant = tenant
-        self._intake = EventIntake(engine.clock, engine.ids, engine.settings.limits, tenant)
+        self._deliver = deliver
+        self._intake = EventIntake(source.clock, source.ids, source.settings.limits, tenant)
 
     async def publish(
         self,
@@ -44,15 +50,20 @@ class Events:
         dry_run: bool = False,
     ) -> Published:
         """Publish an event; when this returns it is durable and its targets are recorded."""
-        event = made_event(
-            self._intake,
-            pattern,
-            payload,
+        refuse_bad_ids(id=id, correlationId=correlation_id)
+        given = GivenEvent(
+            pattern=pattern,
+            payload=as_json(payload),
             id=id,
             correlation_id=correlation_id,
-            timestamp=timestamp,
+            timestamp=aware(timestamp, "timestamp"),
         )
-        return await self._publish(event, dry_run=dry_run)
+        wrong = [
+            *name_problems(pattern, "$.pattern"),
+            *given_id_problems(id, "$.id"),
+            *id_problems(correlation_id, "$.correlationId"),
+        ]
+        return await self._publish(self._intake.event(given, problems=wrong), dry_run=dry_run)
 
     async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
         """Publish an event that was read from a request."""
@@ -69,14 +80,14 @@ class Events:
 
     async def get(self, id: str) -> Object:
         """An event with its deliveries and near misses; NotFound."""
-        return event_view(await self._engine.inspector.event(self._tenant, id))
+        return event_view(await self._source.inspector.event(self._tenant, id))
 
     async def list(
         self, *, pattern: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[Object]:
         """Events, newest first; without `since` those of the last 24 hours."""
-        since = aware(since, "since") or self._engine.clock.now() - _DAY
-        seen = self._engine.store.seen_by(self._tenant)
+        since = aware(since, "since") or self._source.clock.now() - _DAY
+        seen = self._source.store.seen_by(self._tenant)
         found = await seen.inbox.latest(self._tenant, pattern, since, limit=limit)
         return [inbox_view(event) for _, event in found]
 
@@ -88,41 +99,18 @@ class Events:
         try:
             return await self._publish(taken, dry_run=dry_run)
         except TenutoError as error:
+            if dry_run and isinstance(error, StoreUnavailable):
+                # Nothing was published, so that there is nothing to tell of the others.
+                raise
             return error
 
     async def _publish(self, event: Event, *, dry_run: bool) -> Published:
-        if dry_run:
-            return dry_published(event, await self._engine.inspector.dry_run(event))
-        return _published(event, await self._engine.publish(event))
+        if dry_run or self._deliver is None:
+            return _dry_published(event, await self._source.inspector.dry_run(event))
+        return _published(event, await self._deliver(event))
 
 
-def made_event(
-    intake: EventIntake,
-    pattern: str,
-    payload: Given,
-    *,
-    id: str | None,
-    correlation_id: str | None,
-    timestamp: datetime | None,
-) -> Event:
-    """The event of these values; InvalidInput with all of its problems."""
-    refuse_bad_ids(id=id, correlationId=correlation_id)
-    given = GivenEvent(
-        pattern=pattern,
-        payload=as_json(payload),
-        id=id,
-        correlation_id=correlation_id,
-        timestamp=aware(timestamp, "timestamp"),
-    )
-    wrong = [
-        *name_problems(pattern, "$.pattern"),
-        *given_id_problems(id, "$.id"),
-        *id_problems(correlation_id, "$.correlationId"),
-    ]
-    return intake.event(given, problems=wrong)
-
-
-def dry_published(event: Event, found: DryRun) -> Published:
+def _dry_published(event: Event, found: DryRun) -> Published:
     """What would become of an event."""
     return msgspec.structs.replace(
         _published(event, found.result),

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tenuto.engine.definitions.search_terms import terms_for
-from tenuto.engine.engine import Engine
 from tenuto.model.json import Object
 from tenuto.model.test_run import is_test_run
 from tenuto.store.pages import cursor_after
 from tenuto.store.parts.instances import InstancePage, InstanceQuery, InstanceRow
+from tenuto.workspace.source import Source
 
 _AT_ONCE = 500
 """So many instances are read together to pass over test runs."""
 
 
 async def instance_rows(
-    engine: Engine, tenant: str, query: InstanceQuery, variables: Object | None = None
+    source: Source, tenant: str, query: InstanceQuery, variables: Object | None = None
 ) -> InstancePage:
     """A page of a tenant's instances, whatever tenant the query names.
 
@@ -24,11 +23,14 @@ async def instance_rows(
     InvalidInput where the workflow does not list them as searchable.
     """
     if variables is not None:
-        terms = await terms_for(engine.plans, tenant, query.definition_id, variables)
+        # Loads compilers, which a list without variables does not need.
+        from tenuto.engine.definitions.search_terms import terms_for  # noqa: PLC0415
+
+        terms = await terms_for(source.plans, tenant, query.definition_id, variables)
         query = replace(query, terms=terms)
     rows: list[InstanceRow] = []
     query = replace(query, tenant=tenant)
-    wanted, seen = query.limit, engine.store.seen_by(tenant)
+    wanted, seen = query.limit, source.store.seen_by(tenant)
     while True:
         page = await seen.instances.page(query)
         if query.ids:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import UNSET, UnsetType
 
@@ -21,7 +21,6 @@ from tenuto.model.json import JSON, Given, Object
 from tenuto.model.status import Status
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.test_run import Mock
-from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.values import (
     ANY_INSTANCE,
     BulkOperation,
@@ -38,6 +37,9 @@ from tenuto.workspace.values import (
     TestRun,
     Webhook,
 )
+
+if TYPE_CHECKING:
+    from tenuto.python_form.workflow import WorkflowFunction
 
 
 class Workspace(Protocol):

@@ -8,12 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
 
-from tenuto.engine.engine import Engine
 from tenuto.model.checks import within
 from tenuto.model.durations import iso
 from tenuto.model.status import Status
 from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.stats import Tally
+from tenuto.workspace.source import Source
 
 MOST = 10_000
 """Of each status so many instances are looked at, the newest."""
@@ -66,11 +66,11 @@ class StatsView(Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether the process that answers still matches events that another left unmatched."""
 
 
-async def read_stats(engine: Engine, tenant: str, hours: int = 24) -> StatsView:
+async def read_stats(source: Source, tenant: str, hours: int = 24) -> StatsView:
     """Counts of the instances that came within so many hours, and of waiting jobs and webhooks."""
     within(hours, "hours", 1, MOST_HOURS)
-    seen = engine.store.seen_by(tenant)
-    now = engine.clock.now()
+    seen = source.store.seen_by(tenant)
+    now = source.clock.now()
     since = now - timedelta(hours=hours)
     last = int(now.timestamp()) // 60
     first = last - _MINUTES + 1
@@ -92,7 +92,7 @@ async def read_stats(engine: Engine, tenant: str, hours: int = 24) -> StatsView:
             count=sum(each.size for each in backlogs),
             oldest=_moment(min((each.oldest for each in backlogs), default=None)),
         ),
-        is_catching_up=engine.is_catching_up,
+        is_catching_up=source.is_catching_up,
     )
 
 

@@ -57,7 +57,7 @@ class TestRuns:
     async def publish(self, id: str, document: Given) -> list[Published | TenutoError]:
         """Publish events that this test run alone sees; NotFound."""
         await self._require(id)
-        return await Events(self._engine, inbox_of(id)).publish_all(document)
+        return await Events(self._engine, inbox_of(id), self._engine.publish).publish_all(document)
 
     async def stop(self, id: str) -> None:
         """End a test run and erase it; NotFound."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Generic, Literal, TypeAlias, TypeVar
 
@@ -15,6 +16,9 @@ from tenuto.model.status import Status
 from tenuto.model.task_definition import TaskDefinition
 
 T = TypeVar("T")
+
+MOST_ITEMS = 1_000
+"""A page has no more."""
 
 State: TypeAlias = Literal["active", "failing", "disabled", "unreadable"]
 BulkTarget: TypeAlias = Literal["instances", "dead-letters"]
@@ -81,6 +85,12 @@ class InstanceFilter(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 ANY_INSTANCE = InstanceFilter()
+
+
+def statuses_of(status: Status | str | Iterable[Status | str]) -> tuple[Status, ...]:
+    """One status or several, by their names."""
+    names = (status,) if isinstance(status, str) else status
+    return tuple(Status(name) for name in names)
 
 
 class Summary(Struct, frozen=True, kw_only=True):

@@ -46,9 +46,6 @@ OWED = {
 """Table → the column that says for which instance a row is there."""
 
 IN_MEMORY = {
-    "audit_numbers": "audit_log",
-    "bulks": "bulk_operations",
-    "bulks_held": "bulk_operations",
     "claims": "shares",
     "deliveries": "event_deliveries",
     "definition_versions": "workflow_definitions",
@@ -66,7 +63,6 @@ IN_MEMORY = {
     "posting_numbers": "webhook_deliveries",
     "postings": "webhook_deliveries",
     "snapshots": "workflow_snapshots",
-    "tasks": "task_definitions",
     "turn_ids": "workflow_execution_history",
     "waits": "workflow_event_subscriptions",
 }

@@ -15,7 +15,7 @@ from tenuto.engine.turns.requests import Answer as Asked
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
-from tenuto.workspace.instance import outcome_view
+from tenuto.workspace.instance_views import outcome_view
 from tenuto.workspace.values import Start
 
 STARTS = Resource(API, tag="instances", write=Permission.INSTANCES_START)

@@ -40,7 +40,7 @@ class StoreBackend:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.space.close()
+        await self.space.reader.close()
 
     @property
     def described(self) -> str:
@@ -72,14 +72,12 @@ class StoreBackend:
 
     async def near_events(self, held: Held) -> NearEvents:
         """The events that its open waits did not take."""
-        return await (await self.space.reader()).inspector.near_events(held)
+        return await self.space.reader.inspector.near_events(held)
 
     def watching(self, id: str, after: int) -> AbstractAsyncContextManager[asyncio.Event]:
         """An event that is set when the log of an instance has grown after an entry."""
-        from tenuto.cli.backends.store_instance import StoreInstance
-
         # A look-up of its tenant would fail while the store is away; the changes wait for it.
-        return set_by(StoreInstance(self.space, id, is_known=True).changes(after))
+        return set_by(self.space.at(id, is_known=True).changes(after))
 
     async def run(self, options: RunOptions) -> int:
         """Run it with an engine in this process."""

@@ -1,73 +1,47 @@
 """The workspace of the command line: a store on which other processes may run engines.
 
-It reads the store itself, sends commands to the mailboxes of instances, and opens a short-lived
-engine for everything else.
+It reads and writes the records of the store itself, sends commands to the mailboxes of instances,
+and opens a short-lived engine for everything else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    redirect_stdout,
-    suppress,
-)
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, redirect_stdout, suppress
 from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
+from tenuto.cli.backends.by_engine import by_engine, starting
 from tenuto.cli.backends.engine import LOCKED, engine, unlocked
 from tenuto.cli.backends.mailbox import NOT_SEEN_DONE
 from tenuto.cli.backends.place import ACTOR, tenant_of
-from tenuto.cli.backends.reader import Reader, make_room, reading, require_there
+from tenuto.cli.backends.reader import Reader, make_room, require_there
 from tenuto.cli.exits import Interrupted
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.views.terminal import logs_on_stderr, say, say_indented
 from tenuto.compose import is_postgres
-from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError, not_there
-from tenuto.model.json import JSON, Given, Object, as_json
+from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
+from tenuto.model.json import Given
 from tenuto.model.status import Status
-from tenuto.ports import SystemClock, SystemIds
-from tenuto.workspace.values import (
-    ANY_INSTANCE,
-    DefinitionVersion,
-    InstanceFilter,
-    Page,
-    Published,
-    SavedWorkflow,
-    Start,
-    Summary,
-)
+from tenuto.workspace.protocol import Workspace
+from tenuto.workspace.stored_workspace import StoredWorkspace
+from tenuto.workspace.values import Published, Start
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.cli.backends.store_instance import StoreInstance
-    from tenuto.cli.backends.store_records import (
-        StoreAudit,
+    from tenuto.cli.backends.store_parts import (
         StoreBulk,
-        StoreDeadLetters,
         StoreKeys,
+        StoreTaskDefinitions,
+        StoreTestRuns,
     )
-    from tenuto.engine.events.event_intake import EventIntake
-    from tenuto.model.events import Event
-    from tenuto.python_form.workflow import WorkflowFunction
-    from tenuto.workspace import protocol
     from tenuto.workspace.engine_workspace import EngineWorkspace
-    from tenuto.workspace.webhooks import Subscriptions, Webhooks
+    from tenuto.workspace.events import Events
 
 T = TypeVar("T")
 
@@ -79,35 +53,24 @@ _HOLDER: ContextVar[StoreWorkspace | None] = ContextVar("holder of the engine", 
 """The workspace inside of whose engine this task runs."""
 
 
-class StoreWorkspace:
+class StoreWorkspace(StoredWorkspace):
     """The workspace of one tenant, on a store that is named by its URL."""
 
     def __init__(self, url: str, *, allow_private: bool = False) -> None:
         self.url = url
-        self.tenant = tenant_of(url)
+        self.reader = Reader(url, allow_private=allow_private)
+        super().__init__(self.reader, tenant=tenant_of(url), actor=ACTOR)
         self.is_worked_on = True
         """Whether a process runs the steps that follow from the last call."""
-        self._allow_private = allow_private
-        self._reading: AsyncExitStack | None = None
-        self._reader: Reader | None = None
-        self._opening = asyncio.Lock()
         self._engine: EngineWorkspace | None = None
         self._one_engine = asyncio.Lock()
 
-    async def reader(self) -> Reader:
-        """The store, opened for reading when it is first needed."""
-        async with self._opening:
-            if self._reader is None:
-                async with AsyncExitStack() as stack:
-                    self._reader = await stack.enter_async_context(reading(self.url))
-                    self._reading = stack.pop_all()
-            return self._reader
+    @property
+    def space(self) -> StoreWorkspace:
+        """Itself, as its instances and parts have it."""
+        return self
 
-    async def close(self) -> None:
-        """Close the reader; the next read opens another."""
-        opened, self._reading, self._reader = self._reading, None, None
-        if opened is not None:
-            await opened.aclose()
+    # -- an engine for a moment
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
@@ -140,10 +103,8 @@ class StoreWorkspace:
     async def in_bulk(self, start: Callable[[EngineWorkspace], Awaitable[T]]) -> T:
         """Start a bulk operation, and run it here unless a process works on the store."""
         # Only a database may have other processes: a file is locked by the one that has it.
-        is_worked_on = (
-            is_postgres(self.url) and await (await self.reader()).store.members.workers() > 0
-        )
-        async with self.engine() as space:
+        is_worked_on = is_postgres(self.url) and await self.reader.store.members.workers() > 0
+        async with self.lent() as space:
             made = await start(space)
             self.is_worked_on = is_worked_on
             if not is_worked_on:
@@ -161,121 +122,58 @@ class StoreWorkspace:
         self.is_worked_on = by_others
         return status
 
+    @asynccontextmanager
+    async def lent(self, *, is_new: bool = False) -> AsyncIterator[EngineWorkspace]:
+        """The same workspace with an engine; the default store is made if it `is_new`."""
+        if is_new:
+            make_room(self.url)
+        else:
+            await require_there(self.url)
+        async with self.engine(is_guest=is_new) as space:
+            yield space
+
     # -- definitions
 
-    async def deploy(
-        self, definition: Mapping[str, JSON] | str | Path | WorkflowFunction[..., Any]
-    ) -> int:
-        """Save a definition and return its version; the default store is created if missing."""
-        make_room(self.url)
-        async with self.engine(is_guest=True) as space:
-            return await space.deploy(definition)
-
-    async def save(self, document: JSON) -> SavedWorkflow:
-        """Save a definition and return its id and version; without an id it is a new one."""
-        make_room(self.url)
-        async with self.engine(is_guest=True) as space:
-            return await space.save(document)
-
-    async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
-        """A definition as it was saved; the newest version unless one is given. NotFound."""
-        async with self.engine(is_guest=True) as space:
-            return await space.definition(id, version)
-
-    async def definition_ids(self) -> list[str]:
-        """The ids of all definitions, in order."""
-        async with self.engine(is_guest=True) as space:
-            return await space.definition_ids()
+    deploy = by_engine(Workspace.deploy, is_new=True)
+    save = by_engine(Workspace.save, is_new=True)
 
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
         if force:
             await self.in_bulk(lambda space: space.remove_definition(id, force=True))
             return
-        async with self.engine() as space:
+        async with self.lent() as space:
             await space.remove_definition(id)
 
     # -- instances
 
-    async def start(
-        self,
-        workflow: str | WorkflowFunction[..., Any],
-        input: Given = None,
-        *,
-        key: str | None = None,
-        correlation_id: str | None = None,
-        priority: int = 0,
-        deadline: datetime | None = None,
-        instance_id: str | None = None,
-        version: int | None = None,
-    ) -> StoreInstance:
-        """Start an instance; a process that has the tasks runs its steps."""
-        await require_there(self.url)
-        self.is_worked_on = False
-        async with self.engine() as space:
-            started = await space.start(
-                workflow,
-                input,
-                key=key,
-                correlation_id=correlation_id,
-                priority=priority,
-                deadline=deadline,
-                instance_id=instance_id,
-                version=version,
-            )
-        return self.at(started.id)
+    start = starting(Workspace.start)
+    _start_many = by_engine(Workspace.start_many)
 
     async def start_many(self, asked: Sequence[Start]) -> list[StoreInstance | TenutoError]:
         """Start up to 1,000 at once; a refused start gives an error at its place."""
-        await require_there(self.url)
         self.is_worked_on = False
-        async with self.engine() as space:
-            started = await space.start_many(asked)
-        return [each if isinstance(each, TenutoError) else self.at(each.id) for each in started]
+        return [
+            each if isinstance(each, TenutoError) else self._own(each.id)
+            for each in await self._start_many(asked)
+        ]
 
-    def at(self, id: str) -> StoreInstance:
+    def at(self, id: str, *, is_known: bool = False) -> StoreInstance:
         """A reference to an instance, without a look-up; its methods raise NotFound."""
         from tenuto.cli.backends.store_instance import StoreInstance
 
-        return StoreInstance(self, id)
+        return StoreInstance(self, id, is_known=is_known)
 
     async def instance(self, id: str) -> StoreInstance:
         """A reference to an instance; NotFound when there is none."""
-        if not (await self.page(InstanceFilter(ids=(id,)), limit=1)).items:
-            raise not_there(id)
-        return self.at(id)
+        await self._require(id)
+        return self._own(id)
 
-    async def instances(
-        self,
-        *,
-        status: Status | str | Iterable[Status | str] = (),
-        workflow: str | None = None,
-        correlation_id: str | None = None,
-        current_step: str | None = None,
-        variables: Mapping[str, Given] | None = None,
-        limit: int = 100,
-    ) -> list[Summary]:
-        """Instances, newest first."""
-        names = (status,) if isinstance(status, str) else status
-        which = InstanceFilter(
-            status=tuple(Status(each) for each in names),
-            workflow=workflow,
-            correlation_id=correlation_id,
-            current_step=current_step,
-        )
-        return (await self.page(which, variables=variables, limit=limit)).items
+    def _own(self, id: str) -> StoreInstance:
+        return self.at(id, is_known=True)
 
-    async def page(
-        self,
-        which: InstanceFilter = ANY_INSTANCE,
-        *,
-        variables: Mapping[str, Given] | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-    ) -> Page[Summary]:
-        """A page of instances, newest first."""
-        reader = await self.reader()
-        return await reader.page(which, variables=variables, limit=limit, cursor=cursor)
+    def _listeners_changed(self) -> None:
+        """An engine polls."""
 
     # -- events
 
@@ -291,25 +189,20 @@ class StoreWorkspace:
     ) -> Published:
         """Store an event, and record the instances that it resumes, cancels and starts."""
         # The id is made here, so that an unanswered event can be sent again under the same id.
-        id = id or SystemIds().instance_id(SystemClock().now())
-        if dry_run:
-            from tenuto.workspace.events import dry_published, made_event
+        id = id or self.reader.ids.instance_id(self.reader.clock.now())
 
-            reader = await self.reader()
-            event = made_event(
-                self._intake(reader),
+        def publish(inbox: Events) -> Coroutine[None, None, Published]:
+            return inbox.publish(
                 pattern,
                 payload,
                 id=id,
                 correlation_id=correlation_id,
                 timestamp=timestamp,
+                dry_run=dry_run,
             )
-            return dry_published(event, await reader.inspector.dry_run(event))
 
-        def publish(space: EngineWorkspace) -> Coroutine[None, None, Published]:
-            return space.publish(
-                pattern, payload, id=id, correlation_id=correlation_id, timestamp=timestamp
-            )
+        if dry_run:
+            return await publish(self.inbox)
 
         def unanswered(app: Tenuto) -> StoreUnavailable:
             return _unanswered(
@@ -325,29 +218,21 @@ class StoreWorkspace:
     ) -> list[Published | TenutoError]:
         """Store the events of a document: one, or an array of up to 1,000; a result each."""
         if dry_run:
-            reader = await self.reader()
-            taken = self._intake(reader).events(as_json(document))
-            return [await _dry_run(reader, each) for each in taken]
+            return await self.inbox.publish_all(document, dry_run=True)
         unanswered = StoreUnavailable(
             "it is not known whether the events are stored: the store has not answered for "
             f"{PATIENCE:g} s",
             advice="Send the document again when the store is back: an event with an id acts once.",
         )
         return await self._published(
-            lambda space: space.publish_all(document),
+            lambda inbox: inbox.publish_all(document),
             lambda _: unanswered,
             "Then send the document again: an event with an id acts once.",
         )
 
-    def _intake(self, reader: Reader) -> EventIntake:
-        from tenuto.engine.events.event_intake import EventIntake
-        from tenuto.model.policy import DEFAULT_LIMITS
-
-        return EventIntake(reader.clock, SystemIds(), DEFAULT_LIMITS, self.tenant)
-
     async def _published(
         self,
-        publish: Callable[[EngineWorkspace], Coroutine[None, None, T]],
+        publish: Callable[[Events], Coroutine[None, None, T]],
         unanswered: Callable[[Tenuto], StoreUnavailable],
         again: str,
     ) -> T:
@@ -357,7 +242,7 @@ class StoreWorkspace:
                 self.is_worked_on = True
                 with redirect_stdout(sys.stderr), logs_on_stderr():
                     async with engine(self.url, is_guest=True) as app:
-                        publishing = publish(app.workspace(self.tenant, ACTOR))
+                        publishing = publish(app.workspace(self.tenant, ACTOR).inbox)
                         found = await _answered(publishing, partial(unanswered, app), again)
                         with suppress(StoreUnavailable):
                             is_shared = is_postgres(self.url)
@@ -375,123 +260,35 @@ class StoreWorkspace:
             ) from None
         return found
 
-    async def event(self, id: str) -> Object:
-        """An event of the inbox with its deliveries and near misses; NotFound."""
-        from tenuto.engine.events.event_views import event_view
-
-        return event_view(await (await self.reader()).inspector.event(self.tenant, id))
-
-    async def events(
-        self, *, pattern: str | None = None, since: datetime | None = None, limit: int = 100
-    ) -> list[Object]:
-        """Events of the inbox, newest first; without `since` those of the last 24 hours."""
-        async with self.engine(is_guest=True) as space:
-            return await space.events(pattern=pattern, since=since, limit=limit)
-
     # -- parts: one for each further kind of record
-
-    @property
-    def webhooks(self) -> protocol.Webhooks:
-        """Addresses that are notified of events."""
-        from tenuto.workspace.webhooks import Webhooks
-
-        return cast("protocol.Webhooks", _Part(partial(self._listeners, Webhooks)))
-
-    @property
-    def subscriptions(self) -> protocol.Subscriptions:
-        """Addresses that are notified of events until they expire."""
-        from tenuto.workspace.webhooks import Subscriptions
-
-        return cast("protocol.Subscriptions", _Part(partial(self._listeners, Subscriptions)))
-
-    @property
-    def dead_letters(self) -> StoreDeadLetters:
-        """Tasks whose failure nothing handled, poison tasks, and late results."""
-        from tenuto.cli.backends.store_records import StoreDeadLetters
-
-        return StoreDeadLetters(self)
 
     @property
     def keys(self) -> StoreKeys:
         """The API keys of the tenant."""
-        from tenuto.cli.backends.store_records import StoreKeys
+        from tenuto.cli.backends.store_parts import StoreKeys
 
         return StoreKeys(self)
 
     @property
-    def audit(self) -> StoreAudit:
-        """The audit log of the tenant."""
-        from tenuto.cli.backends.store_records import StoreAudit
-
-        return StoreAudit(self)
-
-    @property
-    def task_definitions(self) -> protocol.TaskDefinitions:
+    def task_definitions(self) -> StoreTaskDefinitions:
         """Tasks that the tenant has declared."""
-        return cast("protocol.TaskDefinitions", _Part(partial(self._of_engine, "task_definitions")))
+        from tenuto.cli.backends.store_parts import StoreTaskDefinitions
+
+        return StoreTaskDefinitions(self)
 
     @property
     def bulk(self) -> StoreBulk:
         """Actions over many instances or dead letters."""
-        from tenuto.cli.backends.store_records import StoreBulk
+        from tenuto.cli.backends.store_parts import StoreBulk
 
         return StoreBulk(self)
 
     @property
-    def test_runs(self) -> protocol.TestRuns:
+    def test_runs(self) -> StoreTestRuns:
         """Runs of definitions that are not saved."""
-        return cast("protocol.TestRuns", _Part(partial(self._of_engine, "test_runs")))
+        from tenuto.cli.backends.store_parts import StoreTestRuns
 
-    async def stats(self, hours: int = 24) -> Object:
-        """Counts of instances by status, workflow and minute, and of waiting jobs and webhooks."""
-        async with self.engine(is_guest=True) as space:
-            return await space.stats(hours)
-
-    @asynccontextmanager
-    async def _listeners(
-        self, kind: type[Webhooks | Subscriptions]
-    ) -> AsyncIterator[Webhooks | Subscriptions]:
-        reader = await self.reader()
-        yield kind(
-            reader.store,
-            reader.clock,
-            SystemIds(),
-            may_be_private=self._allow_private,
-            tenant=self.tenant,
-        )
-
-    @asynccontextmanager
-    async def _of_engine(self, name: str) -> AsyncIterator[object]:
-        await require_there(self.url)
-        async with self.engine() as space:
-            yield getattr(space, name)
-
-
-class _Part:
-    """A part of a workspace that is opened with each call of one of its methods."""
-
-    def __init__(self, opened: Callable[[], AbstractAsyncContextManager[object]]) -> None:
-        self._opened = opened
-
-    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
-        async def call(*values: object, **named: object) -> Any:  # noqa: ANN401 - as the part says
-            async with self._opened() as part:
-                return await getattr(part, name)(*values, **named)
-
-        return call
-
-
-async def _dry_run(reader: Reader, taken: Event | TenutoError) -> Published | TenutoError:
-    if isinstance(taken, TenutoError):
-        return taken
-    from tenuto.workspace.events import dry_published
-
-    try:
-        return dry_published(taken, await reader.inspector.dry_run(taken))
-    except StoreUnavailable:
-        raise
-    except TenutoError as error:
-        return error
+        return StoreTestRuns(self)
 
 
 async def _answered(

@@ -1,20 +1,21 @@
-"""The commands, in the order in which help lists them."""
+"""The commands, in the order in which help lists them; groups are found in the modules here."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Annotated
 
 import typer
 
 from tenuto import __version__
 from tenuto.cli.commands import control, definitions, instances, service, upkeep
-from tenuto.cli.commands.access import audit, keys
-from tenuto.cli.commands.dead_letters import dead_letters
-from tenuto.cli.commands.events import events
 from tenuto.cli.commands.group import Commands, offer_servers
-from tenuto.cli.commands.listeners import subscriptions, webhooks
 from tenuto.cli.commands.run import run
 from tenuto.cli.commands.worker import worker
+
+_FIRST = ("events", "dead-letters", "webhooks", "subscriptions", "keys", "audit", "config")
+"""The order of these groups; others follow by name."""
 
 app = typer.Typer(
     name="tenuto",
@@ -43,6 +44,19 @@ def tenuto(
     """Durable workflows: what has started reaches its end."""
 
 
+def _groups() -> list[typer.Typer]:
+    modules = [import_module(f"{__name__}.{each.name}") for each in iter_modules(__path__)]
+    groups = {
+        str(each.info.name): each
+        for module in modules
+        for each in vars(module).values()
+        if isinstance(each, typer.Typer)
+    }
+    places = {name: place for place, name in enumerate(_FIRST)}
+    order = sorted(groups, key=lambda name: (places.get(name, len(places)), name))
+    return [groups[name] for name in order]
+
+
 app.command()(run)
 app.command()(definitions.deploy)
 app.command()(instances.start)
@@ -66,16 +80,7 @@ app.command()(upkeep.prune)
 app.command()(instances.explain)
 app.command()(upkeep.doctor)
 
-app.add_typer(events, name="events")
-app.add_typer(dead_letters, name="dead-letters")
-app.add_typer(webhooks, name="webhooks")
-app.add_typer(subscriptions, name="subscriptions")
-app.add_typer(keys, name="keys")
-app.add_typer(audit, name="audit")
-app.add_typer(service.config, name="config")
+for group in _groups():
+    app.add_typer(group)
 
-offer_servers(
-    app,
-    not_for=frozenset({"serve", "dev", "config show"}),
-    refused_by=frozenset({"verify", "migrate", "reindex", "prune"}),
-)
+offer_servers(app)

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.model.json import Object
 
-keys = typer.Typer(help="API keys: who may do what at the service.", no_args_is_help=True)
+keys = typer.Typer(
+    name="keys", help="API keys: who may do what at the service.", no_args_is_help=True
+)
 audit = typer.Typer(
-    help="The audit log: what was done and refused, and by which principal.", no_args_is_help=True
+    name="audit",
+    help="The audit log: what was done and refused, and by which principal.",
+    no_args_is_help=True,
 )
 
 

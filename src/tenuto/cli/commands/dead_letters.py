@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
 
 dead_letters = typer.Typer(
-    help="Dead letters: failed tasks, poison tasks and late results.", no_args_is_help=True
+    name="dead-letters",
+    help="Dead letters: failed tasks, poison tasks and late results.",
+    no_args_is_help=True,
 )
 
 LetterId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from tenuto.model.json import JSON
 
 events = typer.Typer(
-    help="Events: send them to waiting workflows, and show them.", no_args_is_help=True
+    name="events",
+    help="Events: send them to waiting workflows, and show them.",
+    no_args_is_help=True,
 )
 
 

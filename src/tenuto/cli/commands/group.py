@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import zip_longest
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from typer import TyperException
@@ -32,8 +32,12 @@ _RefusedServer = Annotated[
 ]
 Tenant = Annotated[str, typer.Option("--tenant", metavar="NAME", help="The tenant.")]
 KEY_HELP = "The API key; better in TENUTO_KEY, where no list of processes shows it."
-_OF_NO_TENANT = frozenset({"doctor"})
-"""Commands that are about a store as a whole."""
+C = TypeVar("C", bound=Callable[..., Any])
+
+# The commands that are marked below.
+_WITHOUT_SERVER: Final[set[Callable[..., Any]]] = set()
+_ON_STORES_ALONE: Final[set[Callable[..., Any]]] = set()
+_OF_NO_TENANT: Final[set[Callable[..., Any]]] = set()
 
 
 class Commands(TyperGroup):
@@ -74,33 +78,39 @@ def _is_json_asked(words: Sequence[str]) -> bool:
     )
 
 
-def offer_servers(
-    group: typer.Typer,
-    *,
-    not_for: frozenset[str],
-    refused_by: frozenset[str],
-    inside: str = "",
-) -> None:
-    """Add `--server` to every command that takes a store, except those that need the store.
+def without_server(command: C) -> C:
+    """Mark a command that takes a store and cannot act on a server."""
+    _WITHOUT_SERVER.add(command)
+    return command
 
-    Commands in `refused_by` refuse a server that is named, or that the environment names. A command
-    has its full name: `audit verify` is another one than `verify`.
-    """
+
+def on_stores_alone(command: C) -> C:
+    """Mark a command that refuses a server which is named, or which the environment names."""
+    _ON_STORES_ALONE.add(command)
+    return command
+
+
+def of_no_tenant(command: C) -> C:
+    """Mark a command that is about a store as a whole."""
+    _OF_NO_TENANT.add(command)
+    return command
+
+
+def offer_servers(group: typer.Typer, inside: str = "") -> None:
+    """Add `--server` to every command that takes a store, except those that need the store."""
     for command in group.registered_commands:
         function = command.callback
         assert function is not None
-        name = f"{inside}{command.name or function.__name__}"
         taken = inspect.signature(function).parameters
-        if name in refused_by:
+        if function in _ON_STORES_ALONE:
+            name = f"{inside}{command.name or function.__name__}"
             command.callback = _on_a_store_alone(function, name)
-        elif "store" in taken and "server" not in taken and name not in not_for:
-            of_tenants = "tenant" not in taken and name not in _OF_NO_TENANT
+        elif "store" in taken and "server" not in taken and function not in _WITHOUT_SERVER:
+            of_tenants = "tenant" not in taken and function not in _OF_NO_TENANT
             command.callback = _or_on_a_server(function, of_tenants=of_tenants)
     for inner in group.registered_groups:
         assert inner.typer_instance is not None
-        offer_servers(
-            inner.typer_instance, not_for=not_for, refused_by=refused_by, inside=f"{inner.name} "
-        )
+        offer_servers(inner.typer_instance, f"{inner.typer_instance.info.name} ")
 
 
 def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callable[..., Any]:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 Kind = Literal["webhook", "subscription"]
 
 webhooks = typer.Typer(
-    help="Webhooks: addresses that are notified of events.", no_args_is_help=True
+    name="webhooks", help="Webhooks: addresses that are notified of events.", no_args_is_help=True
 )
 subscriptions = typer.Typer(
+    name="subscriptions",
     help="Subscriptions: addresses that are notified of events until they expire.",
     no_args_is_help=True,
 )

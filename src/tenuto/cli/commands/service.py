@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, NamedTuple, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
+from tenuto.cli.commands.group import without_server
 from tenuto.cli.commands.options import (
     AllowHost,
     AllowOrigin,
@@ -29,7 +32,9 @@ from tenuto.cli.commands.options import (
     perform,
 )
 
-config = typer.Typer(help="What a service is configured to do.", no_args_is_help=True)
+config = typer.Typer(
+    name="config", help="What a service is configured to do.", no_args_is_help=True
+)
 
 
 class Flags(NamedTuple):
@@ -46,12 +51,59 @@ class Flags(NamedTuple):
     """Who may ask, by the names of the settings."""
 
 
-def access_flags(**flags: object) -> Mapping[str, object]:
-    """The flags that were given; a repeatable one that was not is None or empty."""
-    return {name: value for name, value in flags.items() if value is not None and value != []}
+def read_flags(  # noqa: PLR0913 - one for each option
+    *,
+    host: Host = None,
+    port: Port = None,
+    auth: Auth = None,
+    oidc_issuer: OidcIssuer = None,
+    oidc_audience: OidcAudience = None,
+    oidc_private: OidcPrivate = None,
+    allow_origin: AllowOrigin = None,
+    allow_host: AllowHost = None,
+    rate_limit: RateLimit = None,
+    source_rate_limit: SourceRateLimit = None,
+    tasks: Tasks = None,
+    store: ServedStore = None,
+    log_format: LogFormat = None,
+    config: ConfigFile = None,
+    chosen: Chosen = None,
+) -> Flags:
+    """The flags of a service: each is an option of its commands."""
+    access = {
+        "auth": auth,
+        "oidc_issuer": oidc_issuer,
+        "oidc_audience": oidc_audience,
+        "oidc_private": oidc_private,
+        "allow_origin": allow_origin,
+        "allow_host": allow_host,
+        "rate_limit": rate_limit,
+        "source_rate_limit": source_rate_limit,
+    }
+    # A repeatable one that was not given is None or empty.
+    given = {name: value for name, value in access.items() if value is not None and value != []}
+    return Flags(host, port, tasks, store, log_format, config, chosen, given)
+
+
+def with_flags(command: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
+    """The command with an option for each flag, in place of its parameter `flags`."""
+    own = inspect.signature(command, eval_str=True)
+    options = inspect.signature(read_flags, eval_str=True).parameters
+
+    @wraps(command)
+    def called(**values: Any) -> NoReturn:  # noqa: ANN401 - of any option
+        flags = read_flags(**{name: values.pop(name) for name in options})
+        command(flags=flags, **values)
+
+    others = [each for name, each in own.parameters.items() if name != "flags"]
+    called.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[*others, *options.values()]
+    )
+    return called
 
 
 @config.command("show")
+@without_server
 def show_config(
     *,
     host: Host = None,
@@ -73,44 +125,21 @@ def show_config(
     perform(lambda: show_settings(flags, is_json=output == "json"), output)
 
 
-def serve(  # noqa: PLR0913 - one for each option
-    *,
-    host: Host = None,
-    port: Port = None,
-    auth: Auth = None,
-    oidc_issuer: OidcIssuer = None,
-    oidc_audience: OidcAudience = None,
-    oidc_private: OidcPrivate = None,
-    allow_origin: AllowOrigin = None,
-    allow_host: AllowHost = None,
-    rate_limit: RateLimit = None,
-    source_rate_limit: SourceRateLimit = None,
-    tasks: Tasks = None,
-    store: ServedStore = None,
-    log_format: LogFormat = None,
-    config: ConfigFile = None,
-    chosen: Chosen = None,
-) -> None:
+@without_server
+@with_flags
+def serve(*, flags: Flags) -> NoReturn:
     """Serve the API over HTTP, and run workflows.
 
     Steps whose tasks are not here wait for a process that has them.
 
     tenuto serve --store postgresql://tenuto@db/tenuto --tasks orders.tasks
     """
-    access = access_flags(
-        auth=auth,
-        oidc_issuer=oidc_issuer,
-        oidc_audience=oidc_audience,
-        oidc_private=oidc_private,
-        allow_origin=allow_origin,
-        allow_host=allow_host,
-        rate_limit=rate_limit,
-        source_rate_limit=source_rate_limit,
-    )
-    _serve(Flags(host, port, tasks, store, log_format, config, chosen, access), [])
+    _serve(flags, [])
 
 
-def dev(  # noqa: PLR0913 - one for each option
+@without_server
+@with_flags
+def dev(
     files: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
@@ -128,22 +157,8 @@ def dev(  # noqa: PLR0913 - one for each option
         bool, typer.Option(help="Begin again when a file beside the definitions changes.")
     ] = True,
     listener: Annotated[int | None, typer.Option(hidden=True)] = None,
-    host: Host = None,
-    port: Port = None,
-    auth: Auth = None,
-    oidc_issuer: OidcIssuer = None,
-    oidc_audience: OidcAudience = None,
-    oidc_private: OidcPrivate = None,
-    allow_origin: AllowOrigin = None,
-    allow_host: AllowHost = None,
-    rate_limit: RateLimit = None,
-    source_rate_limit: SourceRateLimit = None,
-    tasks: Tasks = None,
-    store: ServedStore = None,
-    log_format: LogFormat = None,
-    config: ConfigFile = None,
-    chosen: Chosen = None,
-) -> None:
+    flags: Flags,
+) -> NoReturn:
     """Serve everything from this machine, for development.
 
     A change of a definition or of a task is there as soon as its file is written; what was under
@@ -151,17 +166,6 @@ def dev(  # noqa: PLR0913 - one for each option
 
     tenuto dev order.json --tasks tasks.py
     """
-    access = access_flags(
-        auth=auth,
-        oidc_issuer=oidc_issuer,
-        oidc_audience=oidc_audience,
-        oidc_private=oidc_private,
-        allow_origin=allow_origin,
-        allow_host=allow_host,
-        rate_limit=rate_limit,
-        source_rate_limit=source_rate_limit,
-    )
-    flags = Flags(host, port, tasks, store, log_format, config, chosen, access)
     if reload and listener is None:
         from tenuto.cli import exits
         from tenuto.cli.reloader import serve_and_reload

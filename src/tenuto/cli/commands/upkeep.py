@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.group import of_no_tenant, on_stores_alone
 from tenuto.cli.commands.options import Output, Store, perform, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
 
 
+@on_stores_alone
 def verify(*, store: Store = STORE, output: Output = "table") -> None:
     """Check that the stored state follows from the logs.
 
@@ -23,6 +25,7 @@ def verify(*, store: Store = STORE, output: Output = "table") -> None:
     perform(lambda: verify_store(store, is_json=output == "json"), output)
 
 
+@on_stores_alone
 def migrate(*, store: Store = STORE, output: Output = "table") -> None:
     """Create the store, or bring its schema up to date."""
     from tenuto.cli.upkeep import migrate_store
@@ -30,6 +33,7 @@ def migrate(*, store: Store = STORE, output: Output = "table") -> None:
     perform(lambda: migrate_store(store, is_json=output == "json"), output)
 
 
+@on_stores_alone
 def reindex(
     *,
     workflow: Annotated[
@@ -49,6 +53,7 @@ def reindex(
     perform(lambda: reindex_it(store, workflow, is_json=output == "json"), output)
 
 
+@on_stores_alone
 def prune(
     *,
     older_than: Annotated[
@@ -93,6 +98,7 @@ def prune(
     perform(lambda: prune_it(store, options, is_json=output == "json"), output)
 
 
+@of_no_tenant
 def doctor(*, store: Store = STORE, output: Output = "table") -> None:
     """Check this machine, its store or its server, and advise on problems.
 

@@ -27,7 +27,7 @@ from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.parts.waits import WaitKey
-from tenuto.workspace.instance import instance_view
+from tenuto.workspace.instance_views import instance_view
 
 if TYPE_CHECKING:
     from rich.table import Table

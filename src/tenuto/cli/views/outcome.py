@@ -19,7 +19,7 @@ def conclude(ended: Held, flag: str, *, is_json: bool) -> int:
     """Print how an instance has ended; the exit code."""
     from tenuto.cli.views.progress import elapsed
     from tenuto.core.ending import output_of
-    from tenuto.workspace.instance import instance_view
+    from tenuto.workspace.instance_views import instance_view
 
     state = ended.state
     if not is_redrawn():

@@ -64,7 +64,7 @@ def _console(*, stderr: bool = False, width: int | None = None) -> Console:
         def on_broken_pipe(self) -> None:
             _drop(sys.stderr if stderr else sys.stdout)
 
-    return Piped(stderr=stderr, highlight=False, width=width)
+    return Piped(stderr=stderr, highlight=False, emoji=False, width=width)
 
 
 def _drop(stream: TextIO) -> None:

@@ -28,9 +28,8 @@ from tenuto.model.graph import Task
 from tenuto.model.json import JSON
 from tenuto.model.policy import NO_POLICY, Policies, TaskPolicy
 from tenuto.model.task_definition import TaskDefinition
-from tenuto.store.parts.tasks import TaskRow, TasksMark
+from tenuto.store.parts.tasks import TaskRow, TasksMark, mark_of
 from tenuto.store.protocol import Store
-from tenuto.store.task_columns import mark_of
 
 log = logging.getLogger("tenuto.engine")
 

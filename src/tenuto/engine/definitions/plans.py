@@ -14,7 +14,7 @@ import msgspec
 
 from tenuto.core import Plan
 from tenuto.definition import compile_definition, unavailable
-from tenuto.definition.report import did_you_mean, nearest
+from tenuto.definition.report import did_you_mean
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_of
 from tenuto.engine.definitions.trigger_rows import trigger_rows
@@ -41,10 +41,6 @@ _KEPT = 1_000
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _HEARD_FOR = STILL_WANTED / 4
 """A version that was listed so short a time ago stays listed until an instance has started."""
-
-
-_GUESSES = 3
-"""The most names that are searched for a suggestion."""
 
 
 def is_there(row: DefinitionRow | None) -> TypeGuard[DefinitionRow]:
@@ -336,15 +332,7 @@ class Plans:
             return f"Its newest version is {newest.version}."
         otherwise = "Deploy it first: app.deploy(definition) or `tenuto deploy FILE`."
         names = [each for each in await self._store.definitions.ids(tenant) if each != id]
-        for _ in range(_GUESSES):
-            near = nearest(id, names)
-            if near is None:
-                break
-            # The ids of removed definitions are still there.
-            if is_there(await self._store.definitions.get(tenant, near)):
-                return did_you_mean(id, [near], otherwise)
-            names.remove(near)
-        return otherwise
+        return did_you_mean(id, names, otherwise)
 
     def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
         deployed = Deployed(row.version, plan, unavailable(plan.definition), row.content_hash)

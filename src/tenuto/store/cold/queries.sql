@@ -1,5 +1,7 @@
--- The statements of cold records, for every database alike: parameters are `:name`, every table says its
--- schema, `tenuto`. A database that needs another statement has one of the same name in its own file.
+-- The statements of cold records, for every store: parameters are `:name`, every table says its schema,
+-- `tenuto`. A database that needs another statement has one of the same name in its own file. SQLite gets
+-- them without schemas, casts and row locks. The memory store has the tables of cold records alone, and
+-- in `workflow_instances` the instance that a statement that writes names as `:instance_id`.
 
 ------------------------------------------------------------------------------------------- API keys
 
@@ -59,10 +61,6 @@ FROM tenuto.audit_log WHERE tenant = :tenant AND number > :after ORDER BY tenant
 -- name: audit_head
 -- Where a chain ends.
 SELECT number, hash FROM tenuto.audit_heads WHERE tenant = :tenant;
-
--- name: put_audit_head
--- Where a chain ends from now on.
-UPDATE tenuto.audit_heads SET number = :number, hash = :hash WHERE tenant = :tenant;
 
 --------------------------------------------------------------------------------------- declared tasks
 

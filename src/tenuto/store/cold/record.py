@@ -1,21 +1,14 @@
-"""The parts of cold records that every SQL store makes alike."""
+"""The parts of cold records, which every store makes alike."""
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any
 
-from tenuto.store.cold.access import AccessRecords
-from tenuto.store.cold.bulk import BulkRecords
+from tenuto.store.cold.part import ColdPart
 from tenuto.store.cold.port import RowPort
+from tenuto.store.protocol import PARTS
 
 
-class ColdParts(TypedDict):
-    """Parts by the names of their attributes in `Parts`."""
-
-    access: AccessRecords
-    bulk: BulkRecords
-
-
-def cold_parts(port: RowPort) -> ColdParts:
-    """The parts over the tables that a port reaches."""
-    return ColdParts(access=AccessRecords(port), bulk=BulkRecords(port))
+def cold_parts(port: RowPort) -> dict[str, Any]:
+    """The parts of `Parts` that are cold, by their names, over the tables that a port reaches."""
+    return {name: part(port) for name, part in PARTS.items() if issubclass(part, ColdPart)}

@@ -51,12 +51,16 @@ class MemoryDefinitions(MemoryPart):
         return None if row is None else definition_row(unpack(DefinitionColumns, row))
 
     async def ids(self, tenant: str) -> list[str]:
-        return sorted(id for owner, id in self._disk.definition_versions if owner == tenant)
+        rows = [await self.get(tenant, id) for id in self._ids(tenant)]
+        return [row.id for row in rows if row is not None and not row.is_removed]
 
     async def newest(self, tenant: str, *, after: str = "", limit: int) -> list[DefinitionRow]:
-        ids = [id for id in await self.ids(tenant) if id > after and not "~test:" <= id < "~tesu"]
+        ids = [id for id in self._ids(tenant) if id > after and not "~test:" <= id < "~tesu"]
         rows = [await self.get(tenant, id) for id in ids[:limit]]
         return [row for row in rows if row is not None]
+
+    def _ids(self, tenant: str) -> list[str]:
+        return sorted(id for owner, id in self._disk.definition_versions if owner == tenant)
 
     async def erase(self, tenant: str, id: str) -> None:
         self._context.require_open()

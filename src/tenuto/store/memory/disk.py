@@ -1,7 +1,7 @@
 """What survives a restart in memory: tables of encoded rows, and transactions over them.
 
 Rows are kept as bytes, so that no value in here is shared with its writers and readers, and so that
-text which a database would refuse is refused here too.
+text which a database would refuse is refused here too. Cold records are in a database of their own.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import msgspec
 
 from tenuto.store.columns import EventColumns
 from tenuto.store.errors import DataRefused
-from tenuto.store.parts.audit import AuditHead
+from tenuto.store.memory.cold_database import ColdDatabase
 from tenuto.store.parts.inbox import DeliveryOutcome
 from tenuto.store.parts.jobs import JobKey
-from tenuto.store.parts.tasks import TargetRow
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -106,7 +105,7 @@ def unpack(kind: type[T], row: bytes) -> T:
 class MemoryDisk:
     """The tables. Any number of stores may stand on one disk, as engines stand on one database."""
 
-    def __init__(self) -> None:  # noqa: PLR0915 - one for each table
+    def __init__(self) -> None:
         self.live: set[str] = set()
         """Processes that have this disk open, like the holders of a file lock."""
         self.guests: set[str] = set()
@@ -137,7 +136,6 @@ class MemoryDisk:
         self.mail: dict[int, bytes] = {}
         self.mail_numbers: dict[tuple[str, str], int] = {}
         self.jobs: dict[JobKey, bytes] = {}
-        self.secrets: dict[str, bytes] = {}
         self.owners: dict[str, bytes] = {}
         self.processes: dict[str, bytes] = {}
         self.keys: dict[tuple[str, str], bytes] = {}
@@ -148,15 +146,7 @@ class MemoryDisk:
         self.outbox: dict[int, bytes] = {}
         self.postings: dict[int, bytes] = {}
         self.posting_numbers: dict[tuple[str, str], int] = {}
-        self.access_keys: dict[str, bytes] = {}
-        self.audit_log: dict[tuple[str, int], bytes] = {}
-        self.audit_numbers: dict[tuple[str, str], int] = {}
-        self.audit_heads: dict[str, AuditHead] = {}
-        self.tasks: dict[tuple[str, str], bytes] = {}
-        self.push_targets: dict[tuple[str, str], TargetRow] = {}
-        self.bulks: dict[tuple[str, str], bytes] = {}
-        self.bulks_held: dict[tuple[str, str], int] = {}
-        """Until when each is claimed."""
+        self.cold = ColdDatabase()
         self.listening = 0
         """Counts the changes of listeners."""
         self.shares: dict[str, str] = {}

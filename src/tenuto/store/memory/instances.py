@@ -139,3 +139,4 @@ def _erase(disk: MemoryDisk, ids: set[str]) -> None:
     drop(disk.outbox, lambda _, row: unpack(StoredNotice, row).stretch.instance_id in ids)
     drop(disk.postings, lambda _, row: unpack(StoredPosting, row).posting.stream in ids)
     drop(disk.posting_numbers, lambda _, number: number not in disk.postings)
+    disk.cold.erase(ids)

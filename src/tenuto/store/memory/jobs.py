@@ -9,7 +9,6 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.store.job_columns import overrun
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Job, MemoryDisk, Process, pack, unpack
-from tenuto.store.memory.tasks import pushed_tasks
 from tenuto.store.parts.jobs import (
     Beat,
     Extension,
@@ -76,7 +75,7 @@ class MemoryJobs(MemoryPart):
             return []
         disk, moment = self._disk, epoch_ms(now)
         granted: list[Grant] = []
-        pushed = {row.id for row in pushed_tasks(disk) if row.tenant == claim.tenant}
+        pushed = {id for (id,) in disk.cold.rows("pushed_of_tenant", (claim.tenant,))}
         with disk.transaction():
             for key, job in self._in_order():
                 fits = (
@@ -144,6 +143,18 @@ class MemoryJobs(MemoryPart):
                 if job is not None and job.leased_by is None and job.is_cancelled:
                     taken.append(_lease(disk, key, job, process_id, until))
         return taken
+
+    async def tasks_to_push(self) -> list[tuple[str, str]]:
+        disk = self._disk
+        jobs = [job for _, job in self._in_order() if job.is_free]
+        tenants = sorted({job.tenant for job in jobs})
+        offered = {(job.tenant, job.task_id) for job in jobs}
+        return [
+            (tenant, id)
+            for tenant in tenants
+            for (id,) in disk.cold.rows("pushed_of_tenant", (tenant,))
+            if (tenant, id) in offered
+        ]
 
     async def next_lapse(self, now: datetime) -> timedelta | None:
         self._context.require_open()

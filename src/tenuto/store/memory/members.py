@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms
+from tenuto.store.cold.rows import records_of
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Job, MemoryDisk, Owner, Process, pack, unpack
-from tenuto.store.memory.tasks import tasks_mark
 from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.members import Orphan, Pulse, Unread
+from tenuto.store.parts.tasks import TaskRow, mark_of
 
 
 class MemoryMembers(MemoryPart):
@@ -38,7 +39,8 @@ class MemoryMembers(MemoryPart):
             if not (context.only_own or id in context.passed_over)
         }
         has_orphans = found_dead or not all(map(disk.lives, owners))
-        return Pulse(None, has_orphans, tasks_mark(disk))
+        tasks = disk.cold.rows("all_tasks", {"tenant": "", "id": "", "limit": -1})
+        return Pulse(None, has_orphans, mark_of(records_of(TaskRow, tasks)))
 
     async def workers(self) -> int:
         self._context.require_open()

@@ -6,9 +6,7 @@ from datetime import datetime
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.memory.access import MemoryAccess
-from tenuto.store.memory.audit import MemoryAudit
-from tenuto.store.memory.bulk import MemoryBulk
+from tenuto.store.cold.record import cold_parts
 from tenuto.store.memory.context import Context
 from tenuto.store.memory.dead_letters import MemoryDeadLetters
 from tenuto.store.memory.definitions import MemoryDefinitions
@@ -20,8 +18,8 @@ from tenuto.store.memory.listeners import MemoryListeners
 from tenuto.store.memory.mailbox import MemoryMailbox
 from tenuto.store.memory.members import MemoryMembers
 from tenuto.store.memory.outbox import MemoryOutbox
+from tenuto.store.memory.row_port import MemoryRowPort
 from tenuto.store.memory.stats import MemoryStats
-from tenuto.store.memory.tasks import MemoryTasks
 from tenuto.store.memory.timers import MemoryTimers
 from tenuto.store.memory.turns import MemoryTurns
 from tenuto.store.memory.upkeep import MemoryUpkeep
@@ -42,24 +40,23 @@ class MemoryStore(Store):
         self.disk = MemoryDisk() if disk is None else disk
         self.is_shared = shared
         self.context = context = Context(self.disk, is_shared=shared)
-        self.members = MemoryMembers(context)
-        self.turns = MemoryTurns(context)
-        self.instances = MemoryInstances(context)
-        self.definitions = MemoryDefinitions(context)
-        self.waits = MemoryWaits(context)
-        self.inbox = MemoryInbox(context)
-        self.timers = MemoryTimers(context)
-        self.mailbox = MemoryMailbox(context)
-        self.jobs = MemoryJobs(context)
-        self.dead_letters = MemoryDeadLetters(context)
-        self.listeners = MemoryListeners(context)
-        self.outbox = MemoryOutbox(context)
-        self.access = MemoryAccess(context)
-        self.audit = MemoryAudit(context)
-        self.tasks = MemoryTasks(context)
-        self.bulk = MemoryBulk(context)
-        self.stats = MemoryStats(context)
-        self.upkeep = MemoryUpkeep(context)
+        super().__init__(
+            members=MemoryMembers(context),
+            turns=MemoryTurns(context),
+            instances=MemoryInstances(context),
+            definitions=MemoryDefinitions(context),
+            waits=MemoryWaits(context),
+            inbox=MemoryInbox(context),
+            timers=MemoryTimers(context),
+            mailbox=MemoryMailbox(context),
+            jobs=MemoryJobs(context),
+            dead_letters=MemoryDeadLetters(context),
+            listeners=MemoryListeners(context),
+            outbox=MemoryOutbox(context),
+            stats=MemoryStats(context),
+            upkeep=MemoryUpkeep(context),
+            **cold_parts(MemoryRowPort(context)),
+        )
 
     @property
     def is_pooled(self) -> bool:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from tenuto.model.durations import epoch_ms
+from tenuto.model.errors import StoreUnavailable, may_be_written
+from tenuto.store.cold.part import ColdPart
+from tenuto.store.cold.port import Parameters
+from tenuto.store.cold.rows import columns_of, records_of
 from tenuto.store.marks import for_tenants, writes
+
+_FARTHEST = (1 << 63) - 1
 
 
 class BulkRow(Struct, frozen=True, gc=False, kw_only=True):
@@ -35,22 +42,33 @@ class BulkPlace(NamedTuple):
     id: str
 
 
-class Bulk(Protocol):
-    """Bulk operations. All verbs are safe to repeat."""
+class Bulk(ColdPart):
+    """Bulk operations, which several processes take from each other. All verbs may be repeated."""
 
     @writes
     async def put(self, row: BulkRow) -> BulkRow:
         """Store a new operation; if its id exists, return the stored one unchanged."""
+        await self._port.write("insert_bulk", columns_of(row))
+        try:
+            there = await self.get(row.tenant, row.id)
+        except StoreUnavailable as error:
+            raise may_be_written(f"it was kept, and not seen again: {error.message}") from error
+        assert there is not None
+        return there
 
     @for_tenants
     async def get(self, tenant: str, id: str) -> BulkRow | None:
         """An operation by its id; None if there is none."""
+        return await self._one(BulkRow, "bulk", {"tenant": tenant, "id": id})
 
     @for_tenants
     async def page(
         self, tenant: str, limit: int, *, below: BulkPlace | None = None
     ) -> list[BulkRow]:
         """Operations of a tenant, newest first; with `below`, those after that place."""
+        created, id = (_FARTHEST, "") if below is None else (epoch_ms(below.created_at), below.id)
+        which = {"tenant": tenant, "below_created": created, "below_id": id, "limit": limit}
+        return await self._found(BulkRow, "bulks", which)
 
     @writes
     async def claim(self, now: datetime, until: datetime, limit: int) -> list[BulkRow]:
@@ -58,6 +76,8 @@ class Bulk(Protocol):
 
         Operations that were never claimed go first, then those that were idle the longest.
         """
+        which = {"now": epoch_ms(now), "until": epoch_ms(until), "limit": limit}
+        return records_of(BulkRow, await self._port.write("claim_bulks", which))
 
     @writes
     async def save(self, row: BulkRow, until: datetime) -> BulkRow | None:
@@ -65,11 +85,19 @@ class Bulk(Protocol):
 
         The row that is returned says whether a stop was requested meanwhile.
         """
+        return await self._changed("save_bulk", columns_of(row) | {"until": epoch_ms(until)})
 
     @writes
     async def stop(self, tenant: str, id: str) -> BulkRow | None:
         """Request a stop; None if there is no such operation."""
+        return await self._changed("stop_bulk", {"tenant": tenant, "id": id})
 
     @writes
     async def prune(self, tenant: str, before: datetime, limit: int) -> int:
         """Delete at most `limit` finished operations created before then; returns how many."""
+        which = {"tenant": tenant, "before": epoch_ms(before), "limit": limit}
+        return len(await self._port.write("prune_bulks", which))
+
+    async def _changed(self, name: str, change: Parameters) -> BulkRow | None:
+        found = records_of(BulkRow, await self._port.write(name, change))
+        return found[0] if found else None

@@ -50,4 +50,4 @@ class DeadLetters(Protocol):
 
     @writes
     async def discard(self, tenant: str, instance_id: str, id: str) -> bool:
-        """Delete a dead letter; returns whether it existed."""
+        """Delete a dead letter, also beside an engine; returns whether it existed."""

@@ -71,7 +71,7 @@ class Definitions(Protocol):
 
     @for_tenants
     async def ids(self, tenant: str) -> list[str]:
-        """Ids of all definitions, for lists and for "did you mean"."""
+        """Ids of all definitions but removed ones, in order, without reading a document."""
 
     @for_tenants
     async def newest(self, tenant: str, *, after: str = "", limit: int) -> list[DefinitionRow]:

@@ -160,6 +160,12 @@ class Jobs(Protocol):
     ) -> list[Lease]:
         """Lease to this process those of these jobs that are cancelled and not leased."""
 
+    async def tasks_to_push(self) -> list[tuple[str, str]]:
+        """The pushed tasks of all tenants that have unclaimed jobs, as pairs (tenant, id).
+
+        A hint only: a claim decides which of these jobs are available.
+        """
+
     async def next_lapse(self, now: datetime) -> timedelta | None:
         """The time until the next lease of a worker lapses; None if there is none."""
 

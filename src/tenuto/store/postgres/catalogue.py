@@ -1,15 +1,17 @@
 """The objects of a schema, compared with those that the migrations make.
 
-`migrations/made.txt` says what there is after each migration, as the server itself tells it; the
-tests write it (`python -m tests.store.postgres.made`).
+Each migration ends with comments that list what it makes (`+`) and removes (`-`), as the server
+itself tells it; the tests write them (`python -m tests.store.postgres.made`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
-from importlib.resources import files
 from typing import NamedTuple
+
+from tenuto.store.sql import migrations_of
 
 
 class Item(NamedTuple):
@@ -52,6 +54,7 @@ INVALID = "invalid"
 SWITCHED_OFF = "switched off"
 _SPOILT = frozenset({INVALID, SWITCHED_OFF})
 _MOST_SHOWN = 5
+_CHANGES = re.compile(r"^-- ([+-]) (.*)$", re.MULTILINE)
 
 
 @cache
@@ -106,18 +109,21 @@ def shown(items: Iterable[Item], between: str = ", ") -> str:
     return between.join(names[:_MOST_SHOWN]) + more
 
 
-def line_of(first: int, last: int | None, item: Item) -> str:
-    """The line in `made.txt`."""
-    return f"{first}..{last or ''} {' '.join(item)}".rstrip()
+def line_of(sign: str, item: Item) -> str:
+    """The comment in a migration that makes (`+`) or removes (`-`) an object."""
+    return f"-- {sign} {' '.join(item)}".rstrip()
 
 
 @cache
 def _made() -> tuple[tuple[int, int | None, Item], ...]:
-    text = files("tenuto.store.postgres").joinpath("migrations", "made.txt").read_text("utf-8")
-    return tuple(map(_read, text.splitlines()))
-
-
-def _read(line: str) -> tuple[int, int | None, Item]:
-    since, kind, table, name, *detail = line.split(" ", 4)
-    first, _, last = since.partition("..")
-    return int(first), int(last) if last else None, Item(kind, table, name, *detail)
+    """Each object with the first and the last version that has it."""
+    first: dict[Item, int] = {}
+    last: dict[Item, int] = {}
+    for migration in migrations_of("tenuto.store.postgres"):
+        for sign, line in _CHANGES.findall(migration.sql):
+            item = Item(*line.split(" ", 3))
+            if sign == "+":
+                first[item] = migration.version
+            else:
+                last[item] = migration.version - 1
+    return tuple((since, last.get(item), item) for item, since in first.items())

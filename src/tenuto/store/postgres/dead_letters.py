@@ -30,6 +30,5 @@ class PostgresDeadLetters(DeadLetters):
         return dead_letter_row(DeadLetterColumns._make(found[0])) if found else None
 
     async def discard(self, tenant: str, instance_id: str, id: str) -> bool:
-        self._database.require_writer()
         which = {"tenant": tenant, "instance_id": instance_id, "id": id}
-        return bool(await self._database.pool.rows("delete_dead_letter", which))
+        return bool(await self._database.connections.rows("delete_dead_letter", which))

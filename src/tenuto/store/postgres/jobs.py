@@ -120,6 +120,10 @@ class PostgresJobs(Jobs):
         wanted |= {"process_id": process_id, "lease": lease // _MILLISECOND}
         return sorted(_leases(await self._database.pool.rows("take_called_off", wanted)))
 
+    async def tasks_to_push(self) -> list[tuple[str, str]]:
+        found = await self._database.connections.rows("pushed_with_jobs", {})
+        return [(tenant, id) for tenant, id in found]
+
     async def next_lapse(self, now: datetime) -> timedelta | None:
         del now  # the server has a clock
         found = await self._database.connections.rows("next_lapse", {})

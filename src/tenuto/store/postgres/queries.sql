@@ -908,7 +908,7 @@ SELECT tenant FROM hearing
 ORDER BY 1;
 
 -- name: definition_ids
--- Every definition of a tenant once, without reading its versions.
+-- Every definition of a tenant once, but removed ones; no document is read.
 WITH RECURSIVE walk (id) AS (
     (
         SELECT first.id FROM tenuto.workflow_definitions AS first
@@ -924,7 +924,13 @@ WITH RECURSIVE walk (id) AS (
     ) AS next
 )
 
-SELECT id FROM walk;
+SELECT walk.id FROM walk
+CROSS JOIN LATERAL (
+    -- Of values of different length, neither is read.
+    SELECT own.content <> 'null' AS is_there FROM tenuto.workflow_definitions AS own
+    WHERE own.tenant = :tenant AND own.id = walk.id ORDER BY own.version DESC LIMIT 1
+) AS newest
+WHERE newest.is_there;
 
 -- name: newest_definitions
 -- A page of the definitions of a tenant, each with its newest version, without those of test runs.
@@ -2628,26 +2634,28 @@ ON CONFLICT (tenant) DO NOTHING;
 -- name: insert_audit
 -- Insert lines of the audit log, and update the ends of their chains.
 WITH ended AS (
-    UPDATE tenuto.audit_heads AS head SET number = after.number, hash = after.hash
-    FROM unnest(
-        :head_tenants::text[], :head_numbers::bigint[], :head_hashes::bytea[]
-    ) AS after (tenant, number, hash)
-    WHERE head.tenant = after.tenant
+    UPDATE tenuto.audit_heads AS head SET number = newest.number, hash = newest.hash
+    FROM (
+        SELECT DISTINCT ON (line.tenant) line.tenant, line.number, line.hash
+        FROM unnest(:tenant::text[], :number::bigint[], :hash::bytea[]) AS line (tenant, number, hash)
+        ORDER BY line.tenant, line.number DESC
+    ) AS newest
+    WHERE head.tenant = newest.tenant
 )
 
 INSERT INTO tenuto.audit_log ({audit_columns})
 SELECT {audit_columns}
 FROM unnest(
-    :tenant::text[], :number::bigint[], :id::text[], :at::bigint[], :actor::text[], :kind::text[],
-    :action::text[], :target::text[], :outcome::text[], :source::text[], :request_id::text[],
-    :before::bytea[], :after::bytea[], :previous_hash::bytea[], :hash::bytea[]
+    :number::bigint[], :previous_hash::bytea[], :hash::bytea[], :id::text[], :tenant::text[],
+    :at::bigint[], :actor::text[], :kind::text[], :action::text[], :target::text[], :outcome::text[],
+    :source::text[], :request_id::text[], :before::bytea[], :after::bytea[]
 ) AS line ({audit_columns});
 
 -- name: audit_by_id
 -- Those of these lines of the audit log that are written.
 SELECT
-    line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
-    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
+    line.number, line.previous_hash, line.hash, line.id, line.tenant, line.at, line.actor, line.kind,
+    line.action, line.target, line.outcome, line.source, line.request_id, line.before, line.after
 FROM unnest(:tenants::text[], :ids::text[]) AS wanted (tenant, id)
 INNER JOIN tenuto.audit_log AS line ON line.tenant = wanted.tenant AND line.id = wanted.id;
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tenuto.store.cold.record import cold_parts
 from tenuto.store.cold.stats import StatsRecords
-from tenuto.store.cold.tasks import TaskRecords
-from tenuto.store.postgres.audit import PostgresAudit
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.dead_letters import PostgresDeadLetters
 from tenuto.store.postgres.definitions import PostgresDefinitions
@@ -43,9 +41,7 @@ class PostgresParts(Parts):
             dead_letters=PostgresDeadLetters(database),
             listeners=PostgresListeners(database),
             outbox=PostgresOutbox(database),
-            audit=PostgresAudit(port),
-            tasks=TaskRecords(port),
-            **cold_parts(port),
             stats=StatsRecords(port),
             upkeep=PostgresUpkeep(database),
+            **cold_parts(port),
         )

@@ -7,7 +7,6 @@ from typing import TypeVar, cast
 
 from tenuto.store.cold.port import Ask, Insert, Parameters, Row, RowPort, Script
 from tenuto.store.postgres.database import Database
-from tenuto.store.postgres.queries import Column
 from tenuto.store.postgres.session import Transaction
 
 T = TypeVar("T")
@@ -46,12 +45,8 @@ async def _run(script: Script[T], transaction: Transaction) -> T:
 
 
 def _parameters(asked: Ask | Insert) -> Parameters:
+    """Those of a statement; of many rows one array for each column."""
     if isinstance(asked, Ask):
         return asked.parameters
-    return arrays(asked)
-
-
-def arrays(insert: Insert) -> dict[str, Column]:
-    """One array for each column."""
-    columns = zip(*insert.rows, strict=True) if insert.rows else ((),) * len(insert.columns)
-    return {name: list(column) for name, column in zip(insert.columns, columns, strict=True)}
+    columns = zip(*asked.rows, strict=True) if asked.rows else ((),) * len(asked.columns)
+    return {name: list(column) for name, column in zip(asked.columns, columns, strict=True)}

@@ -6,7 +6,7 @@ from typing import Any
 
 from tenuto.store.columns import DeadLetterColumns, dead_letter_bound, dead_letter_row
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
-from tenuto.store.sqlite.part import SqlitePart, looks, looks_for, none, writes
+from tenuto.store.sqlite.part import SqlitePart, looks, looks_for, none, writes_beside
 from tenuto.store.sqlite.rows import bytes_of
 from tenuto.store.sqlite.session import Session
 
@@ -31,7 +31,7 @@ class SqliteDeadLetters(SqlitePart):
         found = session.packed("dead_letter", (instance_id, id, tenant))
         return _dead_letter(found[0]) if found else None
 
-    @writes
+    @writes_beside
     def discard(self, session: Session, tenant: str, instance_id: str, id: str) -> bool:
         return bool(session.rows("delete_dead_letter", (instance_id, id, tenant)))
 

@@ -121,6 +121,10 @@ class SqliteJobs(SqlitePart):
         return [Lease(JobKey(*key), token + 1) for *key, token in found]
 
     @looks
+    def tasks_to_push(self, session: Session) -> list[tuple[str, str]]:
+        return session.rows("pushed_with_jobs")
+
+    @looks
     def next_lapse(self, session: Session, now: datetime) -> timedelta | None:
         moment = epoch_ms(now)
         [(until,)] = session.rows("next_lapse", {"now": moment})

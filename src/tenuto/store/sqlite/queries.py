@@ -58,16 +58,16 @@ class Query:
 
 _SCHEMA = re.compile(r"\btenuto\.")
 _CAST = re.compile(r"::\w+")
+_ROW_LOCK = re.compile(r"\s+FOR (?:UPDATE|KEY SHARE)\b")
 
 
-def _cold() -> dict[str, Named]:
-    """The statements of cold records, which name a schema and types that SQLite does without."""
-    return {
-        name: named._replace(sql=_CAST.sub("", _SCHEMA.sub("", named.sql)))
-        for name, named in queries_of("tenuto.store.cold").items()
-    }
+def adapted(named: Named) -> Named:
+    """A statement of cold records as SQLite has it: without schemas, casts and row locks."""
+    return named._replace(sql=_ROW_LOCK.sub("", _CAST.sub("", _SCHEMA.sub("", named.sql))))
 
+
+_COLD = {name: adapted(named) for name, named in queries_of("tenuto.store.cold").items()}
 
 QUERIES = {
-    name: Query(named) for name, named in (_cold() | queries_of("tenuto.store.sqlite")).items()
+    name: Query(named) for name, named in (_COLD | queries_of("tenuto.store.sqlite")).items()
 }

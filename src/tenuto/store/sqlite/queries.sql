@@ -403,7 +403,7 @@ FROM (
 );
 
 -- name: definition_ids
--- Every definition of a tenant once, without reading its versions. Packed.
+-- Every definition of a tenant once, but removed ones; no document is read. Packed.
 WITH RECURSIVE walk (id) AS (
     SELECT min(id) FROM workflow_definitions WHERE tenant = :tenant
     UNION ALL
@@ -414,7 +414,13 @@ WITH RECURSIVE walk (id) AS (
     FROM walk WHERE walk.id IS NOT NULL
 )
 
-SELECT json_group_array(id) FROM walk WHERE id IS NOT NULL;
+SELECT json_group_array(walk.id) FROM walk
+WHERE (
+    -- The length is in the header of the row: a long document has pages of its own.
+    SELECT length(own.content) > 4 OR own.content <> CAST('null' AS BLOB)
+    FROM workflow_definitions AS own
+    WHERE own.tenant = :tenant AND own.id = walk.id ORDER BY own.version DESC LIMIT 1
+);
 
 -- name: newest_definitions
 -- A page of the definitions of a tenant, each with its newest version, without those of test runs.
@@ -1490,14 +1496,14 @@ FROM json_each(:ids) AS used WHERE access_keys.id = used.value;
 -- name: audit_by_id
 -- Those of these lines of the audit log that are written.
 SELECT
-    line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
-    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
+    line.number, line.previous_hash, line.hash, line.id, line.tenant, line.at, line.actor, line.kind,
+    line.action, line.target, line.outcome, line.source, line.request_id, line.before, line.after
 FROM json_each(:ids) AS wanted
 INNER JOIN audit_log AS line
     ON line.tenant = :tenants ->> wanted.key AND line.id = wanted.value;
 
 -- name: insert_audit
--- Insert lines of the audit log.
+-- Insert lines of the audit log. A trigger updates the ends of their chains.
 INSERT INTO audit_log ({audit_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
@@ -1517,12 +1523,9 @@ FROM task_definitions INDEXED BY task_definitions_pushed
 WHERE is_pushed AND (tenant, id) > (:tenant, :id) ORDER BY tenant, id LIMIT :limit;
 
 -- name: remove_task
--- Remove a task.
-DELETE FROM task_definitions WHERE tenant = :tenant AND id = :id RETURNING 1;
-
--- name: remove_push_target
--- Remove the state of a task's address.
+-- Remove a task, and the state of its address.
 DELETE FROM push_targets WHERE tenant = :tenant AND task_id = :id;
+DELETE FROM task_definitions WHERE tenant = :tenant AND id = :id RETURNING 1;
 
 -- name: pushed_with_jobs
 -- The tasks of all tenants that are pushed and have unclaimed jobs.

@@ -1,54 +1,68 @@
-"""The row port of cold records, over a file."""
+"""The row port of cold records, over SQLite."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tenuto.store.cold.port import Ask, Insert, Parameters, Row, Script
-from tenuto.store.sqlite.file import File
 from tenuto.store.sqlite.session import Column, Session, as_json
 
 T = TypeVar("T")
 
 
+class Database(Protocol):
+    """How a port reaches a connection: of a file, or of a store in memory."""
+
+    async def look(self, job: Callable[[Session], T]) -> T:
+        """For one statement that reads."""
+        ...
+
+    async def write_beside(self, job: Callable[[Session], T]) -> T:
+        """In one transaction, also by a process beside the engine."""
+        ...
+
+    def require_writer(self) -> str:
+        """The id of this process, which may write everything."""
+        ...
+
+
 class SqliteRowPort:
     """Statements by name; a list is JSON, a truth value is 0 or 1."""
 
-    def __init__(self, file: File) -> None:
-        self._file = file
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     async def rows(self, name: str, parameters: Parameters) -> list[Row]:
         bound = _bound(parameters)
-        return await self._file.look(lambda session: session.rows(name, bound))
+        return await self._database.look(lambda session: session.rows(name, bound))
 
     async def write(self, name: str, parameters: Parameters) -> list[Row]:
-        self._file.require_writer()
+        self._database.require_writer()
         return await self.write_beside(name, parameters)
 
     async def write_beside(self, name: str, parameters: Parameters) -> list[Row]:
-        bound = _bound(parameters)
-        return await self._file.write_beside(lambda session: session.rows(name, bound))
+        asked = Ask(name, parameters)
+        return await self._database.write_beside(lambda session: self._written(session, asked))
 
     async def transaction(self, script: Callable[[], Script[T]]) -> T:
-        return await self._file.write_beside(lambda session: _driven(session, script()))
+        return await self._database.write_beside(lambda session: self._driven(session, script()))
 
+    def _driven(self, session: Session, script: Script[T]) -> T:
+        asked = next(script)
+        while True:
+            try:
+                asked = script.send(self._written(session, asked))
+            except StopIteration as end:
+                result: T = end.value
+                return result
 
-def _driven(session: Session, script: Script[T]) -> T:
-    rows: list[Row] = []
-    asked = next(script)
-    while True:
-        if isinstance(asked, Insert):
-            session.insert(asked.name, [[_column(each) for each in row] for row in asked.rows])
-            rows = []
-        else:
-            assert isinstance(asked, Ask)
-            rows = session.rows(asked.name, _bound(asked.parameters))
-        try:
-            asked = script.send(rows)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+    def _written(self, session: Session, asked: Ask | Insert) -> list[Row]:
+        """The rows of one statement of a transaction."""
+        if isinstance(asked, Ask):
+            return session.rows(asked.name, _bound(asked.parameters))
+        session.insert(asked.name, [[_column(each) for each in row] for row in asked.rows])
+        return []
 
 
 def _bound(parameters: Parameters) -> dict[str, Column]:

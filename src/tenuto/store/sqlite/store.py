@@ -10,7 +10,6 @@ from datetime import datetime
 import apsw
 
 from tenuto.model.errors import StoreUnavailable
-from tenuto.store.cold.audit import AuditRecords
 from tenuto.store.cold.record import cold_parts
 from tenuto.store.parts.members import BEAT_EVERY
 from tenuto.store.protocol import Parts, Store
@@ -31,7 +30,6 @@ from tenuto.store.sqlite.outbox_writes import heard
 from tenuto.store.sqlite.row_port import SqliteRowPort
 from tenuto.store.sqlite.session import Recorder, Session
 from tenuto.store.sqlite.stats import SqliteStats
-from tenuto.store.sqlite.tasks import SqliteTasks
 from tenuto.store.sqlite.timers import SqliteTimers
 from tenuto.store.sqlite.turns import SqliteTurns
 from tenuto.store.sqlite.upkeep import SqliteUpkeep
@@ -76,7 +74,6 @@ class SqliteStore(Store):
         self._threads = threads
         self._recorder: Recorder | None = None
         file = self._file = File(self.path, threads, is_shared=shared)
-        port = SqliteRowPort(file)
         super().__init__(
             members=SqliteMembers(file),
             turns=SqliteTurns(file),
@@ -90,11 +87,9 @@ class SqliteStore(Store):
             dead_letters=SqliteDeadLetters(file),
             listeners=SqliteListeners(file),
             outbox=SqliteOutbox(file),
-            audit=AuditRecords(port),
-            tasks=SqliteTasks(port),
-            **cold_parts(port),
             stats=SqliteStats(file),
             upkeep=SqliteUpkeep(file),
+            **cold_parts(SqliteRowPort(file)),
         )
 
     @classmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.status import Status
@@ -19,7 +21,8 @@ async def act(
     """
     try:
         if asked.target == "dead-letters":
-            await _act_on_letter(DeadLetters(engine, tenant, asked.by), asked, id)
+            own = partial(InstanceRef, engine, tenant=tenant, by=asked.by, is_known=True)
+            await _act_on_letter(DeadLetters(engine.store, tenant, own), asked, id)
         else:
             await _command(InstanceRef(engine, id, tenant=tenant, by=asked.by), asked)
     except (StoreUnavailable, Overloaded):

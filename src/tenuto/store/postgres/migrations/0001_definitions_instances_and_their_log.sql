@@ -138,3 +138,79 @@ CREATE TABLE tenuto.idempotency_keys (
     content_hash bytea NOT NULL,
     PRIMARY KEY (tenant, key)
 );
+
+-- Made, and removed, by it:
+-- + table idempotency_keys idempotency_keys
+-- + table schema_info schema_info
+-- + table workflow_current_steps workflow_current_steps
+-- + table workflow_definitions workflow_definitions
+-- + table workflow_execution_history workflow_execution_history
+-- + table workflow_instances workflow_instances
+-- + table workflow_snapshots workflow_snapshots
+-- + column idempotency_keys content_hash bytea
+-- + column idempotency_keys instance_id text
+-- + column idempotency_keys key text
+-- + column idempotency_keys tenant text
+-- + column schema_info oldest_program integer
+-- + column schema_info only_row integer
+-- + column schema_info version integer
+-- + column workflow_current_steps created_at bigint
+-- + column workflow_current_steps instance_id text
+-- + column workflow_current_steps step_id text
+-- + column workflow_current_steps tenant text
+-- + column workflow_definitions content bytea
+-- + column workflow_definitions content_hash bytea
+-- + column workflow_definitions created_at bigint
+-- + column workflow_definitions id text
+-- + column workflow_definitions tenant text
+-- + column workflow_definitions version bigint
+-- + column workflow_execution_history at_ms bigint
+-- + column workflow_execution_history attempt bigint
+-- + column workflow_execution_history error_message text
+-- + column workflow_execution_history event_type text
+-- + column workflow_execution_history instance_id text
+-- + column workflow_execution_history iteration text
+-- + column workflow_execution_history node_id text
+-- + column workflow_execution_history node_status text
+-- + column workflow_execution_history output_variable text
+-- + column workflow_execution_history payload bytea
+-- + column workflow_execution_history seq bigint
+-- + column workflow_execution_history turn_id text
+-- + column workflow_instances cancellation bytea
+-- + column workflow_instances completed_at bigint
+-- + column workflow_instances correlation_id text
+-- + column workflow_instances created_at bigint
+-- + column workflow_instances current_steps text
+-- + column workflow_instances deadline bigint
+-- + column workflow_instances definition_id text
+-- + column workflow_instances definition_version bigint
+-- + column workflow_instances id text
+-- + column workflow_instances last_error bytea
+-- + column workflow_instances output bytea
+-- + column workflow_instances parent_id text
+-- + column workflow_instances priority bigint
+-- + column workflow_instances rerun_of text
+-- + column workflow_instances root_id text
+-- + column workflow_instances started_at bigint
+-- + column workflow_instances status text
+-- + column workflow_instances tenant text
+-- + column workflow_instances updated_at bigint
+-- + column workflow_snapshots instance_id text
+-- + column workflow_snapshots state bytea
+-- + column workflow_snapshots version bigint
+-- + index workflow_current_steps workflow_current_steps_by_step
+-- + index workflow_execution_history workflow_execution_history_node_once
+-- + index workflow_instances workflow_instances_by_correlation
+-- + index workflow_instances workflow_instances_by_definition
+-- + index workflow_instances workflow_instances_by_status
+-- + key idempotency_keys tenant,key primary
+-- + key schema_info only_row primary
+-- + key workflow_current_steps instance_id,step_id primary
+-- + key workflow_definitions tenant,id,version primary
+-- + key workflow_execution_history instance_id,seq primary
+-- + key workflow_instances id primary
+-- + key workflow_snapshots instance_id primary
+-- + function - clock_ms
+-- + function - contended
+-- + function - leave_place
+-- + trigger workflow_execution_history workflow_execution_history_leave_place

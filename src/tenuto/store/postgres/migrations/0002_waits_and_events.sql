@@ -62,3 +62,51 @@ CREATE TABLE tenuto.event_deliveries (
     outcome text COLLATE "C" NOT NULL,
     PRIMARY KEY (instance_id, node, iteration, event_id)
 ) WITH (fillfactor = 90);
+
+-- Made, and removed, by it:
+-- + table event_deliveries event_deliveries
+-- + table events events
+-- + table workflow_event_subscriptions workflow_event_subscriptions
+-- + column event_deliveries event_id text
+-- + column event_deliveries instance_id text
+-- + column event_deliveries iteration text
+-- + column event_deliveries node text
+-- + column event_deliveries outcome text
+-- + column events content_hash bytea
+-- + column events correlation_id text
+-- + column events id text
+-- + column events matched_at bigint
+-- + column events number bigint identity
+-- + column events pattern text
+-- + column events payload bytea
+-- + column events received_at bigint
+-- + column events resumed bigint
+-- + column events tenant text
+-- + column events timestamp bigint
+-- + column events turn_id text
+-- + column workflow_event_subscriptions attempt bigint
+-- + column workflow_event_subscriptions captures bytea
+-- + column workflow_event_subscriptions condition text
+-- + column workflow_event_subscriptions correlation_id text
+-- + column workflow_event_subscriptions follows bigint
+-- + column workflow_event_subscriptions instance_id text
+-- + column workflow_event_subscriptions is_wildcard bigint
+-- + column workflow_event_subscriptions iteration text
+-- + column workflow_event_subscriptions looked_back bigint
+-- + column workflow_event_subscriptions node text
+-- + column workflow_event_subscriptions opened_at bigint
+-- + column workflow_event_subscriptions pattern text
+-- + column workflow_event_subscriptions since bigint
+-- + column workflow_event_subscriptions tenant text
+-- + column workflow_event_subscriptions term_paths text
+-- + column workflow_event_subscriptions term_values text
+-- + index events events_by_pattern
+-- + index events events_by_time
+-- + index events events_unmatched
+-- + index workflow_event_subscriptions workflow_event_subscriptions_by_term
+-- + index workflow_event_subscriptions workflow_event_subscriptions_unlooked
+-- + index workflow_event_subscriptions workflow_event_subscriptions_wildcards
+-- + key event_deliveries instance_id,node,iteration,event_id primary
+-- + key events number primary
+-- + key events tenant,id unique
+-- + key workflow_event_subscriptions instance_id,node,iteration primary

@@ -75,3 +75,59 @@ CREATE TABLE tenuto.dead_letters (
 );
 
 CREATE INDEX dead_letters_newest ON tenuto.dead_letters (tenant, at, id, instance_id);
+
+-- Made, and removed, by it:
+-- + table dead_letters dead_letters
+-- + table mailbox mailbox
+-- + table moments moments
+-- + table owners owners
+-- + table processes processes
+-- + table timers timers
+-- + column dead_letters at bigint
+-- + column dead_letters attempt bigint
+-- + column dead_letters error bytea
+-- + column dead_letters id text
+-- + column dead_letters input bytea
+-- + column dead_letters instance_id text
+-- + column dead_letters iteration text
+-- + column dead_letters kind text
+-- + column dead_letters node text
+-- + column dead_letters output bytea
+-- + column dead_letters task_id text
+-- + column dead_letters tenant text
+-- + column mailbox claimed_by text
+-- + column mailbox created_at bigint
+-- + column mailbox id text
+-- + column mailbox input bytea
+-- + column mailbox instance_id text
+-- + column mailbox number bigint identity
+-- + column moments lane bigint
+-- + column moments process_id text
+-- + column moments seen_at bigint
+-- + column owners claim bigint
+-- + column owners epoch bigint
+-- + column owners instance_id text
+-- + column owners is_clean boolean
+-- + column owners process_id text
+-- + column processes beat_at bigint
+-- + column processes id text
+-- + column processes is_clean boolean
+-- + column processes started_at bigint
+-- + column processes steady_since bigint
+-- + column processes stopped_at bigint
+-- + column timers claimed_by text
+-- + column timers due bigint
+-- + column timers instance_id text
+-- + column timers iteration text
+-- + column timers kind text
+-- + column timers node text
+-- + index dead_letters dead_letters_newest
+-- + index owners owners_by_process
+-- + index timers timers_by_due
+-- + key dead_letters instance_id,id primary
+-- + key mailbox id,instance_id unique
+-- + key mailbox number primary
+-- + key moments process_id,lane primary
+-- + key owners instance_id primary
+-- + key processes id primary
+-- + key timers instance_id,kind,node,iteration primary

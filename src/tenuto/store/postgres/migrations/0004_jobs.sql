@@ -17,3 +17,18 @@ CREATE TABLE tenuto.jobs (
 
 CREATE INDEX jobs_offered ON tenuto.jobs (task_id, offered_at) WHERE leased_by IS NULL;
 CREATE INDEX jobs_leased ON tenuto.jobs (leased_until) WHERE leased_by IS NOT NULL;
+
+-- Made, and removed, by it:
+-- + table jobs jobs
+-- + column jobs attempt bigint
+-- + column jobs instance_id text
+-- + column jobs iteration text
+-- + column jobs leased_by text
+-- + column jobs leased_until bigint
+-- + column jobs node text
+-- + column jobs offered_at bigint
+-- + column jobs task_id text
+-- + column jobs token bigint
+-- + index jobs jobs_leased
+-- + index jobs jobs_offered
+-- + key jobs instance_id,node,iteration,attempt primary

@@ -11,3 +11,9 @@ CREATE INDEX mailbox_by_claimer ON tenuto.mailbox (claimed_by, is_unseen, number
 WHERE claimed_by IS NOT NULL;
 
 ALTER TABLE tenuto.processes ADD COLUMN is_guest boolean NOT NULL DEFAULT false;
+
+-- Made, and removed, by it:
+-- + column mailbox is_unseen boolean
+-- + column processes is_guest boolean
+-- + index mailbox mailbox_by_claimer
+-- + index mailbox mailbox_unclaimed

@@ -31,3 +31,17 @@ ALTER TABLE tenuto.event_deliveries
     ADD PRIMARY KEY (instance_id, node, iteration, arm, event_id);
 
 CREATE INDEX event_deliveries_by_event ON tenuto.event_deliveries (event_id);
+
+-- Made, and removed, by it:
+-- + column event_deliveries arm text
+-- + column event_deliveries reason text
+-- + column events cancelled bigint
+-- + column events chain bigint
+-- + column events started bigint
+-- + column workflow_event_subscriptions arm text
+-- + column workflow_event_subscriptions position bigint
+-- + index event_deliveries event_deliveries_by_event
+-- + key event_deliveries instance_id,node,iteration,arm,event_id primary
+-- + key workflow_event_subscriptions instance_id,node,iteration,arm primary
+-- - key event_deliveries instance_id,node,iteration,event_id primary
+-- - key workflow_event_subscriptions instance_id,node,iteration primary

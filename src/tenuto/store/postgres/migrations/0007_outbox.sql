@@ -58,3 +58,49 @@ CREATE INDEX webhook_deliveries_by_stream
     ON tenuto.webhook_deliveries (listener_id, stream, number);
 CREATE INDEX webhook_deliveries_due
     ON tenuto.webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL;
+
+-- Made, and removed, by it:
+-- + table listeners listeners
+-- + table outbox outbox
+-- + table shares shares
+-- + table webhook_deliveries webhook_deliveries
+-- + column listeners created_at bigint
+-- + column listeners expires_at bigint
+-- + column listeners health bytea
+-- + column listeners hears_inbox bigint
+-- + column listeners id text
+-- + column listeners kind text
+-- + column listeners level bigint
+-- + column listeners patterns text
+-- + column listeners settings bytea
+-- + column listeners tenant text
+-- + column outbox event_number bigint
+-- + column outbox first_seq bigint
+-- + column outbox instance_id text
+-- + column outbox last_seq bigint
+-- + column outbox number bigint identity
+-- + column outbox share bigint
+-- + column outbox status text
+-- + column outbox tenant text
+-- + column shares name text
+-- + column shares process_id text
+-- + column webhook_deliveries attempts bigint
+-- + column webhook_deliveries body bytea
+-- + column webhook_deliveries created_at bigint
+-- + column webhook_deliveries due bigint
+-- + column webhook_deliveries event_id text
+-- + column webhook_deliveries listener_id text
+-- + column webhook_deliveries number bigint identity
+-- + column webhook_deliveries stream text
+-- + index listeners listeners_by_id
+-- + index listeners listeners_by_level
+-- + index listeners listeners_of_inbox
+-- + index outbox outbox_by_event
+-- + index outbox outbox_by_share
+-- + index webhook_deliveries webhook_deliveries_by_stream
+-- + index webhook_deliveries webhook_deliveries_due
+-- + key listeners tenant,kind,id primary
+-- + key outbox number primary
+-- + key shares name primary
+-- + key webhook_deliveries listener_id,event_id unique
+-- + key webhook_deliveries number primary

@@ -8,3 +8,6 @@ ALTER TABLE tenuto.workflow_instances ADD COLUMN follows bigint;
 
 DROP INDEX tenuto.events_by_pattern;
 CREATE INDEX events_by_pattern ON tenuto.events (tenant, pattern, number);
+
+-- Made, and removed, by it:
+-- + column workflow_instances follows bigint

@@ -25,3 +25,11 @@ AFTER INSERT OR DELETE OR UPDATE OF patterns, level, hears_inbox, settings, expi
 ON tenuto.listeners
 FOR EACH STATEMENT
 EXECUTE FUNCTION tenuto.listeners_changed();
+
+-- Made, and removed, by it:
+-- + table listening listening
+-- + column listening id bigint
+-- + column listening version bigint
+-- + key listening id primary
+-- + function - listeners_changed
+-- + trigger listeners listeners_changed

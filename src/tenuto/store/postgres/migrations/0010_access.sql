@@ -46,3 +46,42 @@ CREATE TABLE tenuto.audit_heads (
     number bigint NOT NULL,
     hash bytea NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.01);
+
+-- Made, and removed, by it:
+-- + table access_keys access_keys
+-- + table audit_heads audit_heads
+-- + table audit_log audit_log
+-- + column access_keys created_at bigint
+-- + column access_keys created_by text
+-- + column access_keys expires_at bigint
+-- + column access_keys hash bytea
+-- + column access_keys id text
+-- + column access_keys last_used_at bigint
+-- + column access_keys name text
+-- + column access_keys revoked_at bigint
+-- + column access_keys role text
+-- + column access_keys scopes text
+-- + column access_keys tenant text
+-- + column audit_heads hash bytea
+-- + column audit_heads number bigint
+-- + column audit_heads tenant text
+-- + column audit_log action text
+-- + column audit_log actor text
+-- + column audit_log after bytea
+-- + column audit_log at bigint
+-- + column audit_log before bytea
+-- + column audit_log hash bytea
+-- + column audit_log id text
+-- + column audit_log kind text
+-- + column audit_log number bigint
+-- + column audit_log outcome text
+-- + column audit_log previous_hash bytea
+-- + column audit_log request_id text
+-- + column audit_log source text
+-- + column audit_log target text
+-- + column audit_log tenant text
+-- + index access_keys access_keys_by_tenant
+-- + key access_keys id primary
+-- + key audit_heads tenant primary
+-- + key audit_log tenant,id unique
+-- + key audit_log tenant,number primary

@@ -22,3 +22,18 @@ CREATE TABLE tenuto.secrets (
     name text COLLATE "C" PRIMARY KEY,
     value bytea NOT NULL
 );
+
+-- Made, and removed, by it:
+-- + table secrets secrets
+-- + column jobs details text
+-- + column jobs is_called_off boolean
+-- + column jobs is_outside boolean
+-- + column jobs lease bigint
+-- + column jobs overdue_at bigint
+-- + column jobs silence bigint
+-- + column jobs tenant text
+-- + column jobs timeout bigint
+-- + column secrets name text
+-- + column secrets value bytea
+-- + index jobs jobs_of_tenant
+-- + key secrets name primary

@@ -5,3 +5,7 @@
 
 ALTER TABLE tenuto.events DROP CONSTRAINT events_tenant_id_key;
 CREATE UNIQUE INDEX events_by_id ON tenuto.events (id, tenant);
+
+-- Made, and removed, by it:
+-- + key events id,tenant unique
+-- - key events tenant,id unique

@@ -8,3 +8,6 @@ ALTER TABLE tenuto.event_deliveries ADD COLUMN tenant text COLLATE "C" NOT NULL 
 
 DROP INDEX tenuto.event_deliveries_by_event;
 CREATE INDEX event_deliveries_by_event ON tenuto.event_deliveries (event_id, tenant);
+
+-- Made, and removed, by it:
+-- + column event_deliveries tenant text

@@ -23,3 +23,20 @@ CREATE INDEX idempotency_keys_by_instance ON tenuto.idempotency_keys (instance_i
 
 CREATE INDEX workflow_definitions_rehearsed ON tenuto.workflow_definitions (created_at)
 WHERE id >= '~test:' AND id < '~tesu';
+
+-- Made, and removed, by it:
+-- + table bulk_operations bulk_operations
+-- + column bulk_operations content bytea
+-- + column bulk_operations created_at bigint
+-- + column bulk_operations held_until bigint
+-- + column bulk_operations id text
+-- + column bulk_operations is_open bigint
+-- + column bulk_operations is_stopped bigint
+-- + column bulk_operations progress bytea
+-- + column bulk_operations tenant text
+-- + column bulk_operations token bigint
+-- + index bulk_operations bulk_operations_newest
+-- + index bulk_operations bulk_operations_open
+-- + index idempotency_keys idempotency_keys_by_instance
+-- + index workflow_definitions workflow_definitions_rehearsed
+-- + key bulk_operations tenant,id primary

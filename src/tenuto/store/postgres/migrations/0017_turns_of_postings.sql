@@ -7,3 +7,7 @@ CREATE INDEX webhook_deliveries_untried
 
 CREATE INDEX webhook_deliveries_tried
     ON tenuto.webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL AND attempts > 0;
+
+-- Made, and removed, by it:
+-- + index webhook_deliveries webhook_deliveries_tried
+-- + index webhook_deliveries webhook_deliveries_untried

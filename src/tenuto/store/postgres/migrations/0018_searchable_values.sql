@@ -19,3 +19,14 @@ CREATE INDEX workflow_searchable_values_by_value
     ON tenuto.workflow_searchable_values (
         tenant, definition_id, name, value_text, created_at, instance_id
     );
+
+-- Made, and removed, by it:
+-- + table workflow_searchable_values workflow_searchable_values
+-- + column workflow_searchable_values created_at bigint
+-- + column workflow_searchable_values definition_id text
+-- + column workflow_searchable_values instance_id text
+-- + column workflow_searchable_values name text
+-- + column workflow_searchable_values tenant text
+-- + column workflow_searchable_values value_text text
+-- + index workflow_searchable_values workflow_searchable_values_by_value
+-- + key workflow_searchable_values instance_id,name primary

@@ -144,3 +144,7 @@ EXCEPTION WHEN insufficient_privilege OR feature_not_supported THEN
     NULL;
 END
 $$;
+
+-- Made, and removed, by it:
+-- + function - raise_wall
+-- + function - reader_name

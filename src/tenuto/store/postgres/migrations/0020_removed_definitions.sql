@@ -31,3 +31,8 @@ WHERE EXISTS (
         later.tenant = version.tenant AND later.id = version.id
         AND later.version >= version.version AND later.content = 'null'
 );
+
+-- Made, and removed, by it:
+-- + column workflow_definitions is_removed bigint
+-- + function - mark_removed
+-- + trigger workflow_definitions workflow_definitions_mark_removed

@@ -1,0 +1,124 @@
+"""Parts of the workspace of a store that need an engine, or a store that is made first."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec
+
+from tenuto.cli.backends.by_engine import by_engine, starting
+from tenuto.cli.backends.place import ACTOR
+from tenuto.cli.backends.reader import make_room
+from tenuto.compose import MEMORY, is_postgres, migrate_store, sqlite_path
+from tenuto.model.json import Object
+from tenuto.workspace import protocol
+from tenuto.workspace.keys import TenantKeys
+from tenuto.workspace.values import BulkOperation
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.store_workspace import StoreWorkspace
+    from tenuto.workspace.engine_workspace import EngineWorkspace
+
+P = ParamSpec("P")
+
+
+class _Part:
+    """A part of a workspace; `name` is its property there."""
+
+    name: ClassVar[str]
+
+    def __init__(self, space: StoreWorkspace) -> None:
+        self.space = space
+
+    @asynccontextmanager
+    async def lent(self, *, is_new: bool = False) -> AsyncIterator[object]:
+        """The same part with an engine."""
+        async with self.space.lent(is_new=is_new) as space:
+            yield getattr(space, self.name)
+
+
+class StoreTaskDefinitions(_Part):
+    """Tasks that the tenant has declared."""
+
+    name = "task_definitions"
+
+    add = by_engine(protocol.TaskDefinitions.add)
+    put = by_engine(protocol.TaskDefinitions.put)
+    get = by_engine(protocol.TaskDefinitions.get)
+    remove = by_engine(protocol.TaskDefinitions.remove)
+    execute = starting(protocol.TaskDefinitions.execute)
+    list = by_engine(protocol.TaskDefinitions.list)
+
+
+class StoreTestRuns(_Part):
+    """Runs of definitions that are not saved."""
+
+    name = "test_runs"
+
+    start = by_engine(protocol.TestRuns.start)
+    publish = by_engine(protocol.TestRuns.publish)
+    stop = by_engine(protocol.TestRuns.stop)
+
+
+def _run_here(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, BulkOperation]],
+) -> Callable[Concatenate[StoreBulk, P], Coroutine[Any, Any, BulkOperation]]:
+    """A method that gives an operation work: it is run here, unless a process does that."""
+    ask = by_engine(method)
+
+    @wraps(method)
+    async def called(self: StoreBulk, /, *args: P.args, **kwargs: P.kwargs) -> BulkOperation:
+        if kwargs.get("dry_run"):
+            return await ask(self, *args, **kwargs)
+
+        def start(space: EngineWorkspace) -> Awaitable[BulkOperation]:
+            made: Awaitable[BulkOperation] = getattr(space.bulk, method.__name__)(*args, **kwargs)
+            return made
+
+        made = await self.space.in_bulk(start)
+        assert made.id is not None
+        return await self.get(made.id)
+
+    return called
+
+
+class StoreBulk(_Part):
+    """The bulk operations of a tenant.
+
+    Processes that work on the store run them; where there is none, this process does, before the
+    call returns.
+    """
+
+    name = "bulk"
+
+    start = _run_here(protocol.Bulk.start)
+    start_on_dead_letters = _run_here(protocol.Bulk.start_on_dead_letters)
+    cancel = _run_here(protocol.Bulk.cancel)
+    get = by_engine(protocol.Bulk.get)
+    list = by_engine(protocol.Bulk.list)
+
+
+class StoreKeys(TenantKeys):
+    """The API keys of a tenant."""
+
+    def __init__(self, space: StoreWorkspace) -> None:
+        reader = space.reader
+        super().__init__(reader.store, reader.clock, reader.ids, tenant=space.tenant, actor=ACTOR)
+        self._url = space.url
+
+    async def create(
+        self,
+        name: str,
+        *,
+        role: str,
+        scopes: Sequence[str] | None = None,
+        expires_at: datetime | None = None,
+    ) -> Object:
+        """Make a key, which is shown this once; a file that does not exist is made."""
+        url = self._url
+        if url != MEMORY and not is_postgres(url) and not sqlite_path(url).exists():
+            make_room(url)
+            await migrate_store(url)
+        return await super().create(name, role=role, scopes=scopes, expires_at=expires_at)

@@ -1,0 +1,51 @@
+"""The row port of cold records, over a disk in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from tenuto.store.cold.port import Ask, Insert, Row
+from tenuto.store.columns import InstanceColumns
+from tenuto.store.memory.context import Context
+from tenuto.store.memory.disk import unpack
+from tenuto.store.sqlite.row_port import SqliteRowPort
+from tenuto.store.sqlite.session import Session
+
+T = TypeVar("T")
+
+
+class MemoryRowPort(SqliteRowPort):
+    """Statements on the database of the disk, which has the instances that records refer to."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(_Database(context))
+        self._disk = context.disk
+
+    def _written(self, session: Session, asked: Ask | Insert) -> list[Row]:
+        named = asked.parameters.get("instance_id") if isinstance(asked, Ask) else None
+        instance = self._disk.instances.get(named) if isinstance(named, str) else None
+        if instance is not None:
+            self._disk.cold.refer_to(unpack(InstanceColumns, instance))
+        return super()._written(session, asked)
+
+
+class _Database:
+    """The database of a store's disk. Nothing in it waits: schedules of tests stay the same."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._disk = context.disk
+
+    async def look(self, job: Callable[[Session], T]) -> T:
+        session = self._disk.cold.session
+        return session.look(lambda: job(session))
+
+    async def write_beside(self, job: Callable[[Session], T]) -> T:
+        self.require_writer()
+        session = self._disk.cold.session
+        with self._disk.transaction():
+            return session.write(lambda: job(session))
+
+    def require_writer(self) -> str:
+        return self._context.require_open()

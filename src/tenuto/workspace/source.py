@@ -1,0 +1,49 @@
+"""What the records of a tenant are read and written through: an engine, or a store beside one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from tenuto.engine.definitions.plans import Plans
+    from tenuto.engine.events.inspector import Inspector
+    from tenuto.engine.settings import Settings
+    from tenuto.engine.turns.loader import Loader
+    from tenuto.ports import Clock, Ids
+    from tenuto.store.protocol import Store
+
+
+class Source(Protocol):
+    """A store, and what reads it. An `Engine` is one; `Reader` of the command line is another."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def ids(self) -> Ids: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def plans(self) -> Plans:
+        """Definitions, compiled."""
+        ...
+
+    @property
+    def loader(self) -> Loader:
+        """Folds logs."""
+        ...
+
+    @property
+    def inspector(self) -> Inspector:
+        """Finds near misses."""
+        ...
+
+    @property
+    def is_catching_up(self) -> bool:
+        """Whether events are still matched that dead processes left."""
+        ...

@@ -1,0 +1,238 @@
+"""One instance: what needs a store alone, for every back end that has one.
+
+A back end says how a state is read, and how a command reaches the engine of the instance.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import UNSET, UnsetType
+
+from tenuto.core.ending import output_of
+from tenuto.core.foreseen_undo import undo_plan
+from tenuto.core.view import context_of, state_of
+from tenuto.engine.events.event_views import waits_view
+from tenuto.engine.events.explainer import Explainer, explanation_view
+from tenuto.engine.tenancy import refuse_foreign
+from tenuto.engine.turns.approvals import decision_asked, refuse_bad_form
+from tenuto.engine.turns.held import Held
+from tenuto.model.edited import EditedInput
+from tenuto.model.errors import not_there
+from tenuto.model.inputs import (
+    CompensationRetryAsked,
+    DecisionAsked,
+    Input,
+    ResumeAsked,
+    RetryAsked,
+)
+from tenuto.model.json import JSON, Given, Object
+from tenuto.model.status import Status
+from tenuto.store.protocol import Parts
+from tenuto.workspace.commands import Commands, refuse_misfit
+from tenuto.workspace.history import history_view
+from tenuto.workspace.instance_views import instance_view
+from tenuto.workspace.source import Source
+from tenuto.workspace.widgets import read_config, shape
+
+
+class StoredInstance(ABC):
+    """One instance of a tenant, by its id; one of another tenant is not there."""
+
+    def __init__(
+        self, source: Source, id: str, *, tenant: str, by: str, is_known: bool = False
+    ) -> None:
+        """`by` is who asks, for its log; `is_known` where it is known to be the tenant's."""
+        self._source = source
+        self._tenant = tenant
+        self._by = by
+        self._is_known = is_known
+        self.id = id
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.id!r})"
+
+    # -- what a back end has of its own
+
+    @abstractmethod
+    async def _held(self) -> Held:
+        """The instance, folded from its log; NotFound where it is another tenant's."""
+
+    @abstractmethod
+    async def _ask(self, asked: Input) -> Status:
+        """Have a command executed; Conflict where it is refused."""
+
+    @abstractmethod
+    async def _decide(self, held: Held, asked: DecisionAsked) -> Status:
+        """Have a decision executed."""
+
+    def _explainer(self) -> Explainer:
+        source = self._source
+        return Explainer(source.store, source.loader, source.inspector, source.clock)
+
+    # -- read and commanded
+
+    async def status(self) -> Status:
+        """Its status now."""
+        return (await self._held()).state.status
+
+    async def state(self) -> Object:
+        """Its input, variables, steps and open waits."""
+        held = await self._held()
+        return state_of(held.plan, held.state)
+
+    async def waits(self) -> list[JSON]:
+        """What it waits for, the oldest first: events, and decisions with those who may decide.
+
+        A wait for an event has its `nearMisses`: the latest events of its pattern that it did not
+        take, up to a hundred within 24 hours, each with the parts of the condition that were false.
+        """
+        held = await self._held()
+        return waits_view(held, await self._source.inspector.near_events(held))
+
+    async def explain(self) -> Object:
+        """Why it makes no progress, as a tree of causes; once it has ended, how it ended.
+
+        `{instanceId, status, summary, causes: [{kind, stepId?, iteration?, message, since?, until?,
+        details, causes}]}`. It waits for an event (with those that came near), a decision, a timer,
+        a retry or a worker; a task or a child of it runs; it is paused, or being undone; or the
+        process that worked for it is silent.
+        """
+        return explanation_view(await self._explainer().explain(await self._held()))
+
+    async def widget(self, widget_type: str, config: Given) -> Object:
+        """A context value, shaped for a widget: `{instanceId, status, ready, data, error?}`.
+
+        `widget_type` is `"table"`, `"chart"`, `"number"` or `"text"`. `config` has the `path` of
+        the value, from the names of the context, where `output` is the workflow's once it has
+        completed; a table takes `columns` (paths within a row) and `limit`, a chart `x`, `y` (one
+        path within an item, or several) and `limit`, a number `format` (`number`, `integer`,
+        `percent`), a text `format` (`text`, `json`) and `limit`. `data` is `{columns, rows}`,
+        `{series: [{name, points: [{x, y}]}]}`, `{value}` or `{text}`; while there is nothing at the
+        path it is null and `ready` is false. InvalidInput lists all that is wrong with the config.
+        """
+        wanted = read_config(widget_type, config)
+        held = await self._held()
+        context = context_of(held.plan, held.state)
+        if held.state.status is Status.COMPLETED:
+            context["output"] = output_of(held.plan, held.state)
+        return shape(wanted, self.id, held.state.status, context)
+
+    async def context(self) -> Object:
+        """`{ctx, system}`: the names that expressions see, and values that the engine noted."""
+        held = await self._held()
+        return {"ctx": context_of(held.plan, held.state), "system": held.state.system}
+
+    async def details(self) -> Object:
+        """The whole instance as JSON."""
+        return instance_view(await self._held())
+
+    async def history(self, after: int = 0) -> list[Object]:
+        """Its log after the entry of number `after`, oldest first."""
+        await self._refuse_unless_known()
+        seen = self._seen
+        items: list[Object] = []
+        last = after
+        while rows := await seen.instances.entries(self.id, after=last):
+            items += [history_view(row) for row in rows]
+            last = rows[-1].seq
+        if last == 0:
+            raise not_there(self.id)
+        return items
+
+    async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
+        """Cancel it, and undo its completed steps if `should_compensate`; may be repeated."""
+        return await self._ask(self._commands.cancel(reason, should_compensate=should_compensate))
+
+    async def undo_plan(self, reason: str | None = None) -> Object:
+        """The steps that a cancellation would undo now, in order and with their inputs.
+
+        `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`. Of the
+        default input there is no `workflowInput` and `workflowState`: they are the same for all.
+        `children: [{stepId, instanceId}]`, where there are any, run now and undo themselves.
+        """
+        asked = self._commands.cancel(reason)
+        held = await self._held()
+        return undo_plan(held.plan, held.state, asked)
+
+    async def pause(self, reason: str | None = None, until: datetime | None = None) -> Status:
+        """Dispatch nothing new, until resumed or until `until`."""
+        return await self._ask(self._commands.pause(reason, until))
+
+    async def resume(self) -> Status:
+        """Continue after a pause."""
+        return await self._ask(ResumeAsked(by=self._by))
+
+    async def retry(self, *, edited: EditedInput | None = None) -> Status:
+        """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
+
+        `edited` is a new input for one of its tasks, instead of the one that it failed with;
+        InvalidInput if it does not match the declared input schema of the task.
+        """
+        return await self._retry(self._commands.retry(edited), is_edited=edited is not None)
+
+    async def retry_compensation(
+        self, step: str, iteration: str = "", *, input: JSON | UnsetType = UNSET
+    ) -> Status:
+        """Retry a compensation that was given up; the status of the instance stays the same.
+
+        `input` replaces the input that it failed with.
+        """
+        asked = self._commands.retry_compensation(step, iteration, input)
+        return await self._retry(asked, is_edited=input is not UNSET)
+
+    async def decide(
+        self,
+        step: str,
+        decision: str,
+        *,
+        by: str | None = None,
+        roles: Sequence[str] | None = None,
+        form: JSON = None,
+        iteration: str = "",
+    ) -> Status:
+        """Decide `"approved"` or `"rejected"` on the approval `step`, in the name of `by`.
+
+        `by` and `roles` say who decides: this is not checked. Without `by` it is the principal of
+        the workspace. `form` is kept in the step's output. In a loop, `iteration` says in which.
+        Raises Forbidden when the approval is for others, InvalidInput with every problem of the
+        form, Conflict when it was decided before or its time is over, NotFound when there is no
+        such approval. The same decision by the same person again changes nothing.
+        """
+        asked = decision_asked(
+            step,
+            decision,
+            by=self._by if by is None else by,
+            roles=roles or (),
+            form=form,
+            iteration=iteration,
+        )
+        held = await self._held()
+        refuse_bad_form(held, asked, self._source.clock.now(), self._source.settings.limits)
+        return await self._decide(held, asked)
+
+    # -- inner
+
+    @property
+    def _seen(self) -> Parts:
+        return self._source.store.seen_by(self._tenant)
+
+    @property
+    def _commands(self) -> Commands:
+        return Commands(self._by, self._source.settings.limits)
+
+    async def _retry(
+        self, asked: RetryAsked | CompensationRetryAsked, *, is_edited: bool
+    ) -> Status:
+        if is_edited:
+            await refuse_misfit(self._seen, self._tenant, (await self._held()).plan, asked)
+        return await self._ask(asked)
+
+    async def _refuse_unless_known(self) -> None:
+        """NotFound unless it is this tenant's, which never changes: it is looked up once."""
+        if self._is_known:
+            return
+        await refuse_foreign(self._source.store, self._tenant, self.id)
+        self._is_known = True

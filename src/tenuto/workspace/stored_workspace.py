@@ -1,0 +1,236 @@
+"""The workspace of one principal: what needs a store alone, for every back end that has one.
+
+The command line loads this module for a list: parts are imported when they are used.
+"""
+
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import msgspec
+
+from tenuto.model.checks import aware, within
+from tenuto.model.errors import not_there
+from tenuto.model.json import Given, Object, as_json
+from tenuto.model.status import Status
+from tenuto.store.parts.instances import InstanceQuery
+from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.source import Source
+from tenuto.workspace.values import (
+    ANY_INSTANCE,
+    MOST_ITEMS,
+    DefinitionVersion,
+    InstanceFilter,
+    Page,
+    Summary,
+    statuses_of,
+)
+from tenuto.workspace.views import summary_of
+
+if TYPE_CHECKING:
+    from tenuto.workspace.audit import TenantAudit
+    from tenuto.workspace.dead_letters import DeadLetters
+    from tenuto.workspace.definitions import Definitions
+    from tenuto.workspace.events import Events
+    from tenuto.workspace.keys import TenantKeys
+    from tenuto.workspace.stored_instance import StoredInstance
+    from tenuto.workspace.webhooks import Subscriptions, Webhooks
+
+    _Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
+
+
+class StoredWorkspace(ABC):
+    """What one principal of one tenant can do; records of another tenant are not there."""
+
+    def __init__(self, source: Source, *, tenant: str, actor: str) -> None:
+        """`actor` is the principal: commands are recorded in its name."""
+        self.source = source
+        self.tenant = tenant
+        self.actor = actor
+
+    # -- what a back end has of its own
+
+    @abstractmethod
+    def _own(self, id: str) -> StoredInstance:
+        """An instance of this tenant; never for an id that came from outside."""
+
+    @abstractmethod
+    def _listeners_changed(self) -> None:
+        """A webhook or a subscription was added, changed or enabled."""
+
+    # -- definitions
+
+    @property
+    def definitions(self) -> Definitions:
+        """The definitions as the store has them."""
+        from tenuto.workspace.definitions import Definitions
+
+        return Definitions(self.source, self.tenant)
+
+    async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
+        """A definition as it was saved; the newest version unless one is given. NotFound."""
+        row = await self.definitions.row(id, version)
+        return DefinitionVersion(
+            id=row.id,
+            version=row.version,
+            created_at=row.created_at,
+            definition=msgspec.json.decode(row.content),
+        )
+
+    async def definition_ids(self) -> list[str]:
+        """The ids of all definitions, in order."""
+        return await self.definitions.ids()
+
+    # -- instances
+
+    async def instances(
+        self,
+        *,
+        status: Status | str | Iterable[Status | str] = (),
+        workflow: str | None = None,
+        correlation_id: str | None = None,
+        current_step: str | None = None,
+        variables: Mapping[str, Given] | None = None,
+        limit: int = 100,
+    ) -> list[Summary]:
+        """Instances, newest first.
+
+        `variables`: those that have these values, by names that the workflow lists in
+        `options.searchable`; InvalidInput where it does not, or where no workflow is named.
+        """
+        which = InstanceFilter(
+            status=statuses_of(status),
+            workflow=workflow,
+            correlation_id=correlation_id,
+            current_step=current_step,
+        )
+        return (await self._page(which, variables, limit)).items
+
+    async def page(
+        self,
+        which: InstanceFilter = ANY_INSTANCE,
+        *,
+        variables: Mapping[str, Given] | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Summary]:
+        """A page of instances, newest first; `cursor` is the `next_cursor` of the page before.
+
+        It has up to 1,000 of them. Test runs are listed only by their ids.
+        """
+        within(limit, "limit", 1, MOST_ITEMS)
+        return await self._page(which, variables, limit, cursor)
+
+    async def _page(
+        self,
+        which: InstanceFilter,
+        variables: Mapping[str, Given] | None,
+        limit: int,
+        cursor: str | None = None,
+    ) -> Page[Summary]:
+        query = InstanceQuery(
+            ids=tuple(which.ids),
+            statuses=tuple(which.status),
+            definition_id=which.workflow,
+            correlation_id=which.correlation_id,
+            current_step=which.current_step,
+            created_from=aware(which.created_from, "createdFrom"),
+            created_before=aware(which.created_before, "createdBefore"),
+            limit=limit,
+            after=cursor,
+        )
+        wanted = None if variables is None else cast("Object", as_json(dict(variables)))
+        page = await instance_rows(self.source, self.tenant, query, wanted)
+        return Page(items=[summary_of(row) for row in page.items], next_cursor=page.next_after)
+
+    async def _require(self, id: str) -> None:
+        """NotFound unless there is such an instance."""
+        query = InstanceQuery(ids=(id,), limit=1)
+        if not (await instance_rows(self.source, self.tenant, query)).items:
+            raise not_there(id)
+
+    # -- events
+
+    @property
+    def inbox(self) -> Events:
+        """The events of the tenant."""
+        from tenuto.workspace.events import Events
+
+        return Events(self.source, self.tenant)
+
+    async def event(self, id: str) -> Object:
+        """An event of the inbox; NotFound when there is none.
+
+        `deliveries` has the instances that it woke, cancelled and started, those that refused it,
+        and those for which it came too late; `nearMisses` the open waits that it nearly reached.
+        """
+        return await self.inbox.get(id)
+
+    async def events(
+        self, *, pattern: str | None = None, since: datetime | None = None, limit: int = 100
+    ) -> list[Object]:
+        """Events of the inbox, newest first; without `since` those of the last 24 hours."""
+        return await self.inbox.list(pattern=pattern, since=since, limit=limit)
+
+    # -- parts: one for each further kind of record
+
+    @property
+    def webhooks(self) -> Webhooks:
+        """Addresses that are notified of events: add, change, list, get, remove, enable."""
+        from tenuto.workspace.webhooks import Webhooks
+
+        return self._listeners(Webhooks)
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Addresses that are notified of events until they expire."""
+        from tenuto.workspace.webhooks import Subscriptions
+
+        return self._listeners(Subscriptions)
+
+    def _listeners(self, kind: type[_Listeners]) -> _Listeners:
+        source = self.source
+        return kind(
+            source.store,
+            source.clock,
+            source.ids,
+            may_be_private=source.settings.private_webhooks,
+            changed=self._listeners_changed,
+            tenant=self.tenant,
+        )
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """Tasks whose failure nothing handled, poison tasks, and late results."""
+        from tenuto.workspace.dead_letters import DeadLetters
+
+        return DeadLetters(self.source.store, self.tenant, self._own)
+
+    @property
+    def keys(self) -> TenantKeys:
+        """The API keys of the tenant: create, list, revoke."""
+        from tenuto.workspace.keys import TenantKeys
+
+        source = self.source
+        return TenantKeys(
+            source.store, source.clock, source.ids, tenant=self.tenant, actor=self.actor
+        )
+
+    @property
+    def audit(self) -> TenantAudit:
+        """The audit log of the tenant: page, export, verify."""
+        from tenuto.workspace.audit import TenantAudit
+
+        return TenantAudit(self.source.store.seen_by(self.tenant).audit, self.tenant)
+
+    async def stats(self, hours: int = 24) -> Object:
+        """Counts of the instances of the last `hours`, and of waiting jobs and webhooks."""
+        from tenuto.workspace.stats import read_stats
+
+        found: Object = msgspec.to_builtins(await read_stats(self.source, self.tenant, hours))
+        return found
