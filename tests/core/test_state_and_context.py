@@ -231,3 +231,11 @@ def test_later_values_win_in_the_context() -> None:
 def test_several_branches_may_be_taken_at_once() -> None:
     run = play(draw("c:x>a c:y>b", c=every(x="true", y="true"))).start()
     assert run.view["currentSteps"] == ["b", "a"]
+
+
+def test_what_was_never_dispatched_was_never_tried() -> None:
+    """`attempts` of a step that was skipped or never dispatched is 0."""
+    run = play(draw("a>b b>c", b=task(when="ctx.input.go"))).start({"go": False}).succeed("a")
+    steps = run.view["steps"]
+    assert run.step("b") == "SKIPPED"
+    assert {name: steps[name]["attempts"] for name in ("a", "b")} == {"a": 1, "b": 0}

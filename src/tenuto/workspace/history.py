@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import msgspec
 from msgspec import inspect
@@ -10,6 +10,7 @@ from msgspec import inspect
 from tenuto.model.durations import from_epoch_ms, iso, parse_moment
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import KINDS, SHAPE_KEY, LogRow
+from tenuto.model.moments import moments_in
 
 
 def history_view(row: LogRow) -> Object:
@@ -41,21 +42,6 @@ def _spell(value: JSON, path: tuple[str, ...]) -> None:
         value[last] = iso(parse_moment(text))
 
 
-def _moments(kind: inspect.Type, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The paths of the fields that are moments."""
-    match kind:
-        case inspect.DateTimeType():
-            yield path
-        case inspect.UnionType():
-            for each in kind.types:
-                yield from _moments(each, path)
-        case inspect.StructType():
-            for field in kind.fields:
-                yield from _moments(field.type, (*path, field.encode_name))
-        case _:
-            return
-
-
 _MOMENTS: Mapping[str, list[tuple[str, ...]]] = {
-    name: list(_moments(inspect.type_info(kind))) for name, kind in KINDS.items()
+    name: list(moments_in(inspect.type_info(kind))) for name, kind in KINDS.items()
 }
