@@ -81,8 +81,10 @@ async def lines(call: Caller, action: str) -> list[Any]:
 async def test_a_line_says_how_it_was_before_and_how_it_is_after(serve: Serve) -> None:
     async with serve() as call:
         await call.post("/workflows", WAIT)
-        await call.post("/workflows", {**WAIT, "description": "another"})
-        newer, _, older, _ = await lines(call, "save_workflow")
+        await call("PUT", "/workflows/wait", {**WAIT, "description": "another"})
+        [newer, _], [older, _] = [
+            await lines(call, each) for each in ("put_workflow", "save_workflow")
+        ]
         assert older["before"] is None
         assert newer["before"] == older["after"]
         assert (newer["after"]["version"], older["after"]["version"]) == (2, 1)

@@ -11,7 +11,10 @@ from tests.api.conftest import DOUBLE, WAIT, Serve
 async def test_a_workflow_is_saved_started_and_followed_to_its_end(serve: Serve) -> None:
     async with serve() as call:
         saved = await call.post("/workflows", DOUBLE)
-        assert (saved.status, saved.json) == (201, {"id": "double", "version": 1})
+        assert (saved.status, saved.json) == (
+            201,
+            {"id": "double", "version": 1, "problems": []},
+        )
         started = await call.post("/workflows/double/start?wait=30", {"input": {"number": 21}})
         assert (started.status, started.json["status"]) == (201, "COMPLETED")
         assert started.json["output"] == 42

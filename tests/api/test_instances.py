@@ -64,7 +64,7 @@ async def test_an_instance_shows_its_log_context_graph_waits_and_undo_plan(serve
     """`/instances/{id}/waits` items: `{stepId, iteration, armId?, eventPattern, eventCondition,
     since, timeoutAt, nearMisses: [{eventId, at, failed: [{expression, left, right}]}]}`.
     `/instances/{id}/undo-plan`: `{plan: [{stepId, compensationFor, iteration, input}], skipped:
-    [{stepId, reason}]}`.
+    [{stepId, reason}]}`. Log entries without a node have `attempt: null` in REST.
     """
     async with serve() as call:
         await call.post("/workflows", UNDO)
@@ -86,6 +86,9 @@ async def test_an_instance_shows_its_log_context_graph_waits_and_undo_plan(serve
         (wait,) = (await call.get(f"/instances/{id}/waits")).json["items"]
         assert (wait["stepId"], wait["eventPattern"]) == ("paid", "payment.received")
         assert set(wait) >= {"iteration", "eventCondition", "since", "timeoutAt", "nearMisses"}
+        entries = (await call.get(f"/instances/{id}/history")).json["items"]
+        assert {each["attempt"] for each in entries if each["nodeId"] is None} == {None}
+        assert {each["attempt"] for each in entries if each["nodeId"] is not None} == {1}
         plan = (await call.get(f"/instances/{id}/undo-plan")).json
         assert [each["stepId"] for each in plan["plan"]] == ["unmake"]
 

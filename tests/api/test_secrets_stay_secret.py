@@ -106,7 +106,7 @@ async def test_a_secret_is_in_no_log_error_audit_history_document_or_list() -> N
             await call("DELETE", f"/keys/{gone.json['id']}", headers=ours)
             for credential in (key.json["key"], token, stale, gone.json["key"]):
                 headers = {"authorization": f"Bearer {credential}"}
-                replies.append(await call("POST", "/workflows", WAIT, headers=headers))
+                replies.append(await call("PUT", "/workflows/wait", WAIT, headers=headers))
                 replies.append(await call("GET", "/keys", headers=headers))
             taken = [each.status for each in replies]
             assert taken == [201, 200, 200, 200, 401, 401, 401, 401]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -25,7 +26,9 @@ async def test_unchanged_content_makes_no_version(serve: Serve) -> None:
         assert (await call("PUT", "/workflows/double", DOUBLE)).status == 201
         again = await call("PUT", "/workflows/double", DOUBLE)
         assert (again.status, again.json["version"]) == (200, 1)
-        assert (await call.post("/workflows", DOUBLE)).status == 200
+        unnamed = {name: value for name, value in DOUBLE.items() if name != "id"}
+        again = await call("PUT", "/workflows/double", unnamed)
+        assert (again.status, again.json["version"]) == (200, 1)
         newer = await call("PUT", "/workflows/double", NEWER, headers={"if-match": '"1"'})
         assert (newer.status, newer.json["version"], newer.headers["etag"]) == (201, 2, '"2"')
         for stale in ('"1"', '"7"', "x"):
@@ -38,7 +41,7 @@ async def test_unchanged_content_makes_no_version(serve: Serve) -> None:
 async def test_definitions_and_their_versions_are_listed_and_shown(serve: Serve) -> None:
     async with serve() as call:
         for each in (DOUBLE, WAIT, NEWER):
-            await call.post("/workflows", each)
+            await call("PUT", f"/workflows/{each['id']}", each)
         first = (await call.get("/workflows?limit=1")).json
         assert [each["id"] for each in first["items"]] == ["double"]
         rest = (await call.get(f"/workflows?cursor={first['nextCursor']}")).json
@@ -52,6 +55,47 @@ async def test_definitions_and_their_versions_are_listed_and_shown(serve: Serve)
         shown = await call.get("/workflows/double")
         assert (shown.json["definition"], shown.headers["etag"]) == (NEWER, '"2"')
         assert (await call.get("/workflows/double?version=3")).status == 404
+
+
+@pytest.mark.asyncio
+async def test_a_post_never_touches_another_workflow(serve: Serve) -> None:
+    """`POST /workflows` without an `id` makes one: a slug of the title, with `-2`, `-3` … where it
+    is taken; it never touches another workflow. POST of an id that exists is 409 (`TEN-2006`, "PUT
+    makes a new version"); PUT of an id that does not exist creates it.
+    """
+    unnamed = {name: value for name, value in DOUBLE.items() if name not in {"id", "name"}}
+    titled = {**unnamed, "title": "Zähle, zwei  mal!"}
+    async with serve() as call:
+        made = [(await call.post("/workflows", each)).json for each in (titled, titled, unnamed)]
+        assert [(each["id"], each["version"]) for each in made] == [
+            ("zahle-zwei-mal", 1),
+            ("zahle-zwei-mal-2", 1),
+            ("workflow", 1),
+        ]
+        raced = await asyncio.gather(*(call.post("/workflows", titled) for _ in range(4)))
+        assert {each.json["id"] for each in raced} == {f"zahle-zwei-mal-{n}" for n in (3, 4, 5, 6)}
+        shown = await call.get("/workflows/zahle-zwei-mal-2")
+        assert shown.json["definition"] == {**titled, "id": "zahle-zwei-mal-2"}
+        assert (await call.post("/workflows", DOUBLE)).status == 201
+        for again in (DOUBLE, NEWER):
+            taken = await call.post("/workflows", again)
+            assert (taken.status, taken.json["code"]) == (409, "TEN-2006")
+            assert "PUT makes a new version" in taken.json["advice"]
+        assert (await call.get("/workflows/double")).json["version"] == 1
+
+
+@pytest.mark.asyncio
+async def test_a_save_answers_with_its_warnings(serve: Serve) -> None:
+    """POST and PUT answer `{id, version, problems}` (warnings)."""
+    unknown = {"id": "w", "steps": [{"stepId": "a", "type": "TASK", "taskId": "nobody.knows"}]}
+    async with serve() as call:
+        for reply in (
+            await call.post("/workflows", unknown),
+            await call("PUT", "/workflows/w", unknown),
+        ):
+            [problem] = reply.json["problems"]
+            assert (problem["code"], problem["severity"]) == ("TEN-2604", "warning")
+        assert (await call("PUT", "/workflows/double", DOUBLE)).json["problems"] == []
 
 
 @pytest.mark.asyncio
@@ -98,7 +142,7 @@ async def test_running_instances_keep_their_version(serve: Serve) -> None:
     """`start` takes `version?`; `?wait` that runs out answers 202."""
     async with serve() as call:
         await call.post("/workflows", DOUBLE)
-        await call.post("/workflows", NEWER)
+        await call("PUT", "/workflows/double", NEWER)
         started = await call.post(
             "/workflows/double/start?wait=30", {"input": {"number": 1}, "version": 1}
         )
@@ -109,7 +153,8 @@ async def test_running_instances_keep_their_version(serve: Serve) -> None:
 @pytest.mark.asyncio
 async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve) -> None:
     """DELETE hides the definition and stops its triggers and schedules; versions stay while an
-    instance has them; `force` first cancels with compensation.
+    instance has them; `force` first cancels with compensation. An id that was deleted starts again
+    with a version above all it had; its old versions cannot be started.
     """
     triggered = {**WAIT, "triggers": [{"eventPattern": "order.placed"}]}
     async with serve() as call:
@@ -138,6 +183,8 @@ async def test_a_removed_definition_is_not_there_and_starts_nothing(serve: Serve
         assert (again.status, again.json["version"]) == (201, 3)
         versions = (await call.get("/workflows/wait/versions")).json["items"]
         assert [each["version"] for each in versions] == [3, 1]
+        assert (await call.post("/workflows/wait/start", {"version": 1})).status == 404
+        assert (await call.post("/workflows/wait/start", {"version": 3})).status == 201
         assert (await call.post("/events", {"pattern": "order.placed"})).json["started"] == 1
 
 
@@ -208,7 +255,8 @@ async def test_nothing_that_has_ended_is_run_again_once_its_workflow_was_removed
         repeated = await call.post(again, {}, idempotency_key="k")
         assert (repeated.status, repeated.json["instanceId"]) == (200, made.json["instanceId"])
         await call.post("/workflows", DOUBLE)
-        assert (await call.post(again, {})).status == 201
+        assert (await call.post(again, {})).status == 404, "its version stays removed"
+        assert (await call.post(again, {"version": 3})).status == 201
 
 
 @pytest.mark.asyncio

@@ -49,7 +49,7 @@ def test_a_decision_takes_its_handle_and_says_who_when_and_why() -> None:
         "NODE_DISPATCHED yes#1",
         "STATUS_CHANGED RUNNING",
     ]
-    said = {"decision": "approved", "by": "ann", "at": "2026-01-01T02:00:00Z"}
+    said = {"decision": "approved", "by": "ann", "at": "2026-01-01T02:00:00.000Z"}
     assert run.ctx["said"] == {**said, "form": {"note": "fine"}}
     assert asking().decide("ok", "rejected").running == ["no"]
 
@@ -76,8 +76,8 @@ def test_what_is_open_says_who_may_decide_and_until_when() -> None:
         "iteration": "",
         "eventPattern": None,
         "eventCondition": None,
-        "since": "2026-01-01T00:00:00Z",
-        "timeoutAt": "2026-01-04T00:00:00Z",
+        "since": "2026-01-01T00:00:00.000Z",
+        "timeoutAt": "2026-01-04T00:00:00.000Z",
         "approval": {
             "users": ["ann"],
             "roles": [],
@@ -93,7 +93,7 @@ def test_what_is_open_says_who_may_decide_and_until_when() -> None:
         "roles": ["board"],
         "formSchema": {"type": "object"},
         "reminders": 1,
-        "escalatedAt": "2026-01-02T00:00:00Z",
+        "escalatedAt": "2026-01-02T00:00:00.000Z",
     }
 
 
@@ -194,7 +194,7 @@ def test_what_was_decided_stays_decided() -> None:
     for decision, by in (("approved", "bob"), ("rejected", "ann"), ("approved", "eve")):
         with run.refusing(NOT_OPEN):
             run.decide("ok", decision, by=by)  # type: ignore[arg-type]
-        assert why(run) == "ok was rejected by bob at 2026-01-01T00:05:00Z"
+        assert why(run) == "ok was rejected by bob at 2026-01-01T00:05:00.000Z"
     with run.refusing(NOT_OPEN):
         run.decide("ok", "rejected", by="bob", form={"note": "another"})
 
@@ -224,7 +224,7 @@ def test_it_is_too_early_too_late_or_was_never_asked() -> None:
     never = play(draw("c:error>ok c>a", c=task(), ok=approval())).start().succeed("c")
     with never.refusing(NOT_OPEN):
         never.decide("ok")
-    assert why(never) == "ok was passed over at 2026-01-01T00:00:00Z"
+    assert why(never) == "ok was passed over at 2026-01-01T00:00:00.000Z"
     ended = play(draw("a>ok", ok=approval())).start().fail("a")
     with ended.refusing(NOT_OPEN):
         ended.decide("ok")
@@ -232,7 +232,7 @@ def test_it_is_too_early_too_late_or_was_never_asked() -> None:
     cancelled = asking().cancel()
     with cancelled.refusing(NOT_OPEN):
         cancelled.decide("ok")
-    assert why(cancelled) == "ok was cancelled at 2026-01-01T00:00:00Z"
+    assert why(cancelled) == "ok was cancelled at 2026-01-01T00:00:00.000Z"
 
 
 def test_a_deadline_is_over_by_the_clock_also_before_its_timer_is_heard_of() -> None:
@@ -240,7 +240,10 @@ def test_a_deadline_is_over_by_the_clock_also_before_its_timer_is_heard_of() -> 
         run = asking(**config).later(hours=1)
         with run.refusing(NOT_OPEN):
             run.decide("ok")
-        assert why(run) == "no decision was made on ok in time: that was until 2026-01-01T01:00:00Z"
+        assert (
+            why(run)
+            == "no decision was made on ok in time: that was until 2026-01-01T01:00:00.000Z"
+        )
     just = asking(deadline="PT1H").later(hours=1, milliseconds=-1)
     assert just.decide("ok").running == ["yes"]
 
@@ -255,7 +258,9 @@ def test_without_a_decision_the_deadline_takes_the_handle_timeout() -> None:
     assert (run.running, run.now) == (["late"], BEGIN + timedelta(days=3))
     with run.refusing(NOT_OPEN):
         run.decide("ok")
-    assert why(run) == "no decision was made on ok in time: it timed out at 2026-01-04T00:00:00Z"
+    assert (
+        why(run) == "no decision was made on ok in time: it timed out at 2026-01-04T00:00:00.000Z"
+    )
 
 
 def test_a_deadline_with_nothing_on_timeout_is_a_failure() -> None:
@@ -266,7 +271,7 @@ def test_a_deadline_with_nothing_on_timeout_is_a_failure() -> None:
     with run.refusing(NOT_OPEN):
         run.decide("ok")
     assert why(run).startswith(
-        "ok has failed at 2026-01-04T00:00:00Z: no decision was made in time"
+        "ok has failed at 2026-01-04T00:00:00.000Z: no decision was made in time"
     )
     handled = play(draw("ok:error>a", ok=approval(deadline="P3D"))).start().skip()
     assert handled.running == ["a"]
@@ -391,7 +396,7 @@ def test_the_first_of_two_approvals_in_parallel_calls_off_the_other() -> None:
     assert run.ledger.timers == {}
     with run.refusing(NOT_OPEN):
         run.decide("p")
-    assert why(run) == "p was cancelled at 2026-01-01T00:00:00Z"
+    assert why(run) == "p was cancelled at 2026-01-01T00:00:00.000Z"
 
 
 def test_in_the_steps_form_the_answers_are_transitions() -> None:

@@ -77,8 +77,8 @@ def test_the_order_of_the_first_seed_is_undone_in_reverse() -> None:
     ]
     assert run.undoing == {
         "status": "COMPLETED",
-        "startedAt": "2026-01-01T00:00:00Z",
-        "completedAt": "2026-01-01T00:00:02Z",
+        "startedAt": "2026-01-01T00:00:00.000Z",
+        "completedAt": "2026-01-01T00:00:02.000Z",
         "plan": ["refund_payment", "release_inventory"],
         "completed": ["refund_payment", "release_inventory"],
         "failed": [],

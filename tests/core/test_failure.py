@@ -235,7 +235,7 @@ def test_an_error_shows_where_and_when_it_happened() -> None:
         "stepId": "a",
         "iteration": "",
         "attempt": 1,
-        "at": "2026-01-01T00:00:05Z",
+        "at": "2026-01-01T00:00:05.000Z",
     }
     assert run.view["steps"]["a"]["error"] == shown
     without = play(draw("a")).start().fail("a")

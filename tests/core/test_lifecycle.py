@@ -87,6 +87,16 @@ def test_every_name_that_is_told_is_listed() -> None:
     assert all(name.startswith("workflow.node.") for name in OF_NODES)
 
 
+@pytest.mark.parametrize("status", ["COMPLETED", "COMPLETED_WITH_ERRORS"])
+def test_the_end_of_an_undo_says_how_it_went(status: str) -> None:
+    """`workflow.compensation.completed` carries `compensationStatus: COMPLETED |
+    COMPLETED_WITH_ERRORS`.
+    """
+    [event] = events_of(TOLD, "RUNNING", [row(1, "COMPENSATION_ENDED", status=status)])
+    payload: Any = event.payload
+    assert payload["compensationStatus"] == status
+
+
 def test_the_status_is_that_at_the_entry() -> None:
     rows = [
         row(4, "NODE_DISPATCHED", "a"),

@@ -71,7 +71,7 @@ def test_the_state_has_its_documented_shape() -> None:
         "stepId": "w",
         "eventPattern": "paid",
         "eventCondition": "event.payload.n > 1",
-        "since": "2026-01-01T00:00:01Z",
+        "since": "2026-01-01T00:00:01.000Z",
     }
     error = {
         "code": "BROKEN",
@@ -80,7 +80,7 @@ def test_the_state_has_its_documented_shape() -> None:
         "stepId": "x",
         "iteration": "",
         "attempt": 1,
-        "at": "2026-01-01T00:00:02Z",
+        "at": "2026-01-01T00:00:02.000Z",
     }
     assert run.view == {
         "input": {"n": 1},
@@ -90,21 +90,21 @@ def test_the_state_has_its_documented_shape() -> None:
                 "status": "COMPLETED",
                 "output": 5,
                 "attempts": 1,
-                "startedAt": "2026-01-01T00:00:00Z",
-                "completedAt": "2026-01-01T00:00:01Z",
+                "startedAt": "2026-01-01T00:00:00.000Z",
+                "completedAt": "2026-01-01T00:00:01.000Z",
             },
             "w": {
                 "status": "WAITING",
                 "output": None,
                 "attempts": 1,
-                "startedAt": "2026-01-01T00:00:01Z",
+                "startedAt": "2026-01-01T00:00:01.000Z",
                 "completedAt": None,
             },
             "x": {
                 "status": "RETRYING",
                 "output": None,
                 "attempts": 1,
-                "startedAt": "2026-01-01T00:00:01Z",
+                "startedAt": "2026-01-01T00:00:01.000Z",
                 "completedAt": None,
                 "error": error,
             },
@@ -231,3 +231,11 @@ def test_later_values_win_in_the_context() -> None:
 def test_several_branches_may_be_taken_at_once() -> None:
     run = play(draw("c:x>a c:y>b", c=every(x="true", y="true"))).start()
     assert run.view["currentSteps"] == ["b", "a"]
+
+
+def test_what_was_never_dispatched_was_never_tried() -> None:
+    """`attempts` of a step that was skipped or never dispatched is 0."""
+    run = play(draw("a>b b>c", b=task(when="ctx.input.go"))).start({"go": False}).succeed("a")
+    steps = run.view["steps"]
+    assert run.step("b") == "SKIPPED"
+    assert {name: steps[name]["attempts"] for name in ("a", "b")} == {"a": 1, "b": 0}

@@ -204,7 +204,7 @@ def test_the_output_of_a_wait_is_the_event() -> None:
             "eventId": "e9",
             "pattern": "paid",
             "payload": {"n": 1},
-            "timestamp": "2025-12-31T00:00:00Z",
+            "timestamp": "2025-12-31T00:00:00.000Z",
             "correlationId": "c",
         }
     )

@@ -122,7 +122,7 @@ def unknown_type(document: Document) -> Expected:
 
 
 def bad_id(document: Document) -> Expected:
-    path = _reached(document, _task("1st"))
+    path = _reached(document, _task("1.st"))
     return "TEN-1020", f"{path}.stepId"
 
 

@@ -123,7 +123,7 @@ async def test_a_name_that_no_event_can_have_is_refused(pattern: str) -> None:
     async with Tenuto() as app:
         with pytest.raises(InvalidInput) as caught:
             await app.publish(pattern, {})
-        assert caught.value.problems[0].code == "TEN-2006"
+        assert caught.value.problems[0].code == "TEN-2015"
         assert caught.value.problems[0].path == "$.pattern"
 
 

@@ -15,21 +15,19 @@ _NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("moment", "text"),
     [
-        (_NOON, "2026-03-01T12:00:00Z"),
-        (_NOON.replace(microsecond=120_000), "2026-03-01T12:00:00.120000Z"),
-        (_NOON.replace(year=1), "0001-03-01T12:00:00Z"),
-        (_NOON.replace(tzinfo=ZoneInfo("UTC")), "2026-03-01T12:00:00Z"),
-        (_NOON.replace(tzinfo=ZoneInfo("Asia/Kolkata")), "2026-03-01T12:00:00+05:30"),
-        (_NOON.replace(tzinfo=timezone(timedelta(seconds=3601))), "2026-03-01T12:00:00+01:00:01"),
+        (_NOON, "2026-03-01T12:00:00.000Z"),
+        (_NOON.replace(microsecond=120_000), "2026-03-01T12:00:00.120Z"),
+        (_NOON.replace(year=1), "0001-03-01T12:00:00.000Z"),
+        (_NOON.replace(tzinfo=ZoneInfo("UTC")), "2026-03-01T12:00:00.000Z"),
+        (_NOON.replace(tzinfo=ZoneInfo("Asia/Kolkata")), "2026-03-01T06:30:00.000Z"),
+        (_NOON.replace(tzinfo=timezone(timedelta(seconds=3601))), "2026-03-01T10:59:59.000Z"),
     ],
 )
-def test_the_moment_of_an_event_is_text_in_the_time_zone_of_its_sender(
-    moment: datetime, text: str
-) -> None:
+def test_the_moment_of_an_event_is_spelled_like_any_other(moment: datetime, text: str) -> None:
     event = Event(id="e", pattern="a", payload=None, received_at=_NOON, timestamp=moment)
     assert event.as_value()["timestamp"] == text
 
 
 def test_an_event_without_a_moment_has_that_of_its_receipt() -> None:
     event = Event(id="e", pattern="a", payload=None, received_at=_NOON)
-    assert event.as_value()["timestamp"] == "2026-03-01T12:00:00Z"
+    assert event.as_value()["timestamp"] == "2026-03-01T12:00:00.000Z"

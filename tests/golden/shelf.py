@@ -34,26 +34,33 @@ NAMES = (
     "child_undone",
     "child_undone_as_asked",
     "completed",
+    "completed_in_milliseconds",
     "deadline_passed",
     "expense_approved_after_all",
+    "expense_approved_after_all_in_milliseconds",
     "expense_forgotten",
     "first_of_three_wins",
     "looped",
     "order_never_paid",
     "order_out_of_stock",
     "order_paid_and_shipped",
+    "order_paid_and_shipped_in_milliseconds",
     "order_rerun",
     "order_retried",
+    "order_retried_in_milliseconds",
     "order_undone",
     "paid_with_another_card",
     "passed_over",
     "paused_until_it_resumed_by_itself",
+    "paused_until_it_resumed_by_itself_in_milliseconds",
     "poison_handled",
     "quorum_with_dead_branches",
     "second_child_succeeds",
     "second_child_succeeds_as_its_step_says",
+    "second_child_succeeds_in_milliseconds",
     "set_aside_and_retried",
     "sold",
+    "sold_in_milliseconds",
     "stopped_and_started_again",
     "terminated",
     "two_branches_one_failed",
@@ -63,11 +70,20 @@ NAMES = (
 )
 SUPERSEDED = {
     "child_undone": "child_undone_as_asked",
+    "completed": "completed_in_milliseconds",
+    "expense_approved_after_all": "expense_approved_after_all_in_milliseconds",
+    "order_paid_and_shipped": "order_paid_and_shipped_in_milliseconds",
+    "order_retried": "order_retried_in_milliseconds",
+    "paused_until_it_resumed_by_itself": "paused_until_it_resumed_by_itself_in_milliseconds",
     "second_child_succeeds": "second_child_succeeds_as_its_step_says",
+    "second_child_succeeds_as_its_step_says": "second_child_succeeds_in_milliseconds",
+    "sold": "sold_in_milliseconds",
     "undone_with_its_children": "undone_with_its_children_at_work",
 }
 """Logs of programs that decided otherwise, with the log of the same story as it is decided now."""
-STORIES = SHELF | {new: SHELF[old] for old, new in SUPERSEDED.items()}
+STORIES = dict(SHELF)
+for _old, _new in SUPERSEDED.items():
+    STORIES[_new] = STORIES[_old]
 
 
 class StoredInput(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -104,11 +104,17 @@ def test_unknown_fields_are_refused(place: str) -> None:
     assert path.endswith("colour")
 
 
-@pytest.mark.parametrize("good", ["a", "_", "A-1_b", "x" * 64])
-@pytest.mark.parametrize("bad", ["", "1a", "-a", "a b", "a.b", "ä", "x" * 65, "a\n"])
+@pytest.mark.parametrize(
+    "good", ["a", "_", "A-1_b", "x" * 64, "1", "1b2e6f0a-0d6e-4a3c-9c5e-6b1f0d9f7a11"]
+)
+@pytest.mark.parametrize("bad", ["", "-a", "a b", "a.b", "ä", "x" * 65, "a\n"])
 def test_ids_are_plain_words(good: str, bad: str) -> None:
-    """Node, step, branch and arm ids match `[A-Za-z_][A-Za-z0-9_-]{0,63}`."""
-    assert problems(draw("", **{good: task()})) == []
+    """Node, step, branch and arm ids match `[A-Za-z0-9_][A-Za-z0-9_-]{0,63}`: UUIDs and numbers, as
+    canvases make them, are ids too; in expressions such a step is `steps["1b2e-…"]`, and as default
+    `outputVariable` nothing is made of it.
+    """
+    after = task(input={"x": f'{{{{steps["{good}"].output}}}}'})
+    assert problems(draw("", **{good: task(), "then": after})) == []
     assert [code for code, _ in problems(draw("", **{bad: task()}))] == ["TEN-1020"]
     branches: list[JSON] = [{"id": bad, "when": "true"}]
     assert problems(draw("a", a=box("condition", branches=branches)))[0][0] == "TEN-1020"

@@ -131,7 +131,7 @@ async def test_names_of_events_that_cannot_be_published(pattern: str) -> None:
     async with office() as run:
         with pytest.raises(InvalidInput) as refused:
             await run.app.publish(pattern)
-        assert refused.value.code == "TEN-2006"
+        assert refused.value.code == "TEN-2015"
 
 
 @pytest.mark.parametrize(

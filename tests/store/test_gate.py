@@ -368,8 +368,13 @@ async def test_nothing_starts_of_a_definition_that_was_removed(store: Store) -> 
     assert set(await store.turns.load(["i1", "i2", "i3", "i4"])) == {"i1", "i3"}
     assert await store.instances.used_key("default", "k") is None
     await save(b"{} ", b"3", NOON)
-    again = await store.turns.commit(turn("t3", begin("i5", **keyed)))
-    assert again.writes == {"i5": WON}
+    starts = turn(
+        "t3",
+        begin("i5", **keyed, definition_version=3),
+        begin("i7", needs_definition=True, definition_version=1),
+    )
+    again = await store.turns.commit(starts)
+    assert again.writes == {"i5": WON, "i7": gone}, "a removal is for good, for its versions"
     await save(REMOVED, b"4", NOON)
     repeated = await store.turns.commit(turn("t4", begin("i6", **keyed)))
     assert repeated.writes == {"i6": WriteResult(Outcome.DUPLICATE, "i5")}

@@ -51,7 +51,11 @@ async def test_what_waits_is_counted_with_the_age_of_the_oldest(store: Store) ->
         jobs_offered=(JOB,),
         mail_sent=(mail("m1", "i2"),),
     )
-    tried_out = begin("i4", definition_id="~test:i4")
+    tried_out = replace(
+        begin("i4", definition_id="~test:i4"),
+        waits_opened=(wait("i4"),),
+        jobs_offered=(replace(JOB, key=JobKey("i4", "a", "", 1)),),
+    )
     await store.turns.commit(turn("t1", owing, ended("i2"), begin("i3", tenant="other"), tried_out))
     await store.outbox.drain([], [posting("w1", "e1", at=4)])
     found = await store.upkeep.depths(moment(10))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tenuto.model.errors import InvalidInput, Problem
-from tenuto.store.audit_chain import line_hash
+from tenuto.store.audit_chain import has_its_hash
 from tenuto.store.parts.audit import NO_HEAD, Audit, AuditHead, AuditRow
 
 _PAGE = 1_000
@@ -41,7 +41,7 @@ class ChainReader:
                 return ChainFault(number, f"line {number} is missing: {row.number} comes instead")
             if row.previous_hash != self.head.hash:
                 return ChainFault(number, f"line {number} does not follow the one before it")
-            if row.hash != line_hash(number, row.entry, row.previous_hash):
+            if not has_its_hash(row):
                 return ChainFault(number, f"line {number} was changed")
             self.head = AuditHead(number, row.hash)
         return None

@@ -7,12 +7,15 @@ its code runs, and an operation that is not declared cannot be reached.
 from __future__ import annotations
 
 import logging
+from functools import cache
 from typing import Any
 
+from msgspec import inspect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal, refuse_unless
 from tenuto.access.roles import Role
 from tenuto.api.body_reader import read_body
@@ -46,6 +49,7 @@ from tenuto.api.routes import Routes
 from tenuto.api.service import Service
 from tenuto.api.shapes import Query
 from tenuto.model.errors import TenutoError
+from tenuto.model.moments import moments_in, spelled
 
 log = logging.getLogger("tenuto.api")
 
@@ -129,8 +133,17 @@ class RequestPipeline:
             incoming.headers, call.response_headers.get("etag")
         ):
             call.status, answer = 304, None
+        if _has_moments(operation.response):
+            answer = spelled(answer)
         status = call.status or operation.status
-        await send_answer(send, status, answer, call.response_headers, around)
+        await send_answer(
+            send,
+            status,
+            answer,
+            call.response_headers,
+            around,
+            shows_tracebacks=call.principal.may(Permission.WORKFLOWS_WRITE),
+        )
 
     async def _perform(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
@@ -221,6 +234,12 @@ class RequestPipeline:
             await deny_socket(socket, problem_answer(error, incoming.path, incoming.request_id))
             return
         await operation.handler(call, socket)
+
+
+@cache
+def _has_moments(response: Any) -> bool:  # noqa: ANN401 - a type
+    """Whether results of a type have moments, which `msgspec` would spell in its own way."""
+    return response is not None and any(True for _ in moments_in(inspect.type_info(response)))
 
 
 def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:

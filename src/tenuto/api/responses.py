@@ -11,6 +11,7 @@ from starlette.types import Message, Send
 from starlette.websockets import WebSocket
 
 from tenuto.api.problems import MEDIA, ProblemAnswer
+from tenuto.model.tracebacks import text_without_tracebacks
 
 Headers: TypeAlias = Mapping[str, str]
 Pairs: TypeAlias = list[tuple[bytes, bytes]]
@@ -48,10 +49,18 @@ class ResponseSender:
 
 
 async def send_answer(
-    send: Send, status: int, answer: object, headers: Headers, around: Pairs
+    send: Send,
+    status: int,
+    answer: object,
+    headers: Headers,
+    around: Pairs,
+    *,
+    shows_tracebacks: bool = False,
 ) -> None:
     """Send a result as JSON; None has no body. `around`: headers of every answer to the request."""
     body = b"" if answer is None else _encode(answer)
+    if not shows_tracebacks:
+        body = text_without_tracebacks(body)
     pairs = [*around, *_USUAL, *_pairs(headers)]
     if answer is not None:
         pairs.append((b"content-type", b"application/json"))

@@ -125,7 +125,10 @@ class Client:
         return await self._deployer.deploy(definition)
 
     async def save(self, document: JSON) -> SavedWorkflow:
-        """Save a definition and return its id and version."""
+        """Save a definition and return its id and version; without an id it is a new one."""
+        id = document.get("id") if isinstance(document, dict) else None
+        if isinstance(id, str) and id:
+            return await self.operations.put_workflow(id, document)
         return await self.operations.save_workflow(document)
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:

@@ -34,13 +34,13 @@ class Operations(OperationsBase):
     """Every operation of the API, by its name there."""
 
     async def save_workflow(self, body: Any) -> SavedWorkflow:
-        """Save a definition; unchanged content makes no new version."""
+        """Save a new definition; without an id it gets a free one, made of its name."""
         return await self._ask(SavedWorkflow, "POST", "/workflows", body=body)
 
     async def put_workflow(
         self, id: str, body: Any, *, if_match: str | None = None
     ) -> SavedWorkflow:
-        """Save a new version of a definition; with If-Match only after the version it names."""
+        """Save a version of a definition, new or not; with If-Match only after the one it names."""
         return await self._ask(
             SavedWorkflow,
             "PUT",

@@ -7,11 +7,13 @@ are asked to end and undo themselves: the preview lists them, but they are not p
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tenuto.core.decide import decide
 from tenuto.core.deciding import GO_ON
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
-from tenuto.core.undo_plan import UndoPlan, plan_undo, shown_input
+from tenuto.core.undo_plan import UndoPlan, plan_undo, shown_input, undo_input
 from tenuto.expr import ExpressionError
 from tenuto.model.entries import PlannedUndo
 from tenuto.model.inputs import CancelAsked, TimerDue, TimerKind
@@ -23,10 +25,10 @@ from tenuto.model.status import Status
 def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
     """`{plan, skipped}`: what would be undone, in which order, with which input, and what not.
 
-    Default inputs are shown without `workflowInput` and `workflowState`, which are the same for all
-    steps. `children` are the running ones, which undo themselves. For an instance that is being
-    undone, or was, it is the plan that was made; for a completed one, the plan that its parent
-    could request.
+    Of more than a hundred steps the later ones are shown without `workflowInput` and
+    `workflowState`, which are the same for all. `children` are the running ones, which undo
+    themselves. For an instance that is being undone, or was, it is the plan that was made; for a
+    completed one, the plan that its parent could request.
     """
     after = _as_if(plan, state, asked)
     if after.compensation is not None:
@@ -36,7 +38,10 @@ def undo_plan(plan: Plan, state: InstanceState, asked: CancelAsked) -> Object:
     else:
         found = UndoPlan()
     return {
-        "plan": [_planned(plan, after, item) for item in found.plan],
+        "plan": [
+            _planned(plan, after, item, undo_input if place < _WHOLE else shown_input)
+            for place, item in enumerate(found.plan)
+        ],
         "skipped": [
             {
                 "stepId": each.step_id,
@@ -91,7 +96,12 @@ def _next(state: InstanceState) -> TimerDue | None:
     return TimerDue(key=key, due=due)
 
 
-def _planned(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
+def _planned(
+    plan: Plan,
+    state: InstanceState,
+    item: PlannedUndo,
+    input_of: Callable[[Plan, InstanceState, PlannedUndo], JSON],
+) -> JSON:
     shown: Object = {
         "stepId": item.step_id,
         "compensationFor": item.compensation_for,
@@ -100,9 +110,11 @@ def _planned(plan: Plan, state: InstanceState, item: PlannedUndo) -> JSON:
     if item.is_child:
         return shown | {"input": None}
     try:
-        return shown | {"input": shown_input(plan, state, item)}
+        return shown | {"input": input_of(plan, state, item)}
     except ExpressionError as error:
         return shown | {"input": None, "error": str(error)}
 
 
 _GRACE = TimerKind.GRACE
+_WHOLE = 100
+"""So many inputs are shown whole: each may have the state of all steps in it."""

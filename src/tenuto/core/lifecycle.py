@@ -16,6 +16,7 @@ from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow, payload_of
 from tenuto.model.status import Status
+from tenuto.model.tracebacks import without_tracebacks
 
 MOST_OUTPUT = 64_000
 """An output of more bytes is left out: it is read from the instance."""
@@ -125,7 +126,9 @@ def _more(told: Told, pattern: str, payload: Object) -> Object:
         case "cancelled" if told.cancellation is not None:
             return {"cancellation": _decoded(told.cancellation)}
         case "failed" | "node.failed" | "node.retrying":
-            return {"error": payload.get("error")}
+            return {"error": without_tracebacks(payload.get("error"))}
+        case "compensation.completed":
+            return {"compensationStatus": payload.get("status")}
         case "node.skipped":
             return {"reason": payload.get("reason")}
         case "node.reminder" | "node.escalated":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tenuto.core.plan import Plan
 from tenuto.core.scope import Context, Sight, Variables
 from tenuto.core.state import Compensation, InstanceState, NodeState
 from tenuto.core.wait import arms_of
 from tenuto.expr import Lazy, Undefined
 from tenuto.model.durations import iso
-from tenuto.model.failure import LastError
+from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.graph import Approval, EventWait
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
@@ -150,6 +152,14 @@ def error_view(error: LastError) -> Object:
     return view
 
 
+def cancellation_view(cancellation: Cancellation | None) -> JSON:
+    """Who cancelled an instance, why and when."""
+    if cancellation is None:
+        return None
+    view: Object = msgspec.to_builtins(cancellation)
+    return view | {"requestedAt": iso(cancellation.requested_at)}
+
+
 def compensation_view(undoing: Compensation | None) -> JSON:
     """What was undone, is being undone, or could not be: `compensationState`."""
     if undoing is None:
@@ -187,7 +197,7 @@ def _step(node: NodeState) -> Object:
     view: Object = {
         "status": node.status.value,
         "output": node.output,
-        "attempts": node.attempt - (node.status is NodeStatus.PENDING),
+        "attempts": node.attempt - (node.started_at is None),
         "startedAt": iso(node.started_at) if node.started_at else None,
         "completedAt": iso(node.completed_at) if node.completed_at else None,
     }

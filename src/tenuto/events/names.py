@@ -25,7 +25,7 @@ def name_problems(name: object, path: str) -> list[Problem]:
 
 def _problem(message: str, path: str) -> Problem:
     advice = "Write words with dots between them, such as payment.received."
-    return Problem(code="TEN-2006", path=path, message=message, advice=advice)
+    return Problem(code="TEN-2015", path=path, message=message, advice=advice)
 
 
 OF_CLOUD_EVENTS = "cloudevent "

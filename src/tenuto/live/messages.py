@@ -16,6 +16,7 @@ from tenuto.core import InstanceState, Plan, fold_all
 from tenuto.core.view import context_of
 from tenuto.model.log import LogRow, from_row
 from tenuto.model.status import NodeStatus
+from tenuto.model.tracebacks import text_without_tracebacks
 
 NODE_UPDATE: Final = "workflow_node_update"
 STATUS_UPDATE: Final = "workflow_status_update"
@@ -115,7 +116,7 @@ def _of_status(row: LogRow, context: bytes | None, instance_id: str) -> Message:
 def _context(plan: Plan, state: InstanceState) -> bytes | None:
     if state.context_bytes > MOST_CONTEXT:
         return None
-    context = _encode(context_of(plan, state))
+    context = text_without_tracebacks(_encode(context_of(plan, state)))
     return context if len(context) <= MOST_CONTEXT else None
 
 
@@ -134,8 +135,8 @@ def _of_node(instance_id: str, row: LogRow) -> Message | None:
         "iteration": row.iteration,
         "status": status.value,
     }
-    said = {"output": payload.output, "error": payload.error}
-    body |= {name: value for name, value in said.items() if len(bytes(value)) <= MOST_OUTPUT}
+    said = {"output": bytes(payload.output), "error": text_without_tracebacks(bytes(payload.error))}
+    body |= {name: Raw(value) for name, value in said.items() if len(value) <= MOST_OUTPUT}
     return Message(row.seq, NODE_UPDATE, _encode(body))
 
 

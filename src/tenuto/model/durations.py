@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from msgspec import Struct
-from whenever import Instant, ItemizedDelta, PlainDateTime
+from whenever import ItemizedDelta, PlainDateTime
 
 LONGEST = timedelta(days=366 * 1000)
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -128,12 +128,16 @@ def exactly_from_epoch_ms(milliseconds: int) -> datetime:
 
 
 def iso(moment: datetime) -> str:
-    """`moment` as users see it, bounded by the first and last representable ones."""
+    """`moment` as users see it, bounded by the first and last representable ones.
+
+    All are spelled alike, in UTC with three digits behind the second, and so sort as text.
+    """
     try:
-        return Instant(moment).format_iso()
-    except ValueError:
+        utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
         # Outside the years 1 to 9999 in UTC, because of its zone: a log may hold one.
-        return Instant(from_epoch_ms(epoch_ms(moment))).format_iso()
+        utc = from_epoch_ms(epoch_ms(moment))
+    return utc.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 _MILLISECOND = timedelta(milliseconds=1)

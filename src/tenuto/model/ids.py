@@ -6,7 +6,7 @@ import re
 
 from msgspec import Struct
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}\Z")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\Z")
 """The syntax of node, step, branch and arm ids."""
 
 LONGEST_ID = 255

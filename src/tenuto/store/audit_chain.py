@@ -9,18 +9,33 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import msgspec
+from whenever import Instant
 
 from tenuto.model.durations import iso
 from tenuto.model.json import JSON, Object
 
 if TYPE_CHECKING:
-    from tenuto.store.parts.audit import AuditEntry
+    from tenuto.store.parts.audit import AuditEntry, AuditRow
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def line_hash(number: int, entry: AuditEntry, previous: bytes) -> bytes:
-    return hashlib.sha256(previous + _encode(line_of(number, entry))).digest()
+    return _hash(line_of(number, entry), previous)
+
+
+def has_its_hash(row: AuditRow) -> bool:
+    """Whether the hash of a line is that of its content.
+
+    Lines of older programs spell the moment with as few digits as it needs.
+    """
+    line = line_of(row.number, row.entry)
+    older = line | {"at": Instant(row.entry.at).format_iso()}
+    return row.hash in (_hash(line, row.previous_hash), _hash(older, row.previous_hash))
+
+
+def _hash(line: Object, previous: bytes) -> bytes:
+    return hashlib.sha256(previous + _encode(line)).digest()
 
 
 def line_of(number: int, entry: AuditEntry) -> Object:

@@ -16,7 +16,7 @@ from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.parts.waits import WaitRow
-from tenuto.workspace.instance_views import history_view
+from tenuto.workspace.history import history_view
 
 T = TypeVar("T")
 

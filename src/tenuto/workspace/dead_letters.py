@@ -15,7 +15,7 @@ from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
 from tenuto.store.protocol import Parts, Store
-from tenuto.workspace.instance_views import history_view
+from tenuto.workspace.history import history_view
 from tenuto.workspace.stored_instance import StoredInstance
 
 

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import timedelta
 
+from msgspec.structs import replace
+
+from tenuto.definition import check, unavailable
+from tenuto.definition.compiler import Checked
+from tenuto.definition.slug import slug
+from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.plans import is_there
-from tenuto.model.errors import Conflict, NotFound
-from tenuto.model.json import JSON
+from tenuto.model.codes import CATALOGUE
+from tenuto.model.errors import Conflict, NotFound, Problem
+from tenuto.model.graph import Definition
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import FINAL, Status
 from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.definitions import DefinitionRow
@@ -17,6 +27,10 @@ from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import SavedWorkflow
 
+_NUMBERED = 50
+"""Numbers that are tried for an id that is taken; after them it gets random characters."""
+_MOST_UNDECLARED = 100
+"""So many tasks that nothing is known of are named."""
 _OPEN = tuple(each for each in Status if each not in FINAL)
 
 
@@ -33,29 +47,97 @@ class Saved(SavedWorkflow, frozen=True, kw_only=True):
 class Definitions:
     """The definitions of one tenant, as the store has them."""
 
-    __slots__ = ("_source", "_tenant")
+    __slots__ = ("_is_known_task", "_source", "_tenant")
 
-    def __init__(self, source: Source, tenant: str) -> None:
+    def __init__(
+        self,
+        source: Source,
+        tenant: str,
+        is_known_task: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """`is_known_task` says whether a task is run or declared, without a look at the store."""
         self._source = source
         self._tenant = tenant
+        self._is_known_task = is_known_task
+
+    async def create(self, document: JSON) -> Saved:
+        """Save a new definition; Conflict where its id is taken.
+
+        One without an id gets a free one, made of its name.
+        """
+        if isinstance(document, dict) and "id" not in document:
+            return await self._create_named(document)
+        id = self._source.plans.compile(document).definition.id
+        there = await self._seen.definitions.get(self._tenant, id)
+        if is_there(there):
+            raise _is_taken(id)
+        try:
+            return await self.save(document, only_after=0 if there is None else there.version)
+        except Conflict:
+            raise _is_taken(id) from None
+
+    async def _create_named(self, document: Object) -> Saved:
+        """Create a definition under the first free id that is made of its name."""
+        base = slug(document)
+        numbered = (f"{base}-{number}" for number in range(2, _NUMBERED))
+        for id in (base, *numbered, f"{base}-{self._source.ids.short()}"):
+            if await self._seen.definitions.get(self._tenant, id) is None:
+                with suppress(Conflict):
+                    return await self.save({"id": id, **document}, only_after=0)
+        raise _is_taken(base)
 
     async def save(self, document: JSON, *, only_after: int | None = None) -> Saved:
         """Save a definition and say whether that made a new version.
 
-        With `only_after` it is saved only while that is the newest version; Conflict.
+        With `only_after` it is saved only while that is the newest version; Conflict. One without
+        an id is created.
         """
+        if isinstance(document, dict) and "id" not in document:
+            return await self.create(document)
         plans = self._source.plans
-        id = plans.compile(document).definition.id
+        plan = plans.compile(document)
+        id = plan.definition.id
         before = await self._seen.definitions.get(self._tenant, id)
         newest = 0 if before is None else before.version
-        saved = await plans.save(self._tenant, document, only_after=only_after)
+        saved = await plans.save(self._tenant, document, plan=plan, only_after=only_after)
         return Saved(
             id=id,
             version=saved.version,
+            problems=(await self.checked(document)).problems,
             is_new=saved.version != newest,
             before=before,
             digest=saved.digest,
         )
+
+    async def checked(self, document: JSON) -> Checked:
+        """All problems of a document; warnings also for what nothing here runs."""
+        kept = timedelta(seconds=self._source.settings.inbox_retention)
+        checked = check(document, events_kept=kept)
+        if checked.definition is None:
+            return checked
+        missing = (replace(each, severity="warning") for each in unavailable(checked.definition))
+        undeclared = await self._undeclared(checked.definition)
+        return replace(checked, problems=(*checked.problems, *missing, *undeclared))
+
+    async def _undeclared(self, definition: Definition) -> list[Problem]:
+        """Warnings for tasks that are neither declared nor run in process: they need a worker."""
+        used: dict[str, TaskPlace] = {}
+        for place in task_places(definition):
+            if not self._is_known_task(place.task_id):
+                used.setdefault(place.task_id, place)
+        tasks, looked_up = self._seen.tasks, list(used)[:_MOST_UNDECLARED]
+        # Another process may have declared them a moment ago.
+        unknown = [id for id in looked_up if await tasks.get(self._tenant, id) is None]
+        return [
+            Problem(
+                code="TEN-2604",
+                path=used[id].path,
+                message=f"{used[id].step_id}: nothing is known of the task {id!r}",
+                advice=CATALOGUE["TEN-2604"].advice,
+                severity="warning",
+            )
+            for id in unknown
+        ]
 
     async def row(self, id: str, version: int | None = None) -> DefinitionRow:
         """A definition; the newest version unless one is given. NotFound."""
@@ -124,6 +206,10 @@ class Definitions:
     @property
     def _seen(self) -> Parts:
         return self._source.store.seen_by(self._tenant)
+
+
+def _is_taken(id: str) -> Conflict:
+    return Conflict(f"there is a workflow {id} already", code="TEN-2006")
 
 
 def _still_runs(id: str) -> Conflict:

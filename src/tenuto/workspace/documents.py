@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tenuto.definition import parse_document
+from tenuto.definition.slug import slug
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.workflow import WorkflowFunction
@@ -46,12 +47,19 @@ class Deployer:
 
 
 def read_definition(definition: Mapping[str, JSON] | str | Path) -> JSON:
-    """The document that was given, or that a file has."""
+    """The document that was given, or that a file has; without an id named by name or file."""
     if isinstance(definition, Mapping):
-        return cast("Object", dict(definition))
+        return _named(cast("Object", dict(definition)), slug(cast("Object", definition)))
     path = Path(definition)
     try:
         text = path.read_bytes()
     except OSError as error:
         raise NotFound(f"cannot read {path}: {error.strerror}", code="TEN-3001") from error
-    return parse_document(text, str(path))
+    return _named(parse_document(text, str(path)), path.stem)
+
+
+def _named(document: JSON, id: str) -> JSON:
+    """The document with an id, so that deploying it again makes a version and not another one."""
+    if not isinstance(document, dict) or "id" in document:
+        return document
+    return {"id": id, **document}

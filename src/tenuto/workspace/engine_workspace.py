@@ -13,7 +13,7 @@ from tenuto.model.json import JSON, Given, as_json
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.bulk import BulkOperations, BulkRunner
-from tenuto.workspace.definitions import Saved
+from tenuto.workspace.definitions import Definitions, Saved
 from tenuto.workspace.documents import Deployer
 from tenuto.workspace.events import Events
 from tenuto.workspace.instance import EMBEDDED, WORKFLOW_REMOVED, InstanceRef
@@ -59,8 +59,16 @@ class EngineWorkspace(StoredWorkspace):
         """
         return await self._deployer.deploy(definition)
 
+    @property
+    def definitions(self) -> Definitions:
+        """The definitions as the store has them."""
+        engine, declared = self.engine, self.engine.declared_tasks.of(self.tenant).tasks
+        return Definitions(
+            engine, self.tenant, lambda task: task in declared or task in engine.registry
+        )
+
     async def save(self, document: JSON) -> Saved:
-        """Save a definition and return its id and version."""
+        """Save a definition and return its id and version; without an id it is a new one."""
         return await self.definitions.save(document)
 
     async def remove_definition(self, id: str, *, force: bool = False) -> None:

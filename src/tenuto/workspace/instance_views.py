@@ -1,17 +1,14 @@
-"""Instances and their logs in JSON, with the names of the specification."""
+"""Instances in JSON, with the names of the specification."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
-
 from tenuto.core.ending import output_of
-from tenuto.core.view import compensation_view, error_view, state_of
+from tenuto.core.view import cancellation_view, compensation_view, error_view, state_of
 from tenuto.engine.turns.held import Held
-from tenuto.model.durations import from_epoch_ms, iso
+from tenuto.model.durations import iso
 from tenuto.model.json import Object
-from tenuto.model.log import SHAPE_KEY, LogRow
 from tenuto.model.status import Status
 
 
@@ -50,25 +47,7 @@ def outcome_view(held: Held) -> Object:
         "status": state.status.value,
         "output": output_of(held.plan, state) if state.status is Status.COMPLETED else None,
         "lastError": error_view(state.last_error) if state.last_error else None,
-        "cancellation": msgspec.to_builtins(state.cancellation),
-    }
-
-
-def history_view(row: LogRow) -> Object:
-    """A line of the log in JSON."""
-    payload: Object = msgspec.json.decode(row.payload) if row.payload else {}
-    payload.pop(SHAPE_KEY, None)
-    return {
-        "seq": row.seq,
-        "eventType": row.event_type,
-        "nodeId": row.node_id,
-        "iteration": row.iteration,
-        "attempt": row.attempt,
-        "nodeStatus": row.node_status,
-        "outputVariable": row.output_variable,
-        "payload": payload,
-        "errorMessage": row.error_message,
-        "at": iso(from_epoch_ms(row.at_ms)),
+        "cancellation": cancellation_view(state.cancellation),
     }
 
 

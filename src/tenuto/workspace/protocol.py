@@ -54,7 +54,7 @@ class Workspace(Protocol):
         ...
 
     async def save(self, document: JSON) -> SavedWorkflow:
-        """Save a definition and return its id and version."""
+        """Save a definition and return its id and version; without an id it is a new one."""
         ...
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:

@@ -32,7 +32,8 @@ from tenuto.model.json import JSON, Given, Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import Parts
 from tenuto.workspace.commands import Commands, refuse_misfit
-from tenuto.workspace.instance_views import history_view, instance_view
+from tenuto.workspace.history import history_view
+from tenuto.workspace.instance_views import instance_view
 from tenuto.workspace.source import Source
 from tenuto.workspace.widgets import read_config, shape
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
@@ -138,10 +137,6 @@ class TaskDefinitions:
             raise NotFound(f"there is no declared task {id}", code="TEN-3063")
         self._known.remove(self._tenant, id)
         await self._hint()
-
-    async def undeclared(self, ids: Sequence[str]) -> Sequence[str]:
-        """Which of these tasks are not declared."""
-        return [id for id in ids if await self._seen.tasks.get(self._tenant, id) is None]
 
     async def _changed(self, row: TaskRow) -> None:
         self._known.put(row)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tenuto.engine.outbox.endpoints import Gap
+from tenuto.model.errors import Problem
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.model.task_definition import TaskDefinition
@@ -40,6 +41,8 @@ class SavedWorkflow(Struct, frozen=True, kw_only=True):
 
     id: str
     version: int
+    problems: tuple[Problem, ...] = ()
+    """Warnings: it is saved."""
 
 
 class DefinitionVersion(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -20,7 +20,7 @@ from tenuto.engine.upkeep.dead_letter_history import entries_behind
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
-from tenuto.workspace.instance_views import history_view
+from tenuto.workspace.history import history_view
 
 DEAD_LETTERS = Resource(
     f"{API}/dead-letters",

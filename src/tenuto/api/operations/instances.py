@@ -29,8 +29,8 @@ from tenuto.engine.tenancy import held_by
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
+from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_lists import instance_rows
-from tenuto.workspace.instance_views import history_view
 
 INSTANCES = Resource(
     f"{API}/instances",

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-import msgspec
-
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Number, read_cursor
@@ -17,12 +13,8 @@ from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import ProblemItem, Refusal, item_of
 from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, Query, Version, decoded, shaped
-from tenuto.definition import check, unavailable
-from tenuto.definition.task_places import TaskPlace, task_places
-from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
-from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace.definitions import Saved
@@ -42,6 +34,8 @@ class SavedWorkflow(Answer):
 
     id: str
     version: int
+    problems: tuple[ProblemItem, ...]
+    """Warnings: it is saved."""
 
 
 class WorkflowItem(Answer):
@@ -73,10 +67,10 @@ class VersionQuery(Query):
     version: Version | None = None
 
 
-@WORKFLOWS.post(status=201, other_statuses=(200,), size="document")
+@WORKFLOWS.post(status=201, other_statuses=(409,), size="document")
 async def save_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
-    """Save a definition; unchanged content makes no new version."""
-    return _answer(call, await call.workspace.save(body))
+    """Save a new definition; without an id it gets a free one, made of its name."""
+    return _answer(call, await call.workspace.definitions.create(body))
 
 
 @WORKFLOWS.put(
@@ -86,7 +80,7 @@ async def save_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
     size="document",
 )
 async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
-    """Save a new version of a definition; with If-Match only after the version it names."""
+    """Save a version of a definition, new or not; with If-Match only after the one it names."""
     document = _named(body, call.path["id"])
     version = await _only_after(call)
     try:
@@ -101,35 +95,9 @@ async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
 )
 async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
     """Validate a definition without saving or running it."""
-    kept = timedelta(seconds=call.workspace.engine.settings.inbox_retention)
-    checked = check(body, events_kept=kept)
-    problems = [item_of(each) for each in checked.problems]
-    if checked.definition is not None:
-        problems += [
-            msgspec.structs.replace(item_of(each), severity="warning")
-            for each in unavailable(checked.definition)
-        ]
-        problems += await _undeclared(call, checked.definition)
-    return Validation(valid=checked.definition is not None, problems=tuple(problems))
-
-
-async def _undeclared(call: Call[NoQuery], definition: Definition) -> list[ProblemItem]:
-    """Warnings for tasks that are neither declared nor run in process: they wait for a worker."""
-    used: dict[str, TaskPlace] = {}
-    for place in task_places(definition):
-        if place.task_id not in call.workspace.tasks:
-            used.setdefault(place.task_id, place)
-    unknown = await call.workspace.task_definitions.undeclared(list(used))
-    return [
-        ProblemItem(
-            code="TEN-2604",
-            path=used[id].path,
-            message=f"{used[id].step_id}: no declaration or function is known for the task {id!r}",
-            advice=CATALOGUE["TEN-2604"].advice,
-            severity="warning",
-        )
-        for id in unknown
-    ]
+    checked = await call.workspace.definitions.checked(body)
+    problems = tuple(map(item_of, checked.problems))
+    return Validation(valid=checked.definition is not None, problems=problems)
 
 
 @WORKFLOWS.get()
@@ -201,7 +169,8 @@ def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
     call.response_headers["etag"] = f'"{saved.version}"'
     call.before = audit_values.definition(saved.before)
     call.after = {"id": saved.id, "version": saved.version, "hash": saved.digest.hex()}
-    return SavedWorkflow(id=saved.id, version=saved.version)
+    problems = tuple(map(item_of, saved.problems))
+    return SavedWorkflow(id=saved.id, version=saved.version, problems=problems)
 
 
 def _named(document: JSON, id: str) -> JSON:

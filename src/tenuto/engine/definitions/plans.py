@@ -158,12 +158,20 @@ class Plans:
         """A version, if it is in memory."""
         return self._deployed.get((tenant, id, version))
 
-    async def save(self, tenant: str, document: JSON, *, only_after: int | None = None) -> Deployed:
+    async def save(
+        self,
+        tenant: str,
+        document: JSON,
+        *,
+        plan: Plan | None = None,
+        only_after: int | None = None,
+    ) -> Deployed:
         """Check, compile and save a document; the same content makes no new version.
 
-        With `only_after` it is saved only while that is the newest version; Conflict.
+        `plan` is the document's, where it is compiled already. With `only_after` it is saved only
+        while that is the newest version; Conflict.
         """
-        plan = self.compile(document)
+        plan = plan or self.compile(document)
         if only_after is not None:
             # Before the listener is written: a refused save changes nothing. A save that is
             # overtaken after this leaves a listener, which retention removes.

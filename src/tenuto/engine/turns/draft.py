@@ -14,7 +14,7 @@ from tenuto.core import Decision, InstanceState, Rejection
 from tenuto.core.ending import output_of
 from tenuto.core.searchable import FoundBy, found_by
 from tenuto.core.snapshot import encode as encode_snapshot
-from tenuto.core.view import current_steps
+from tenuto.core.view import cancellation_view, current_steps, error_view
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.turns.held import Held, Place
 from tenuto.engine.turns.obligations import Obligations
@@ -444,8 +444,10 @@ class Draft(Struct, eq=False):
             completed_at=state.completed_at,
             current_steps=() if state.status.is_final else tuple(current_steps(state)),
             output=_encode(output_of(self.held.plan, state)) if completed else None,
-            last_error=_encode(state.last_error) if state.last_error else None,
-            cancellation=_encode(state.cancellation) if state.cancellation else None,
+            last_error=_encode(error_view(state.last_error)) if state.last_error else None,
+            cancellation=(
+                _encode(cancellation_view(state.cancellation)) if state.cancellation else None
+            ),
         )
 
     def _searchable(self) -> Searchable | None:

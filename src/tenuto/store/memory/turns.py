@@ -196,10 +196,11 @@ def _lacks_definition(disk: MemoryDisk, write: InstanceWrite) -> bool:
     if new is None or not new.needs_definition:
         return False
     name = (new.tenant, new.definition_id)
-    newest = disk.definitions.get((*name, disk.definition_versions.get(name, 0)))
-    if newest is None or (*name, new.definition_version) not in disk.definitions:
-        return True
-    return definition_row(unpack(DefinitionColumns, newest)).is_removed
+    newest = disk.definition_versions.get(name, 0)
+    later = [disk.definitions.get((*name, n)) for n in range(new.definition_version, newest + 1)]
+    return not later or any(
+        row is None or definition_row(unpack(DefinitionColumns, row)).is_removed for row in later
+    )
 
 
 def _is_anothers(disk: MemoryDisk, turn: Turn, write: InstanceWrite) -> bool:

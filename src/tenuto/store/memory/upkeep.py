@@ -24,7 +24,13 @@ class MemoryUpkeep(MemoryPart):
 
     async def depths(self, now: datetime) -> Depths:
         disk, moment = self._disk, epoch_ms(now)
-        jobs = [job for row in disk.jobs.values() if (job := unpack(Job, row)).leased_by is None]
+        instances = [unpack(InstanceColumns, row) for row in disk.instances.values()]
+        test_runs = {each.id for each in instances if is_test_run(each.definition_id)}
+        jobs = [
+            job
+            for key, row in disk.jobs.items()
+            if (job := unpack(Job, row)).leased_by is None and key.instance_id not in test_runs
+        ]
         due = [
             timer.due
             for row in disk.timers.values()
@@ -33,11 +39,8 @@ class MemoryUpkeep(MemoryPart):
         postings = [unpack(StoredPosting, row).posting.created_at for row in disk.postings.values()]
         mail = [unpack(MailColumns, row).created_at for row in disk.mail.values()]
         return Depths(
-            active=sum(
-                each.status not in FINAL and not is_test_run(each.definition_id)
-                for each in (unpack(InstanceColumns, row) for row in disk.instances.values())
-            ),
-            waits=sum(map(len, disk.waits.values())),
+            active=sum(each.status not in FINAL and each.id not in test_runs for each in instances),
+            waits=sum(len(arms) for key, arms in disk.waits.items() if key[0] not in test_runs),
             mail=len(mail),
             jobs=len(jobs),
             timers_due=len(due),

@@ -58,8 +58,8 @@ class Definitions(Protocol):
         With `only_after` the version is saved only if that one is the newest, else Superseded is
         raised.
 
-        The content `REMOVED` removes the definition until another version is saved: a start that
-        needs it is committed before, or its outcome is `REMOVED`.
+        The content `REMOVED` removes all versions before it: a start that needs one of them is
+        committed before, or its outcome is `REMOVED`. The next version begins the definition anew.
 
         `triggers` of a new version replace those of the previous version; their `attempt` is set to
         the version.

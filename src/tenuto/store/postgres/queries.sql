@@ -2705,6 +2705,21 @@ WITH RECURSIVE tenants AS (
         WHERE instance.tenant > tenants.tenant ORDER BY instance.tenant LIMIT 1
     )
     FROM tenants WHERE tenants.tenant IS NOT NULL
+),
+
+test_runs AS MATERIALIZED (
+    -- Test runs do not count. They have an index of their own: to test the definition of each active
+    -- instance would read as many rows.
+    SELECT found.id FROM tenants
+    CROSS JOIN LATERAL (
+        SELECT instance.id FROM tenuto.workflow_instances AS instance
+        WHERE
+            instance.tenant = tenants.tenant
+            AND instance.definition_id >= '~test:' AND instance.definition_id < '~tesu'
+            AND instance.status = ANY(:statuses::text[])
+        OFFSET 0
+    ) AS found
+    LIMIT :most
 )
 
 SELECT
@@ -2720,28 +2735,31 @@ SELECT
             LIMIT :most
         ) AS counted
     )
-    -- Test runs do not count. They have an index of their own: to test the definition of each
-    -- active instance would read as many rows.
-    - (
-        SELECT count(*) FROM (
-            SELECT 1 FROM tenants
-            CROSS JOIN LATERAL (
-                SELECT 1 FROM tenuto.workflow_instances AS instance
-                WHERE
-                    instance.tenant = tenants.tenant
-                    AND instance.definition_id >= '~test:' AND instance.definition_id < '~tesu'
-                    AND instance.status = ANY(:statuses::text[])
-                OFFSET 0
-            ) AS found
-            LIMIT :most
-        ) AS counted
-    ),
+    - (SELECT count(*) FROM test_runs),
     (
         SELECT count(*) FROM (
             SELECT 1 FROM tenuto.workflow_event_subscriptions LIMIT :most
         ) AS counted
+    )
+    - (
+        SELECT count(*) FROM test_runs
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tenuto.workflow_event_subscriptions AS open
+            WHERE open.instance_id = test_runs.id
+            OFFSET 0
+        ) AS found
     ),
-    mail.count, jobs.count, timers.count,
+    mail.count,
+    jobs.count
+    - (
+        SELECT count(*) FROM test_runs
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM tenuto.jobs AS job
+            WHERE job.instance_id = test_runs.id AND job.leased_by IS NULL
+            OFFSET 0
+        ) AS found
+    ),
+    timers.count,
     (SELECT count(*) FROM (SELECT 1 FROM tenuto.outbox LIMIT :most) AS counted),
     postings.count,
     mail.oldest, jobs.oldest, timers.oldest,

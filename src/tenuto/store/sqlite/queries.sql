@@ -336,7 +336,7 @@ INSERT INTO workflow_definitions (tenant, id, version, content, content_hash, cr
 VALUES (?, ?, ?, ?, ?, ?);
 
 -- name: removed_definitions
--- Those of these (tenant, id, version) that are not there, or whose definition was removed. Packed.
+-- Those of these (tenant, id, version) that are not there, or were removed with their definition. Packed.
 SELECT json_group_array(json(wanted.value))
 FROM json_each(:definitions) AS wanted
 WHERE
@@ -346,11 +346,12 @@ WHERE
             there.tenant = wanted.value ->> 0 AND there.id = wanted.value ->> 1
             AND there.version = wanted.value ->> 2
     )
-    OR (
-        SELECT newest.content FROM workflow_definitions AS newest
-        WHERE newest.tenant = wanted.value ->> 0 AND newest.id = wanted.value ->> 1
-        ORDER BY newest.version DESC LIMIT 1
-    ) = :removed;
+    OR EXISTS (
+        SELECT 1 FROM workflow_definitions AS later
+        WHERE
+            later.tenant = wanted.value ->> 0 AND later.id = wanted.value ->> 1
+            AND later.version >= wanted.value ->> 2 AND later.content = :removed
+    );
 
 -- name: delete_triggers
 -- Delete the triggers of a definition: those of a newer version replace them.
@@ -1562,6 +1563,18 @@ WITH RECURSIVE tenants (tenant) AS (
         WHERE instance.tenant > tenants.tenant
     )
     FROM tenants WHERE tenants.tenant IS NOT NULL
+),
+
+test_runs (id) AS MATERIALIZED (
+    -- Test runs do not count. They have an index of their own: to test the definition of each active
+    -- instance would read as many rows.
+    SELECT instance.id FROM tenants
+    CROSS JOIN workflow_instances AS instance INDEXED BY workflow_instances_by_definition
+    WHERE
+        instance.tenant = tenants.tenant
+        AND instance.definition_id >= '~test:' AND instance.definition_id < '~tesu'
+        AND instance.status IN (SELECT value FROM json_each(:statuses))
+    LIMIT :most
 )
 
 SELECT
@@ -1575,26 +1588,23 @@ SELECT
                 LIMIT :most
             )
         )
-        -- Test runs do not count. They have an index of their own: to test the definition of each
-        -- active instance would read as many rows.
+        - (SELECT count(*) FROM test_runs),
+        (SELECT count(*) FROM (SELECT 1 FROM workflow_event_subscriptions LIMIT :most))
         - (
-            SELECT count(*) FROM (
-                SELECT 1 FROM tenants
-                CROSS JOIN workflow_instances AS instance
-                    INDEXED BY workflow_instances_by_definition
-                WHERE
-                    instance.tenant = tenants.tenant
-                    AND instance.definition_id >= '~test:' AND instance.definition_id < '~tesu'
-                    AND instance.status IN (SELECT value FROM json_each(:statuses))
-                LIMIT :most
-            )
+            SELECT count(*) FROM test_runs
+            CROSS JOIN workflow_event_subscriptions AS open
+            WHERE open.instance_id = test_runs.id
         ),
-        (SELECT count(*) FROM (SELECT 1 FROM workflow_event_subscriptions LIMIT :most)),
         (SELECT count(*) FROM (SELECT 1 FROM mailbox LIMIT :most)),
         (
             SELECT count(*) FROM (
                 SELECT 1 FROM jobs WHERE jobs.leased_by IS NULL LIMIT :most
             )
+        )
+        - (
+            SELECT count(*) FROM test_runs
+            CROSS JOIN jobs
+            WHERE jobs.instance_id = test_runs.id AND jobs.leased_by IS NULL
         ),
         (SELECT count(*) FROM (SELECT 1 FROM timers WHERE timers.due <= :now LIMIT :most)),
         (SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT :most)),

@@ -1,0 +1,88 @@
+"""Tracebacks of tasks are for those who can mend them, and leave the service on no other way."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from tenuto import Context, Tenuto
+from tenuto.access.keys import Keys, KeyWish
+from tenuto.access.principal import Principal
+from tenuto.access.roles import Role
+from tenuto.core.lifecycle import Told, events_of
+from tenuto.live.messages import node_messages
+from tenuto.model.json import Object
+from tenuto.ports import SystemIds
+from tenuto.tasks.registry import Registry
+from tests.api.conftest import Caller, served
+
+FLOW: Object = {
+    "id": "broken",
+    "options": {"retry": {"maxAttempts": 1}},
+    "steps": [{"stepId": "a", "type": "TASK", "taskId": "fall"}],
+}
+SECRET = "frame of the file that fell"
+PLACES = (
+    "/instances/{id}",
+    "/instances/{id}/history",
+    "/instances/{id}/context",
+    "/instances/{id}/graph",
+    "/instances/{id}/explain",
+    "/dead-letters",
+    "/dead-letters/{letter}",
+    "/events?pattern=workflow.failed",
+)
+
+
+def tasks() -> Registry:
+    registry = Registry()
+
+    @registry.task
+    async def fall(ctx: Context) -> None:
+        raise ValueError("it fell")  # frame of the file that fell
+
+    return registry
+
+
+async def key_of(call: Caller, role: Role) -> dict[str, str]:
+    maker = Principal(tenant="default", name="owner", role=Role.ADMIN, kind="system")
+    keys = Keys(call.app.engine.store, call.app.engine.clock, SystemIds())
+    made = await keys.create(maker, KeyWish(name=role, role=role))
+    return {"authorization": f"Bearer {made.text}"}
+
+
+@pytest.mark.asyncio
+async def test_who_may_edit_definitions_sees_tracebacks_and_nobody_else_does() -> None:
+    """Tracebacks are kept in `details.traceback` for principals who may edit definitions, and for
+    nobody else, on no socket and in no webhook.
+    """
+    async with served(app=Tenuto(tasks=tasks())) as call:
+        await call.app.deploy(FLOW)
+        broken = await call.app.start("broken")
+        await call.app.engine.final_state(broken.id)
+        [letter] = await call.app.dead_letters.rows(1)
+        shown = {}
+        for role in Role:
+            headers = await key_of(call, role)
+            texts = [
+                (await call("GET", each.format(id=broken.id, letter=letter.id), headers=headers))
+                for each in PLACES
+            ]
+            assert all(each.status == 200 for each in texts)
+            shown[role] = "".join(each.text for each in texts)
+        assert {role for role, text in shown.items() if SECRET in text} == {
+            Role.EDITOR,
+            Role.ADMIN,
+        }
+        assert all("it fell" in text for text in shown.values()), "the message is for everybody"
+        error = json.loads(shown[Role.EDITOR].partition('{"items"')[0])["lastError"]
+        assert SECRET in error["details"]["traceback"]
+        rows = await call.app.engine.store.instances.entries(broken.id)
+        live = [each.data for each in node_messages(broken.id, rows)]
+        told = Told(workflow_id="broken", version=1, instance_id=broken.id, correlation_id=None)
+        sent = [msgspec.json.encode(each.payload) for each in events_of(told, "RUNNING", rows)]
+        for said in (live, sent):
+            assert any(b"it fell" in each for each in said)
+            assert not any(SECRET.encode() in each for each in said)
