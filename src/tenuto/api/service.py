@@ -62,7 +62,13 @@ class Service:
             store.access, self.clock
         )
         self.audit: AuditTrail = audit or AuditLog(store.audit, self.clock, self.ids)
-        self.keys = Keys(store, self.clock, self.ids, changed=self._key_changed)
+        self.keys = Keys(
+            store,
+            self.clock,
+            self.ids,
+            most=app.engine.settings.limits.keys,
+            changed=self._key_changed,
+        )
         self.rates = _limiter(self.clock, config.rate, config.burst)
         self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)
         self.broker = TaskBroker(app.engine)
@@ -118,7 +124,7 @@ class Service:
 
     def count_request(self, principal: Principal) -> None:
         """Count a request of a principal; 429 where there have been too many."""
-        _take(self.rates, f"{principal.tenant} {principal.kind} {principal.name}")
+        _take(self.rates, f"{principal.tenant} {principal.kind} {principal.identity}")
 
     def count_source(self, address: str) -> None:
         """Count a request from an address; 429 where there have been too many."""
@@ -128,7 +134,7 @@ class Service:
         """The engine as a principal sees it."""
         app = self.app
         return EngineWorkspace(
-            app.engine, app.bulk_runner, tenant=principal.tenant, actor=principal.name
+            app.engine, app.bulk_runner, tenant=principal.tenant, actor=principal.identity
         )
 
     async def close(self) -> None:

@@ -54,6 +54,7 @@ class AuditColumns(NamedTuple):
     outcome: str
     source: str
     request_id: str
+    credential: str | None
     before: bytes | None
     after: bytes | None
     previous_hash: bytes
@@ -114,6 +115,7 @@ def audit_columns(row: AuditRow) -> AuditColumns:
         entry.outcome,
         entry.source,
         entry.request_id,
+        entry.credential,
         entry.before,
         entry.after,
         row.previous_hash,
@@ -135,6 +137,7 @@ def audit_row(columns: AuditColumns) -> AuditRow:
             outcome=cast("AuditOutcome", columns.outcome),
             source=columns.source,
             request_id=columns.request_id,
+            credential=columns.credential,
             before=columns.before,
             after=columns.after,
         ),

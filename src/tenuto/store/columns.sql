@@ -7,8 +7,8 @@ id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoke
 
 -- fragment: audit_columns
 -- A line of the audit log.
-tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, before, after,
-    previous_hash, hash
+tenant, number, id, at, actor, kind, action, target, outcome, source, request_id, credential,
+    before, after, previous_hash, hash
 
 -- fragment: task_columns
 -- A declared task.

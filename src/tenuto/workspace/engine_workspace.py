@@ -318,7 +318,12 @@ class EngineWorkspace:
         """The API keys of the tenant: create, list, revoke."""
         engine = self.engine
         return TenantKeys(
-            engine.store, engine.clock, engine.ids, tenant=self.tenant, actor=self.actor
+            engine.store,
+            engine.clock,
+            engine.ids,
+            tenant=self.tenant,
+            actor=self.actor,
+            most=engine.settings.limits.keys,
         )
 
     @property

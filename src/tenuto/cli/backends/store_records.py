@@ -156,9 +156,9 @@ class StoreKeys:
         keys = await self._keys()
         return await keys.create(name, role=role, scopes=scopes, expires_at=expires_at)
 
-    async def revoke(self, id: str) -> None:
-        """Revoke a key; NotFound."""
-        await (await self._keys()).revoke(id)
+    async def revoke(self, id: str) -> list[str]:
+        """Revoke a key and those that were made by it; the ids of those. NotFound."""
+        return await (await self._keys()).revoke(id)
 
     async def list(self) -> list[Object]:
         """Every key, also expired and revoked ones, oldest first."""

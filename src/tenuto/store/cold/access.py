@@ -8,7 +8,7 @@ from datetime import datetime
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.store.access_columns import KeyColumns, key_columns, key_row
-from tenuto.store.cold.port import Row, RowPort
+from tenuto.store.cold.port import Ask, Row, RowPort, Script
 from tenuto.store.looking import looked_for
 from tenuto.store.parts.access import KeyRow
 
@@ -20,7 +20,7 @@ class AccessRecords:
         self._port = port
 
     async def put_key(self, key: KeyRow) -> bool:
-        if await self._port.write_beside("insert_access_key", key_columns(key)._asdict()):
+        if await self._port.transaction(lambda: _kept(key)):
             return True
         try:
             there = await self.key(key.id)
@@ -40,10 +40,15 @@ class AccessRecords:
         found = self._port.rows("access_keys", {"tenant": tenant})
         return [_key(row) for row in await looked_for(found, nothing=[])]
 
-    async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
+    async def revoke_key(self, tenant: str, id: str, now: datetime) -> list[KeyRow]:
         which = {"tenant": tenant, "id": id, "now": epoch_ms(now)}
         found = await looked_for(self._port.write_beside("revoke_access_key", which), nothing=[])
-        return _key(found[0]) if found else None
+        made = found
+        while made:
+            # A statement waits for keys that are being made, and only the next one sees them.
+            made = await self._port.write_beside("revoke_made_keys", which)
+            found = found + made
+        return [_key(row) for row in found]
 
     async def touch_keys(self, used: Mapping[str, datetime]) -> None:
         # In one order, as other processes touch them too.
@@ -55,6 +60,12 @@ class AccessRecords:
         await self._port.write("keep_secret", {"name": name, "value": proposed})
         [(value,)] = await self._port.rows("secret", {"name": name})
         return bytes(value)
+
+
+def _kept(key: KeyRow) -> Script[bool]:
+    if key.maker is not None and not (yield Ask("lock_maker", {"id": key.maker})):
+        return False
+    return bool((yield Ask("insert_access_key", key_columns(key)._asdict())))
 
 
 def _key(row: Row) -> KeyRow:

@@ -21,6 +21,9 @@ class MemoryAccess(MemoryPart):
         found = disk.access_keys.get(key.id)
         if found is not None:
             return unpack(KeyColumns, found).hash == key.hash
+        maker = None if key.maker is None else await self.key(key.maker)
+        if key.maker is not None and (maker is None or maker.revoked_at is not None):
+            return False
         with disk.transaction():
             disk.put(disk.access_keys, key.id, pack(key_columns(key)))
         return True
@@ -37,18 +40,22 @@ class MemoryAccess(MemoryPart):
         mine = [row for row in found if row.tenant == tenant]
         return [key_row(row) for row in sorted(mine, key=lambda row: (row.created_at, row.id))]
 
-    async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
+    async def revoke_key(self, tenant: str, id: str, now: datetime) -> list[KeyRow]:
         self._context.require_open()
-        disk = self._disk
-        found = disk.access_keys.get(id)
-        columns = None if found is None else unpack(KeyColumns, found)
-        if columns is None or columns.tenant != tenant:
-            return None
-        if columns.revoked_at is None:
-            columns = columns._replace(revoked_at=epoch_ms(now))
-            with disk.transaction():
-                disk.put(disk.access_keys, id, pack(columns))
-        return key_row(columns)
+        disk, mine = self._disk, await self.keys(tenant)
+        wanted = [each for each in mine if each.id == id]
+        for maker in wanted:
+            wanted += [each for each in mine if each.maker == maker.id]
+        revoked: list[KeyRow] = []
+        with disk.transaction():
+            for each in wanted:
+                if each.revoked_at is None:
+                    ended = key_columns(each)._replace(revoked_at=epoch_ms(now))
+                    disk.put(disk.access_keys, each.id, pack(ended))
+                    revoked.append(key_row(ended))
+                elif each.id == id:
+                    revoked.append(each)
+        return revoked
 
     async def touch_keys(self, used: Mapping[str, datetime]) -> None:
         self._context.require_open()

@@ -10,6 +10,9 @@ from msgspec import Struct
 
 from tenuto.store.marks import claims, for_tenants, writes
 
+KEY = "key:"
+"""Stands before the id of a key where it is one of several kinds of principals."""
+
 
 class KeyRow(Struct, frozen=True, gc=False, kw_only=True):
     """An API key, without its secret."""
@@ -24,10 +27,21 @@ class KeyRow(Struct, frozen=True, gc=False, kw_only=True):
     """SHA-256 of its secret."""
     created_at: datetime
     created_by: str
+    """Identifies its maker: `key:<id>` for a key; a name where an older program made it."""
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
     """Accurate to the minute only."""
+
+    @property
+    def identity(self) -> str:
+        """Identifies the key among all principals: ids are never used again, names are."""
+        return f"{KEY}{self.id}"
+
+    @property
+    def maker(self) -> str | None:
+        """The id of the key that made it, if a key did."""
+        return self.created_by.removeprefix(KEY) if self.created_by.startswith(KEY) else None
 
     def state(self, now: datetime) -> Literal["active", "expired", "revoked"]:
         """Whether the key is valid at a moment."""
@@ -44,7 +58,7 @@ class Access(Protocol):
 
     @writes
     async def put_key(self, key: KeyRow) -> bool:
-        """Store a new key; False if its id exists already."""
+        """Store a new key; False if its id exists already, or the key that makes it is revoked."""
 
     async def key(self, id: str) -> KeyRow | None:
         """A key of any tenant, even if it is revoked or expired."""
@@ -57,8 +71,12 @@ class Access(Protocol):
         """The keys of a tenant, oldest first."""
 
     @writes
-    async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
-        """Revoke a key and return it; None if there is none. A revoked key is not changed."""
+    async def revoke_key(self, tenant: str, id: str, now: datetime) -> list[KeyRow]:
+        """Revoke a key with every key that was made by it, and by those; empty if there is none.
+
+        Returns the key, then the others that this has revoked. A revoked key is not changed. A key
+        that is being made by one of them is revoked too, or not made.
+        """
 
     @writes
     async def touch_keys(self, used: Mapping[str, datetime]) -> None:

@@ -1490,7 +1490,8 @@ FROM json_each(:ids) AS used WHERE access_keys.id = used.value;
 -- Those of these lines of the audit log that are written.
 SELECT
     line.tenant, line.number, line.id, line.at, line.actor, line.kind, line.action, line.target,
-    line.outcome, line.source, line.request_id, line.before, line.after, line.previous_hash, line.hash
+    line.outcome, line.source, line.request_id, line.credential, line.before, line.after,
+    line.previous_hash, line.hash
 FROM json_each(:ids) AS wanted
 INNER JOIN audit_log AS line
     ON line.tenant = :tenants ->> wanted.key AND line.id = wanted.value;
@@ -1498,7 +1499,7 @@ INNER JOIN audit_log AS line
 -- name: insert_audit
 -- Insert lines of the audit log.
 INSERT INTO audit_log ({audit_columns})
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
 -- name: lock_audit_heads
 -- The ends of chains: there is one writer, so that nothing has to be locked.
