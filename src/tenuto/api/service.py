@@ -73,13 +73,15 @@ class Service:
         self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)
         self.broker = TaskBroker(app.engine)
         """Hands out tasks to workers."""
+        self.push_broker = TaskBroker(app.engine, "push")
+        """Hands out tasks to be pushed, and takes their callbacks."""
         self.event_tickets = EventTickets(store, self.ids)
         """Signs the URLs by which outside services hand in events."""
         self.url = config.public_url or ""
         """Its URL, for the callbacks of pushed tasks and events."""
         self.push = PushDispatcher(
             app.engine,
-            self.broker,
+            self.push_broker,
             build_caller(may_be_private=app.engine.settings.private_targets),
             lambda: self.url,
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
@@ -12,7 +14,7 @@ from tenuto.api.operation import API, Resource
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.shapes import Answer, BatchOf, Body, Moment, Priority, Query, Seconds, Version
 from tenuto.engine.turns.requests import Answer as Asked
-from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.errors import NotFound, TenutoError, Unauthenticated
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tenuto.workspace.instance import outcome_view
@@ -160,7 +162,10 @@ def _result(answer: Asked | TenutoError) -> BatchResult:
 async def _ended(call: Call[StartQuery], started: Asked) -> StartAnswer:
     """Wait for the end; 202 where that takes too long, or the service stops."""
     reference = call.workspace.at(started.instance_id)
-    held = await ended_within(call, reference.id, call.query.wait)
+    held = None
+    with suppress(Unauthenticated):
+        # Whose credential has ended since gets no result; but the start is done, and is said to be.
+        held = await ended_within(call, reference.id, call.query.wait)
     if held is None:
         call.status = 202
         return StartAnswer(instance_id=reference.id, status=await reference.status())
