@@ -179,7 +179,7 @@ class Keys:
         if count >= self._most:
             raise Overloaded(
                 f"the tenant has {count:,} keys, which is its quota (keys: {self._most:,})",
-                code="TEN-4293",
+                code="TEN-5018",
             )
 
 

@@ -97,7 +97,7 @@ class Call(Generic[QueryT]):
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             has_left = gone is not None and gone.done()
             if not has_left:
-                await self._authenticate_again()
+                await self.service.authenticate_again(self.headers)
             if not work.done():
                 raise ClientGone if has_left else TimeoutError
             if has_left and undelivered is not None:
@@ -113,15 +113,6 @@ class Call(Generic[QueryT]):
                 and not isinstance(result, BaseException)
             ):
                 await undelivered(result)
-
-    async def _authenticate_again(self) -> None:
-        """Unauthenticated where the credential was revoked, or has expired, since the request."""
-        service = self.service
-        await service.authentication.authenticate(
-            self.headers.get("authorization"),
-            service.clock.now(),
-            tenant=self.headers.get("tenuto-tenant"),
-        )
 
     @property
     def traceparent(self) -> str | None:

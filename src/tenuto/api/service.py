@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tenuto.access.audit import AuditLog
 from tenuto.access.authenticator import Authenticator
 from tenuto.access.client_network import client_network
+from tenuto.access.guesses import Guesses
 from tenuto.access.keys import Keys
 from tenuto.access.principal import Principal
 from tenuto.access.rates import RateLimiter
@@ -28,6 +29,7 @@ from tenuto.executions.push_dispatcher import PushDispatcher
 from tenuto.live import LiveHub
 from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
+from tenuto.model.errors import TenutoError
 from tenuto.ports import Clock
 from tenuto.workspace.engine_workspace import EngineWorkspace
 
@@ -71,6 +73,8 @@ class Service:
         )
         self.rates = _limiter(self.clock, config.rate, config.burst)
         self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)
+        guesses = _limiter(self.clock, config.guess_rate, config.guess_burst)
+        self._guesses = None if guesses is None else Guesses(guesses)
         self.broker = TaskBroker(app.engine)
         """Hands out tasks to workers."""
         self.push_broker = TaskBroker(app.engine, "push")
@@ -132,6 +136,29 @@ class Service:
         """Count a request from an address; 429 where there have been too many."""
         _take(self.source_rates, client_network(address))
 
+    async def authenticate(self, headers: Mapping[str, str], source: str | None) -> Principal:
+        """The principal of a request; 429 where its address has sent too many wrong credentials."""
+        given, guesses = headers.get("authorization"), self._guesses
+        if given is None or guesses is None or guesses.is_known(given):
+            return await self.authenticate_again(headers)
+        seconds = guesses.begin(source or "")
+        if seconds > 0:
+            message = "too many wrong credentials came from this address"
+            raise _too_many("TEN-5017", message, seconds)
+        try:
+            principal = await self.authenticate_again(headers)
+        except TenutoError as error:
+            guesses.end(source or "", given, error)
+            raise
+        guesses.end(source or "", given, None)
+        return principal
+
+    async def authenticate_again(self, headers: Mapping[str, str]) -> Principal:
+        """The principal of a request that was authenticated when it came."""
+        return await self.authentication.authenticate(
+            headers.get("authorization"), self.clock.now(), tenant=headers.get("tenuto-tenant")
+        )
+
     def workspace(self, principal: Principal) -> EngineWorkspace:
         """The engine as a principal sees it."""
         app = self.app
@@ -153,8 +180,11 @@ class Service:
 def _take(limiter: RateLimiter | None, who: str) -> None:
     seconds = 0.0 if limiter is None else limiter.take(who)
     if seconds > 0:
-        headers = {"retry-after": str(math.ceil(seconds))}
-        raise Refusal(429, "TEN-4291", "too many requests at once", headers=headers)
+        raise _too_many("TEN-4291", "too many requests at once", seconds)
+
+
+def _too_many(code: str, message: str, seconds: float) -> Refusal:
+    return Refusal(429, code, message, headers={"retry-after": str(math.ceil(seconds))})
 
 
 def _limiter(clock: Clock, rate: float | None, burst: int) -> RateLimiter | None:
