@@ -12,6 +12,7 @@ from tenuto.access.audit import AuditLog
 from tenuto.access.authenticator import Authenticator
 from tenuto.access.client_network import client_network
 from tenuto.access.guesses import Guesses
+from tenuto.access.key_ring import KeyRing
 from tenuto.access.keys import Keys
 from tenuto.access.principal import Principal
 from tenuto.access.rates import RateLimiter
@@ -31,6 +32,7 @@ from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.model.errors import TenutoError
 from tenuto.ports import Clock
+from tenuto.store.parts.access import KEY
 from tenuto.workspace.engine_workspace import EngineWorkspace
 
 if TYPE_CHECKING:
@@ -73,6 +75,8 @@ class Service:
         )
         self.rates = _limiter(self.clock, config.rate, config.burst)
         self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)
+        self._makers = KeyRing(store.access, self.clock)
+        """The keys by which URLs for events were made."""
         guesses = _limiter(self.clock, config.guess_rate, config.guess_burst)
         self._guesses = None if guesses is None else Guesses(guesses)
         self.broker = TaskBroker(app.engine)
@@ -159,6 +163,11 @@ class Service:
             headers.get("authorization"), self.clock.now(), tenant=headers.get("tenuto-tenant")
         )
 
+    async def has_ended(self, credential: str) -> bool:
+        """Whether a key has expired or was revoked, as of half a second ago or later."""
+        key = await self._makers.find(credential.removeprefix(KEY))
+        return key is None or key.state(self.clock.now()) != "active"
+
     def workspace(self, principal: Principal) -> EngineWorkspace:
         """The engine as a principal sees it."""
         app = self.app
@@ -173,6 +182,7 @@ class Service:
                 await each.close()
 
     def _key_changed(self, id: str) -> None:
+        self._makers.forget(id)
         if isinstance(self.authentication, Authenticator):
             self.authentication.ring.forget(id)
 
