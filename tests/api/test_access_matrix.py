@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import aiohttp
 import pytest
@@ -228,6 +229,47 @@ async def test_what_is_another_tenant_s_is_not_there_and_stays_as_it_is(victim: 
 
 
 @pytest.mark.asyncio
+async def test_the_id_of_another_tenant_s_instance_is_as_free_as_any() -> None:
+    """An id that is chosen for a start is the tenant's own, whoever else has it."""
+    async with two_tenants() as (call, ours, theirs):
+        headers, own = bearing(theirs.admin), theirs.id_of("workflows")
+
+        async def start(id: str) -> Any:  # noqa: ANN401 - JSON
+            body = {"instanceId": id, "input": {"mine": True}}
+            reply = await call("POST", f"/workflows/{own}/start", body, headers=headers)
+            said = {name: each for name, each in reply.json.items() if name != "requestId"}
+            return reply.status, str(said).replace(id, ""), "location" in reply.headers
+
+        free, foreign = str(uuid4()), ours.id_of("instances")
+        first = await start(free)
+        assert first[0] == 201
+        assert await start(foreign) == first
+        # From then on it is taken, and what it names is one's own, at every door.
+        again = await start(free)
+        assert (again[0], await start(foreign)) == (409, again)
+        before = rows_of(call.app)
+        shown = await call("GET", f"/instances/{foreign}", headers=headers)
+        assert (shown.status, shown.json["input"]) == (200, {"mine": True})
+        for operation in sorted(OPERATIONS, key=lambda each: each.method == "DELETE"):
+            example = example_of(operation, ours)
+            if operation.is_public or "instances" not in example.names:
+                continue
+            answer = await ask(call, operation, example, headers)
+            assert answer.status < 500, (operation.name, answer)
+            assert ours.mark not in answer.text, (operation.name, answer)
+        after = rows_of(call.app)
+        changed = {
+            place
+            for place, row in before.items()
+            if after.get(place) != row and not is_of(THEIRS, place) and foreign in str(place)
+        }
+        assert changed == set()
+        status = await call("GET", f"/instances/{foreign}", headers=bearing(ours.admin))
+        assert (status.json["status"], status.json["id"]) == ("WAITING_FOR_EVENT", foreign)
+        assert status.json["input"] == {"note": ours.mark}
+
+
+@pytest.mark.asyncio
 async def test_ids_in_bodies_and_queries_reach_nothing_of_another_tenant() -> None:
     async with two_tenants() as (call, ours, theirs):
         headers = bearing(theirs.admin)
@@ -238,12 +280,10 @@ async def test_ids_in_bodies_and_queries_reach_nothing_of_another_tenant() -> No
             return (await call("POST", path, body, headers=headers)).json
 
         own = theirs.id_of("workflows")
-        taken = await post(f"/workflows/{own}/start", {"instanceId": instance})
-        assert taken["status"] == 409
-        assert ours.mark not in json.dumps(taken)
         items = [{"workflowId": flow}, {"workflowId": own, "instanceId": instance}]
         results = (await post("/instances/batch", {"items": items}))["results"]
-        assert [each["error"]["status"] for each in results] == [404, 409]
+        assert results[0]["error"]["status"] == 404
+        assert results[1]["instanceId"] == instance
         named = await call("GET", f"/instances?ids={instance}&workflowId={flow}", headers=headers)
         assert named.json["items"] == []
         for query in (f"correlationId={ours.mark}", f"workflowId={flow}", "currentStep=ask"):

@@ -10,8 +10,9 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from tenuto.engine.engine import Engine
+from tenuto.engine.tenancy import stored_id
 from tenuto.model.checks import aware
-from tenuto.model.errors import TenutoError, not_there
+from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
@@ -162,10 +163,7 @@ class EngineWorkspace:
 
     async def instance(self, id: str) -> InstanceRef:
         """A reference to an instance; NotFound when there is none."""
-        query = InstanceQuery(ids=(id,), limit=1)
-        if not (await instance_rows(self.engine, self.tenant, query)).items:
-            raise not_there(id)
-        return self._own(id)
+        return self._own(await stored_id(self.engine, self.tenant, id))
 
     def at(self, id: str, *, by: str | None = None) -> InstanceRef:
         """A reference to an instance, without a look-up; its methods raise NotFound.

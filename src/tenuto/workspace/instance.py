@@ -18,7 +18,7 @@ from tenuto.engine.definitions.start_checks import raise_rejection, refuse_unfit
 from tenuto.engine.engine import Engine
 from tenuto.engine.events.event_views import waits_view
 from tenuto.engine.events.explainer import Explainer, explanation_view
-from tenuto.engine.tenancy import held_by, refuse_foreign
+from tenuto.engine.tenancy import held_by, stored_id
 from tenuto.engine.turns.approvals import (
     decision_asked,
     refuse_bad_form,
@@ -73,6 +73,7 @@ class InstanceRef:
         self._by = by
         self._is_known = is_known
         self.id = id
+        """From the first call on the id that the store has it by."""
 
     def __repr__(self) -> str:
         return f"InstanceRef({self.id!r})"
@@ -161,12 +162,12 @@ class InstanceRef:
         It does not end by itself. It may also yield when nothing has changed.
         """
         await self._refuse_unless_known()
-        engine, changed = self._engine, asyncio.Event()
-        stop = engine.listen(lambda draft: changed.set() if draft.instance_id == self.id else None)
+        engine, changed, id = self._engine, asyncio.Event(), self.id
+        stop = engine.listen(lambda draft: changed.set() if draft.instance_id == id else None)
         try:
             while True:
                 # Another process may be working on it: its changes are seen in the store alone.
-                newest = (await engine.store.instances.newest_seqs([self.id])).get(self.id, 0)
+                newest = (await engine.store.instances.newest_seqs([id])).get(id, 0)
                 if newest != after:
                     after = newest
                     yield
@@ -320,14 +321,14 @@ class InstanceRef:
 
     async def _held(self) -> Held:
         held = await held_by(self._engine, self._tenant, self.id, is_known=self._is_known)
-        self._is_known = True
+        self.id, self._is_known = held.state.id, True
         return held
 
     async def _refuse_unless_known(self) -> None:
         """NotFound unless it is this tenant's, which never changes: it is looked up once."""
         if self._is_known:
             return
-        await refuse_foreign(self._engine, self._tenant, self.id)
+        self.id = await stored_id(self._engine, self._tenant, self.id)
         self._is_known = True
 
 
