@@ -1,4 +1,4 @@
--- Oldest program: 18
+-- Oldest program: 21
 --
 -- Keys are found by the key that made them, and lines of the audit log name the credential of their
 -- actor. Older programs leave it out.
