@@ -171,6 +171,9 @@ async def test_an_id_that_another_tenant_has_is_as_free_as_any(town: Town) -> No
         assert not started.is_repeat
         assert (await town.left.at(id).details())["id"] == started.instance_id
         assert (await town.left.at(id).details())["input"] == {"orderId": 9}
+        for name in ("state", "waits", "widget", "context", "details", "history", "undo_plan"):
+            by_both = [OF_INSTANCE[name](town.left.at(each)) for each in (id, started.instance_id)]
+            assert repr(await by_both[0]) == repr(await by_both[1]), name
         if key is not None:
             assert (await town.left.starting.begin(asked)).is_repeat
             continue

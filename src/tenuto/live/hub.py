@@ -76,7 +76,7 @@ class LiveHub:
         `until_end` it ends with the instance; else it goes on until the subscriber leaves.
         """
         # Also where it is watched already: instances in memory are of all tenants.
-        instance_id = await stored_id(self._engine, tenant, instance_id)
+        instance_id = await stored_id(self._engine.store, tenant, instance_id)
         if self._is_closed:
             raise StoreUnavailable("this process stops and tells nothing more")
         watched = self._watched.get(instance_id) or self._opened(tenant, instance_id)

@@ -163,7 +163,7 @@ class EngineWorkspace:
 
     async def instance(self, id: str) -> InstanceRef:
         """A reference to an instance; NotFound when there is none."""
-        return self._own(await stored_id(self.engine, self.tenant, id))
+        return self._own(await stored_id(self.engine.store, self.tenant, id))
 
     def at(self, id: str, *, by: str | None = None) -> InstanceRef:
         """A reference to an instance, without a look-up; its methods raise NotFound.

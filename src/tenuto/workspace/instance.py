@@ -328,7 +328,7 @@ class InstanceRef:
         """NotFound unless it is this tenant's, which never changes: it is looked up once."""
         if self._is_known:
             return
-        self.id = await stored_id(self._engine, self._tenant, self.id)
+        self.id = await stored_id(self._engine.store, self._tenant, self.id)
         self._is_known = True
 
 
