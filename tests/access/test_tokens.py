@@ -115,6 +115,64 @@ async def test_what_the_claims_do_not_bear_out_is_refused(
     assert list(zip(found, cases, strict=True)) == [(case[0], case) for case in cases]
 
 
+HOSTILE = {
+    "NUL": "a\0",
+    "line break": "a\nb",
+    "escape": "\x1b[31mada",
+    "delete": "a\x7f",
+    "C1 control": "a\x9b",
+    "line separator": "a\u2028b",
+    "half of a character": "a\ud800",
+    "other half": "\udfff",
+    "change of direction": "a\u202eb",
+    "zero width": "a\u200bb",
+    "byte order mark": "\ufeffada",
+    "not a character": "a\uffff",
+    "private use": "a\ue000",
+    "too long": "a" * 256,
+    "empty": "",
+    "number": 7,
+    "list": ["ada"],
+    "object": {"ada": 1},
+    "truth": True,
+}
+
+
+@pytest.mark.parametrize("claim", ["sub", "email", "org.tenant"])
+async def test_no_claim_that_is_stored_has_what_a_store_or_a_terminal_cannot_take(
+    provider: IdentityProvider, store: CountingStore, clock: HandClock, claim: str
+) -> None:
+    settings = OidcSettings(
+        issuer=provider.issuer, audience=AUDIENCE, name_claim="email", tenant_claim="org.tenant"
+    )
+    authenticator = build_authenticator(store, clock, oidc=settings, may_be_private=True)
+    good: dict[str, object] = {"sub": "auth0|7", "email": "ada@acme.example"}
+    good["org"] = {"tenant": "acme"}
+
+    async def asked(value: object) -> str:
+        claims = {**good, "org": {"tenant": value}} if "." in claim else {**good, claim: value}
+        return await verdict(authenticator, clock, provider.signed(clock.now(), claims))
+
+    assert await asked("acme") in ("ada@acme.example", "acme")
+    found = {name: await asked(value) for name, value in HOSTILE.items()}
+    assert found == dict.fromkeys(HOSTILE, "TEN-5011")
+    await authenticator.close()
+
+
+async def test_a_user_is_identified_by_issuer_and_subject_and_until_when(
+    authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
+) -> None:
+    token = provider.token(clock.now(), sub="auth0|7", exp=int(clock.now().timestamp()) + 5)
+    principal = await authenticator.authenticate(f"Bearer {token}", clock.now())
+    assert principal.identity == f"{provider.issuer}|auth0|7"
+    assert principal.expires_at == clock.now().replace(microsecond=0) + timedelta(seconds=5)
+    forever = provider.token(clock.now(), exp=10**14)
+    assert (await authenticator.authenticate(f"Bearer {forever}", clock.now())).expires_at
+    # Together they are stored as one text.
+    long = provider.token(clock.now(), sub="a" * 250)
+    assert await verdict(authenticator, clock, long) == "TEN-5011"
+
+
 async def test_of_several_roles_the_strongest_counts(
     authenticator: Authenticator, provider: IdentityProvider, clock: HandClock
 ) -> None:

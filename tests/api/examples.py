@@ -179,7 +179,7 @@ def _made(kind: inspect.Type) -> Any:  # noqa: ANN401 - JSON of some type
 
 
 def _approval(id: str, description: str = "mine") -> Object:
-    step: Object = {"stepId": "ask", "type": "APPROVAL", "assignees": {"roles": ["operator"]}}
+    step: Object = {"stepId": "ask", "type": "APPROVAL", "assignees": {"roles": [*Role]}}
     return {"id": id, "description": description, "steps": [step]}
 
 

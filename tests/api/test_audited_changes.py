@@ -52,7 +52,7 @@ def watched(call: Caller, tenant: str, patch: pytest.MonkeyPatch) -> Iterator[li
 
 
 @pytest.mark.parametrize("operation", AUDITED, ids=lambda each: each.name)
-async def test_no_change_is_durable_before_its_line_is(
+async def test_no_change_is_durable_before_its_line_which_names_the_credential(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, operation: Operation
 ) -> None:
     async with serve() as call:
@@ -68,6 +68,11 @@ async def test_no_change_is_durable_before_its_line_is(
         for moment in moments:
             if moment.rows != before:
                 assert any("the-request" in line for line in moment.lines)
+        rows = await call.app.engine.store.audit.lines("acme", after=0, limit=99)
+        mine = [row.entry for row in rows if row.entry.request_id == "the-request"]
+        assert mine
+        # A name says nothing of who it was: another key may have the same.
+        assert {each.credential for each in mine} == {f"key:{things.id_of('keys')}"}
         verdict = await verify_chain(call.app.engine.store.audit, "acme")
         assert verdict.fault is None
         assert verdict.head.number >= 2

@@ -168,3 +168,25 @@ async def test_who_may_not_publish_and_keep_listeners_makes_no_callback(serve: S
         far = {**ASKED, "expirationTime": iso(now + timedelta(days=9_999))}
         reply = await call("POST", "/events/callbacks", far, headers=bearing(admin))
         assert reply.json["expirationTime"] < iso(now + timedelta(days=91))
+
+
+async def test_a_url_ends_with_the_key_that_made_it(serve: Serve) -> None:
+    root = bearing("k" * 40)
+    async with serve(admin_key="k" * 40) as call:
+
+        async def made(**wish: object) -> tuple[str, str, Any]:
+            """The id of a key, and a URL for events that it made."""
+            body = {"name": "e", "role": "editor", **wish}
+            key = (await call("POST", "/keys", body, headers=root)).json
+            held = bearing(key["key"])
+            url = (await call("POST", "/events/callbacks", ASKED, headers=held)).json
+            return key["id"], str(url["callbackUrl"]).removeprefix(call.url), url
+
+        id, path, _ = await made()
+        assert (await call.post(path, TOLD)).status == 204
+        await call("DELETE", f"/keys/{id}", headers=root)
+        refused = await call.post(path, {**TOLD, "eventId": "evt-2"})
+        assert (refused.status, refused.json["code"]) == (401, "TEN-3064")
+        soon = iso(call.app.engine.clock.now() + timedelta(hours=1))
+        _, _, url = await made(expiresAt=soon)
+        assert url["expirationTime"] == soon

@@ -60,7 +60,8 @@ async def test_a_key_opens_what_it_says_until_it_is_revoked(serve: Serve) -> Non
         assert (await call("GET", "/instances", headers=held)).status == 200
         assert (await call("GET", "/workflows", headers=held)).json["code"] == "TEN-5013"
         assert (await call("POST", "/workflows", DOUBLE, headers=held)).status == 403
-        assert (await call("DELETE", f"/keys/{weak['id']}", headers=ours)).status == 204
+        revoked = await call("DELETE", f"/keys/{weak['id']}", headers=ours)
+        assert (revoked.status, revoked.json) == (200, {"id": weak["id"], "alsoRevoked": []})
         assert (await call("GET", "/instances", headers=held)).json["code"] == "TEN-5012"
         assert (await call("DELETE", "/keys/nothing", headers=ours)).json["code"] == "TEN-5016"
 

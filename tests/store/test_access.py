@@ -71,13 +71,65 @@ async def test_a_key_kept_twice_is_one_and_no_other_gets_its_id(store: Store) ->
 
 async def test_a_key_is_revoked_once_and_in_its_tenant_alone(store: Store) -> None:
     await store.access.put_key(key())
-    assert await store.access.revoke_key("other", "k1", moment(1)) is None
+    assert await store.access.revoke_key("other", "k1", moment(1)) == []
     assert await store.access.key("k1") == key()
     revoked = key(revoked_at=moment(1))
-    assert await store.access.revoke_key("acme", "k1", moment(1)) == revoked
-    assert await store.access.revoke_key("acme", "k1", moment(2)) == revoked
+    assert await store.access.revoke_key("acme", "k1", moment(1)) == [revoked]
+    assert await store.access.revoke_key("acme", "k1", moment(2)) == [revoked]
     assert await store.access.key("k1") == revoked
     assert await store.access.has_keys()
+
+
+async def test_a_key_is_revoked_with_all_that_were_made_by_it(store: Store) -> None:
+    access = store.access
+    rows = [
+        key("root"),
+        key("child", created_by="key:root"),
+        key("gone", created_by="key:root"),
+        key("grandchild", created_by="key:gone"),
+        # By name, of another tenant, and by another key.
+        key("namesake", created_by="root"),
+        key("stranger", tenant="other", created_by="key:root"),
+        key("sibling", created_by="ada"),
+    ]
+    for row in rows:
+        assert await access.put_key(row)
+    await access.revoke_key("acme", "gone", moment(1))
+    await access.put_key(key("late", created_by="key:child"))
+    revoked = await access.revoke_key("acme", "root", moment(2))
+    assert revoked[0].id == "root"
+    assert {each.id for each in revoked[1:]} == {"child", "late"}
+    assert {each.revoked_at for each in revoked} == {moment(2)}
+    alive = [each.id for each in await access.keys("acme") if each.revoked_at is None]
+    assert alive == ["namesake", "sibling"]
+    assert (await access.revoke_key("acme", "root", moment(3))) == [revoked[0]]
+    # A revoked key makes no key, and a repeat of one that was made finds it.
+    assert not await access.put_key(key("too late", created_by="key:child"))
+    assert not await access.put_key(key("too late", created_by="key:unknown"))
+    assert await access.put_key(key("late", created_by="key:child"))
+
+
+async def test_of_a_chain_that_grows_while_it_is_revoked_no_key_is_left(
+    shared_place: Place,
+) -> None:
+    stores = [await shared_place.opened(name, shared=True) for name in ("p1", "p2")]
+    await stores[0].access.put_key(key("0"))
+
+    has_grown = asyncio.Event()
+
+    async def grow() -> None:
+        for at in range(1, 60):
+            made = key(str(at), created_by=f"key:{at // 2}", created_at=moment(at))
+            await stores[0].access.put_key(made)
+            if at == 9:
+                has_grown.set()
+
+    async def revoke() -> None:
+        await has_grown.wait()
+        await stores[1].access.revoke_key("acme", "0", moment(1))
+
+    await asyncio.gather(grow(), revoke())
+    assert all(each.revoked_at for each in await stores[1].access.keys("acme"))
 
 
 async def test_when_keys_were_used_never_goes_back(store: Store) -> None:

@@ -70,6 +70,7 @@ class AuditLog:
             at=self._clock.now(),
             actor=_UNKNOWN if principal is None else storable(principal.name),
             kind=_UNKNOWN if principal is None else principal.kind,
+            credential=None if principal is None else storable(principal.identity),
             action=storable(action),
             target=storable(target),
             outcome=_outcome(outcome),

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from tenuto.access.key_ring import KeyRing
-from tenuto.access.keys import PREFIX, is_secret_of, read_key, secret_hash
+from tenuto.access.keys import PREFIX, is_secret_of, over, read_key, secret_hash
 from tenuto.access.last_uses import LastUses
 from tenuto.access.principal import LOCAL, Principal
 from tenuto.access.roles import Role
@@ -16,6 +16,8 @@ from tenuto.model.tenants import DEFAULT_TENANT, tenant_problem
 from tenuto.ports import Clock
 from tenuto.store.parts.access import Access
 
+ADMIN_KEY = "admin-key"
+"""Identifies the holder of the admin key."""
 _LONGEST = 16_384
 
 
@@ -101,20 +103,15 @@ class Authenticator:
             name=key.name,
             role=Role(key.role),
             scopes=None if key.scopes is None else frozenset(key.scopes),
+            credential=key.identity,
             kind="key",
+            expires_at=key.expires_at,
         )
 
 
 def wrong() -> Unauthenticated:
     """An invalid credential; the message does not say why."""
     return Unauthenticated("the credential is not valid here", code="TEN-5011")
-
-
-def over() -> Unauthenticated:
-    """A credential that has expired, was revoked, or is not valid yet."""
-    return Unauthenticated(
-        "the credential has expired, was revoked, or is not valid yet", code="TEN-5012"
-    )
 
 
 def _credential(authorization: str) -> str:
@@ -141,7 +138,9 @@ def _admin(tenant: str | None) -> Principal:
                 )
             ],
         )
-    return Principal(tenant=named, name="admin", role=Role.ADMIN, kind="system")
+    return Principal(
+        tenant=named, name="admin", credential=ADMIN_KEY, role=Role.ADMIN, kind="system"
+    )
 
 
 def _of_tenant(principal: Principal, tenant: str | None) -> Principal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from enum import StrEnum
 
 
@@ -43,6 +43,11 @@ SCOPES: frozenset[str] = frozenset(
 """What a key's scopes may say: a permission, or all of one thing."""
 
 
-def within_scopes(permission: Permission, scopes: Iterable[str]) -> bool:
+def includes(scopes: Collection[str], scope: str) -> bool:
+    """Whether the scopes include a scope, in every version: a whole thing only as a whole."""
+    return scope in scopes or f"{scope.partition(':')[0]}:*" in scopes
+
+
+def within_scopes(permission: Permission, scopes: Collection[str]) -> bool:
     """Whether any of the scopes names the permission, or all of its thing."""
-    return any(scope in (permission.value, f"{permission.thing}:*") for scope in scopes)
+    return includes(scopes, permission.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -18,12 +19,24 @@ class Principal(Struct, frozen=True, kw_only=True):
 
     tenant: str
     name: str
-    """The actor in the audit log."""
+    """For people: two principals may have the same. It identifies and permits nothing."""
+    credential: str = ""
+    """Identifies it: `key:<id>`, or `<issuer>|<subject>`; empty where there is no credential."""
     role: Role
     scopes: frozenset[str] | None = None
     """The part of the role's permissions that it has; None: all of them."""
     kind: PrincipalKind
     """How it was authenticated."""
+    expires_at: datetime | None = None
+    """When its credential expires, and with it what was made by it."""
+
+    @property
+    def identity(self) -> str:
+        """What logs, approvals and new keys name it by: its credential; else its name.
+
+        A principal without a credential is a user of this machine, who is trusted.
+        """
+        return self.credential or self.name
 
     def may(self, permission: Permission) -> bool:
         """Whether the role has the permission, and the scopes, if any, include it."""

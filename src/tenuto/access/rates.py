@@ -38,3 +38,9 @@ class RateLimiter:
             del self._buckets[next(iter(self._buckets))]
         self._buckets[who] = (left, now)
         return 0.0 if missing <= 0 else missing / self._rate
+
+    def give_back(self, who: str) -> None:
+        """Undo one `take` of a client that was not refused."""
+        if who in self._buckets:
+            left, since = self._buckets[who]
+            self._buckets[who] = (left + 1.0, since)

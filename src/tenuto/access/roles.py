@@ -21,6 +21,11 @@ class Role(StrEnum):
     ADMIN = "admin"
     """Also manages keys, and reads the audit log."""
 
+    def is_above(self, other: Role) -> bool:
+        """Whether it may do more than another role."""
+        order = list(Role)
+        return order.index(self) > order.index(other)
+
 
 _VIEWER = frozenset(
     {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeGuard
 
 import jwt
 from jwt.exceptions import PyJWTError
 from jwt.types import Options
 
-from tenuto.access.authenticator import over, wrong
+from tenuto.access.authenticator import wrong
+from tenuto.access.keys import over
 from tenuto.access.oidc import OidcSettings
 from tenuto.access.principal import Principal
 from tenuto.access.provider import ALGORITHMS, Provider
@@ -22,6 +23,7 @@ LEEWAY = timedelta(seconds=30)
 
 _LONGEST_NAME = 255
 _FARTHEST = 1e15
+_LAST_MOMENT = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 _STRENGTH = {role.value: at for at, role in enumerate(Role)}
 _OPTIONS: Options = {
     "require": ["exp", "iss", "aud", "sub"],
@@ -68,13 +70,21 @@ class OidcTokens:
     def _principal(self, claims: Mapping[str, Any]) -> Principal:
         """The principal that the claims name; it needs a tenant and a role."""
         tenant = _claim(claims, self._settings.tenant_claim)
-        name = _claim(claims, self._settings.name_claim)
+        name, subject = _claim(claims, self._settings.name_claim), claims["sub"]
         role = self._role(claims)
         if not isinstance(tenant, str) or tenant_problem(tenant) or role is None:
             raise wrong()
-        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+        identity = f"{self._settings.issuer}|{subject}"
+        if not _is_name(name) or not _is_name(subject) or not _is_name(identity):
             raise wrong()
-        return Principal(tenant=tenant, name=name, role=role, kind="jwt")
+        return Principal(
+            tenant=tenant,
+            name=name,
+            role=role,
+            credential=identity,
+            kind="jwt",
+            expires_at=datetime.fromtimestamp(min(claims["exp"], _LAST_MOMENT), UTC),
+        )
 
     def _role(self, claims: Mapping[str, Any]) -> Role | None:
         said: list[object] = []
@@ -83,6 +93,11 @@ class OidcTokens:
             said += value if isinstance(value, list) else [value]
         known = [each for each in said if isinstance(each, str) and each in _STRENGTH]
         return Role(max(known, key=_STRENGTH.__getitem__)) if known else None
+
+
+def _is_name(value: object) -> TypeGuard[str]:
+    """Whether a claim can be stored by every store, and shown: no NUL, no half characters."""
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and value.isprintable()
 
 
 def _refuse_outdated(claims: Mapping[str, Any], now: datetime) -> None:

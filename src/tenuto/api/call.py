@@ -86,8 +86,9 @@ class Call(Generic[QueryT]):
     ) -> None:
         """Wait until `work` is done; it is cancelled where the client disconnects.
 
-        Then it raises ClientGone; after so many seconds TimeoutError. If `work` had a result all
-        the same, `undelivered` is given it.
+        Then it raises ClientGone; after so many seconds TimeoutError; Unauthenticated where the
+        credential is not valid any more. If `work` had a result all the same, `undelivered` is
+        given it.
         """
         gone = None if self.receive is None else asyncio.ensure_future(_gone(self.receive))
         waiting: list[asyncio.Future[Any]] = [work] if gone is None else [work, gone]
@@ -95,6 +96,8 @@ class Call(Generic[QueryT]):
         try:
             await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             has_left = gone is not None and gone.done()
+            if not has_left:
+                await self.service.authenticate_again(self.headers)
             if not work.done():
                 raise ClientGone if has_left else TimeoutError
             if has_left and undelivered is not None:

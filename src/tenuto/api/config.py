@@ -46,6 +46,10 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     source_rate: float | None = None
     """Requests a second from one address, counted before authentication."""
     source_burst: int = 1_000
+    guess_rate: float | None = 0.2
+    """Wrong credentials a second from one address for long; None: no limit."""
+    guess_burst: int = 20
+    """How many of them may come at once."""
     head_seconds: float = 20.0
     """How long the headers of a request may take, and an idle connection is kept."""
     body_seconds: float = 30.0

@@ -37,6 +37,8 @@ class EventTicket(Struct, frozen=True, array_like=True, forbid_unknown_fields=Tr
     until_ms: int
     instance_id: str | None = None
     """It ends with this instance, if it is for one."""
+    maker: str | None = None
+    """It ends with this key, if a key made it."""
 
     def is_over(self, now: datetime) -> bool:
         return epoch_ms(now) >= self.until_ms

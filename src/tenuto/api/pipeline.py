@@ -173,8 +173,8 @@ class RequestPipeline:
         authorization = headers.get("authorization")
         is_public = found is not None and found.operation.is_public
         if not is_public or authorization is not None:
-            incoming.principal = principal = await self.service.authentication.authenticate(
-                authorization, self.service.clock.now(), tenant=headers.get("tenuto-tenant")
+            incoming.principal = principal = await self.service.authenticate(
+                headers, incoming.source
             )
             self.service.count_request(principal)
         if found is None:

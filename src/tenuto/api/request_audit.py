@@ -13,6 +13,8 @@ from tenuto.model.errors import Forbidden, TenutoError, Unauthenticated
 
 _FOREIGN = frozenset({"TEN-5020", "TEN-5021"})
 """Codes of refusals for a foreign host or origin."""
+_NO_ACCESS = 401
+"""The status for tokens of callbacks that this service has not issued."""
 
 
 class RequestAudit:
@@ -45,8 +47,10 @@ class RequestAudit:
 
     async def refusal(self, incoming: IncomingRequest, error: TenutoError) -> None:
         """Record a refusal for lack of permission or credential; invalid input is not recorded."""
-        is_foreign = isinstance(error, Refusal) and error.code in _FOREIGN
-        if not is_foreign and not isinstance(error, Forbidden | Unauthenticated):
+        is_recorded = isinstance(error, Forbidden | Unauthenticated) or (
+            isinstance(error, Refusal) and (error.status == _NO_ACCESS or error.code in _FOREIGN)
+        )
+        if not is_recorded:
             return
         if incoming.principal is None:
             await self._log.refuse_unauthenticated(

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from tenuto.access.audit import AuditLog
 from tenuto.access.authenticator import Authenticator
 from tenuto.access.client_network import client_network
+from tenuto.access.guesses import Guesses
+from tenuto.access.key_ring import KeyRing
 from tenuto.access.keys import Keys
 from tenuto.access.principal import Principal
 from tenuto.access.rates import RateLimiter
@@ -28,7 +30,9 @@ from tenuto.executions.push_dispatcher import PushDispatcher
 from tenuto.live import LiveHub
 from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
+from tenuto.model.errors import TenutoError
 from tenuto.ports import Clock
+from tenuto.store.parts.access import KEY
 from tenuto.workspace.engine_workspace import EngineWorkspace
 
 if TYPE_CHECKING:
@@ -62,18 +66,30 @@ class Service:
             store.access, self.clock
         )
         self.audit: AuditTrail = audit or AuditLog(store.audit, self.clock, self.ids)
-        self.keys = Keys(store, self.clock, self.ids, changed=self._key_changed)
+        self.keys = Keys(
+            store,
+            self.clock,
+            self.ids,
+            most=app.engine.settings.limits.keys,
+            changed=self._key_changed,
+        )
         self.rates = _limiter(self.clock, config.rate, config.burst)
         self.source_rates = _limiter(self.clock, config.source_rate, config.source_burst)
+        self._makers = KeyRing(store.access, self.clock)
+        """The keys by which URLs for events were made."""
+        guesses = _limiter(self.clock, config.guess_rate, config.guess_burst)
+        self._guesses = None if guesses is None else Guesses(guesses)
         self.broker = TaskBroker(app.engine)
         """Hands out tasks to workers."""
+        self.push_broker = TaskBroker(app.engine, "push")
+        """Hands out tasks to be pushed, and takes their callbacks."""
         self.event_tickets = EventTickets(store, self.ids)
         """Signs the URLs by which outside services hand in events."""
         self.url = config.public_url or ""
         """Its URL, for the callbacks of pushed tasks and events."""
         self.push = PushDispatcher(
             app.engine,
-            self.broker,
+            self.push_broker,
             build_caller(may_be_private=app.engine.settings.private_targets),
             lambda: self.url,
         )
@@ -118,17 +134,45 @@ class Service:
 
     def count_request(self, principal: Principal) -> None:
         """Count a request of a principal; 429 where there have been too many."""
-        _take(self.rates, f"{principal.tenant} {principal.kind} {principal.name}")
+        _take(self.rates, f"{principal.tenant} {principal.kind} {principal.identity}")
 
     def count_source(self, address: str) -> None:
         """Count a request from an address; 429 where there have been too many."""
         _take(self.source_rates, client_network(address))
 
+    async def authenticate(self, headers: Mapping[str, str], source: str | None) -> Principal:
+        """The principal of a request; 429 where its address has sent too many wrong credentials."""
+        given, guesses = headers.get("authorization"), self._guesses
+        if given is None or guesses is None or guesses.is_known(given):
+            return await self.authenticate_again(headers)
+        seconds = guesses.begin(source or "")
+        if seconds > 0:
+            message = "too many wrong credentials came from this address"
+            raise _too_many("TEN-5017", message, seconds)
+        try:
+            principal = await self.authenticate_again(headers)
+        except TenutoError as error:
+            guesses.end(source or "", given, error)
+            raise
+        guesses.end(source or "", given, None)
+        return principal
+
+    async def authenticate_again(self, headers: Mapping[str, str]) -> Principal:
+        """The principal of a request that was authenticated when it came."""
+        return await self.authentication.authenticate(
+            headers.get("authorization"), self.clock.now(), tenant=headers.get("tenuto-tenant")
+        )
+
+    async def has_ended(self, credential: str) -> bool:
+        """Whether a key has expired or was revoked, as of half a second ago or later."""
+        key = await self._makers.find(credential.removeprefix(KEY))
+        return key is None or key.state(self.clock.now()) != "active"
+
     def workspace(self, principal: Principal) -> EngineWorkspace:
         """The engine as a principal sees it."""
         app = self.app
         return EngineWorkspace(
-            app.engine, app.bulk_runner, tenant=principal.tenant, actor=principal.name
+            app.engine, app.bulk_runner, tenant=principal.tenant, actor=principal.identity
         )
 
     async def close(self) -> None:
@@ -138,6 +182,7 @@ class Service:
                 await each.close()
 
     def _key_changed(self, id: str) -> None:
+        self._makers.forget(id)
         if isinstance(self.authentication, Authenticator):
             self.authentication.ring.forget(id)
 
@@ -145,8 +190,11 @@ class Service:
 def _take(limiter: RateLimiter | None, who: str) -> None:
     seconds = 0.0 if limiter is None else limiter.take(who)
     if seconds > 0:
-        headers = {"retry-after": str(math.ceil(seconds))}
-        raise Refusal(429, "TEN-4291", "too many requests at once", headers=headers)
+        raise _too_many("TEN-4291", "too many requests at once", seconds)
+
+
+def _too_many(code: str, message: str, seconds: float) -> Refusal:
+    return Refusal(429, code, message, headers={"retry-after": str(math.ceil(seconds))})
 
 
 def _limiter(clock: Clock, rate: float | None, burst: int) -> RateLimiter | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import cast
 
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every
@@ -29,9 +30,9 @@ class RemoteKeys:
             name=name, role=role, scopes=scopes, expires_at=expires_at
         )
 
-    async def revoke(self, id: str) -> None:
-        """Revoke a key; NotFound."""
-        await self._operations.revoke_key(id)
+    async def revoke(self, id: str) -> list[str]:
+        """Revoke a key and those that were made by it; the ids of those. NotFound."""
+        return cast("list[str]", (await self._operations.revoke_key(id))["alsoRevoked"])
 
     async def list(self) -> list[Object]:
         """Every key, also expired and revoked ones, oldest first."""

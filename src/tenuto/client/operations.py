@@ -855,9 +855,9 @@ class Operations(OperationsBase):
         """List the keys of the tenant, oldest first, including expired and revoked ones."""
         return await self._page(Page[Object], "/keys", limit, cursor)
 
-    async def revoke_key(self, id: str) -> None:
-        """Revoke a key, in every process within a second."""
-        await self._do("DELETE", f"/keys/{part(id)}")
+    async def revoke_key(self, id: str) -> Object:
+        """Revoke a key and all that were made by it, in every process within a second."""
+        return await self._ask(Object, "DELETE", f"/keys/{part(id)}")
 
     async def list_audit(
         self,

@@ -19,7 +19,7 @@ from tenuto.executions.lease_proof import LeaseProof, lease_over
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
 from tenuto.executions.repeated_reports import is_recorded
 from tenuto.executions.report_parser import details_json, outcome_of
-from tenuto.executions.tokens import execution_id
+from tenuto.executions.tokens import Purpose, execution_id
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
@@ -34,13 +34,14 @@ class Reported(NamedTuple):
 
 
 class TaskBroker:
-    """Hands out the tasks of one engine to workers of all tenants."""
+    """Hands out the tasks of one engine to workers of all tenants, or to their addresses."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, purpose: Purpose = "pull") -> None:
+        """`purpose`: what its lease tokens are for; it takes no others."""
         self._engine = engine
         self._store = engine.store
         self._clock = engine.clock
-        self._proof = LeaseProof(engine)
+        self._proof = LeaseProof(engine, purpose)
         self._claims = Claims(engine, self._proof)
         self._beats: Batcher[Beat, Extension | None] = Batcher(self._claims.extend)
 

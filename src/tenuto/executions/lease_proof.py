@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from tenuto.engine.engine import Engine
-from tenuto.executions.tokens import KEPT_AS, Tokens, key_of
+from tenuto.executions.tokens import KEPT_AS, Purpose, Tokens, key_of
 from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.model.executions import ClaimedTask
 from tenuto.store.parts.instances import InstanceQuery
@@ -18,8 +18,9 @@ LEASE_OVER = "TEN-3012"
 class LeaseProof:
     """Signs tokens and verifies them, with the secret that all processes of a store share."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, purpose: Purpose) -> None:
         self._engine = engine
+        self._purpose = purpose
         self._tokens: Tokens | None = None
 
     async def tokens(self) -> Tokens:
@@ -27,7 +28,8 @@ class LeaseProof:
         if self._tokens is None:
             ids = self._engine.ids
             proposed = "".join(ids.short() for _ in range(4)).encode()
-            self._tokens = Tokens(await self._engine.store.access.keep_secret(KEPT_AS, proposed))
+            secret = await self._engine.store.access.keep_secret(KEPT_AS, proposed)
+            self._tokens = Tokens(secret, self._purpose)
         return self._tokens
 
     async def leases(self, tenant: str, tasks: Iterable[ClaimedTask]) -> list[Lease]:

@@ -1,8 +1,9 @@
 """Execution ids and lease tokens.
 
-An id names the attempt and is the same for every grant. A token is signed for one tenant, attempt
-and grant with a secret that all processes of a store share, so that each of them can verify it
-without reading anything.
+An id names the attempt and is the same for every grant. A token is signed for one tenant, attempt,
+grant and purpose with a secret that all processes of a store share, so that each of them can verify
+it without reading anything. A worker shows its token beside its credential; the token in the URL of
+a callback is a credential by itself: neither is taken in the place of the other.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from tenuto.store.parts.jobs import JobKey, Lease
+
+Purpose: TypeAlias = Literal["pull", "push"]
+"""What a token is for: the reports of a worker, or the callback of a pushed task."""
 
 KEPT_AS = "lease-tokens"
 """The name of the secret in the store."""
@@ -39,10 +44,13 @@ def key_of(id: str) -> JobKey | None:
 
 
 class Tokens:
-    """Signs and verifies lease tokens."""
+    """Signs and verifies the lease tokens of one purpose."""
 
-    def __init__(self, secret: bytes) -> None:
+    def __init__(self, secret: bytes, purpose: Purpose = "pull") -> None:
         self._secret = secret
+        # Tokens of workers are as they were before there were purposes, so that leases stay valid
+        # while processes of several versions share a store.
+        self._purpose = () if purpose == "pull" else (purpose,)
 
     def of(self, tenant: str, lease: Lease) -> str:
         return f"{lease.token}.{self._signature(tenant, lease)}"
@@ -58,6 +66,6 @@ class Tokens:
         return lease if is_ours else None
 
     def _signature(self, tenant: str, lease: Lease) -> str:
-        signed = msgspec.json.encode((tenant, *lease.key, lease.token))
+        signed = msgspec.json.encode((tenant, *lease.key, lease.token, *self._purpose))
         digest = hmac.digest(self._secret, signed, "sha256")
         return digest[:_SIGNATURE_BYTES].hex()

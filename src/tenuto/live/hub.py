@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from tenuto.engine.engine import Engine
 from tenuto.engine.observer import Observer
-from tenuto.engine.tenancy import held_by, refuse_foreign
+from tenuto.engine.tenancy import held_by, stored_id
 from tenuto.engine.turns.draft import Draft
 from tenuto.live.feed import Feed
 from tenuto.live.watched_instance import WatchedInstance
@@ -76,7 +76,7 @@ class LiveHub:
         `until_end` it ends with the instance; else it goes on until the subscriber leaves.
         """
         # Also where it is watched already: instances in memory are of all tenants.
-        await refuse_foreign(self._engine.store, tenant, instance_id)
+        instance_id = await stored_id(self._engine.store, tenant, instance_id)
         if self._is_closed:
             raise StoreUnavailable("this process stops and tells nothing more")
         watched = self._watched.get(instance_id) or self._opened(tenant, instance_id)

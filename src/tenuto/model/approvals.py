@@ -11,15 +11,19 @@ Decision: TypeAlias = Literal["approved", "rejected"]
 """The possible decisions; each is also a handle of the step."""
 
 
+_KEY = "key:"
+
+
 class People(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """The people who may decide: by name, or by one of the roles."""
+    """The people who may decide: by what identifies them, or by one of the roles."""
 
     users: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
 
     def include(self, user: str, roles: tuple[str, ...]) -> bool:
         """Whether a person, who has these roles, may decide."""
-        return user in self.users or not set(self.roles).isdisjoint(roles)
+        is_named = user in self.users or _subject(user) in self.users
+        return is_named or not set(self.roles).isdisjoint(roles)
 
     def with_others(self, others: People) -> People:
         """Both groups together, each name and role once."""
@@ -45,3 +49,12 @@ class Asking(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     escalate_at: datetime | None = None
     escalate_to: People | None = None
     """The people who may also decide from then on."""
+
+
+def _subject(user: str) -> str | None:
+    """The subject of a user of the identity provider, `<issuer>|<subject>`: there is one provider.
+
+    A subject that looks like a key does not stand for that key.
+    """
+    issuer, _, subject = user.partition("|")
+    return subject if "://" in issuer and subject and not subject.startswith(_KEY) else None

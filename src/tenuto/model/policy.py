@@ -83,6 +83,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     context_bytes: int = 16_000_000
     log_entries: int = 1_000_000
     loop_items: int = 100_000
+    keys: int = 1_000
+    """API keys of a tenant that are active, or were made within a day."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -8,7 +8,7 @@ id, tenant, name, role, scopes, hash, created_at, created_by, expires_at, revoke
 -- fragment: audit_columns
 -- A line of the audit log.
 number, previous_hash, hash, id, tenant, at, actor, kind, action, target, outcome, source,
-    request_id, before, after
+    request_id, credential, before, after
 
 -- fragment: task_columns
 -- A declared task.

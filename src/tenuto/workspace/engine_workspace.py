@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tenuto.engine.engine import Engine
+from tenuto.engine.tenancy import stored_id
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, as_json
 from tenuto.model.tenants import DEFAULT_TENANT
@@ -133,8 +134,7 @@ class EngineWorkspace(StoredWorkspace):
 
     async def instance(self, id: str) -> InstanceRef:
         """A reference to an instance; NotFound when there is none."""
-        await self._require(id)
-        return self._own(id)
+        return self._own(await stored_id(self.engine.store, self.tenant, id))
 
     def at(self, id: str, *, by: str | None = None) -> InstanceRef:
         """A reference to an instance, without a look-up; its methods raise NotFound.

@@ -64,12 +64,12 @@ class InstanceRef(StoredInstance):
         It does not end by itself. It may also yield when nothing has changed.
         """
         await self._refuse_unless_known()
-        engine, changed = self._engine, asyncio.Event()
-        stop = engine.listen(lambda draft: changed.set() if draft.instance_id == self.id else None)
+        engine, changed, id = self._engine, asyncio.Event(), self.id
+        stop = engine.listen(lambda draft: changed.set() if draft.instance_id == id else None)
         try:
             while True:
                 # Another process may be working on it: its changes are seen in the store alone.
-                newest = (await engine.store.instances.newest_seqs([self.id])).get(self.id, 0)
+                newest = (await engine.store.instances.newest_seqs([id])).get(id, 0)
                 if newest != after:
                     after = newest
                     yield
@@ -142,7 +142,7 @@ class InstanceRef(StoredInstance):
 
     async def _held(self) -> Held:
         held = await held_by(self._engine, self._tenant, self.id, is_known=self._is_known)
-        self._is_known = True
+        self.id, self._is_known = held.state.id, True
         return held
 
     def _explainer(self) -> Explainer:

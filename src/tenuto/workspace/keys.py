@@ -15,6 +15,7 @@ from tenuto.model.checks import converted
 from tenuto.model.durations import iso
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
+from tenuto.model.policy import DEFAULT_LIMITS
 from tenuto.ports import Clock, Ids
 from tenuto.store.parts.access import KeyRow
 from tenuto.store.parts.audit import AuditOutcome
@@ -28,8 +29,17 @@ _Done: TypeAlias = list[KeyRow]
 class TenantKeys:
     """The keys of one tenant. Each change is recorded in the audit log, before and after."""
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids, *, tenant: str, actor: str) -> None:
-        self._keys = Keys(store, clock, ids)
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        *,
+        tenant: str,
+        actor: str,
+        most: int = DEFAULT_LIMITS.keys,
+    ) -> None:
+        self._keys = Keys(store, clock, ids, most=most)
         self._log = AuditLog(store.audit, clock, ids)
         self._clock = clock
         self._ids = ids
@@ -52,10 +62,12 @@ class TenantKeys:
             done.append(new.row)
         return {**key_view(new.row, new.row.created_at), "key": new.text}
 
-    async def revoke(self, id: str) -> None:
-        """Revoke a key; NotFound."""
+    async def revoke(self, id: str) -> list[str]:
+        """Revoke a key and those that were made by it; the ids of those. NotFound."""
         async with self._recorded("keys.revoke", id) as done:
-            done.append(await self._keys.revoke(self._principal.tenant, id))
+            revoked = await self._keys.revoke(self._principal.tenant, id)
+            done += [revoked.key, *revoked.others]
+        return [each.id for each in revoked.others]
 
     async def list(self) -> list[Object]:
         """Every key, also expired and revoked ones, oldest first."""

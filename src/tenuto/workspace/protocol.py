@@ -534,8 +534,8 @@ class Keys(Protocol):
         """Create a key; `key` in the result is the secret, and is shown only this once."""
         ...
 
-    async def revoke(self, id: str) -> None:
-        """Revoke a key; NotFound."""
+    async def revoke(self, id: str) -> list[str]:
+        """Revoke a key and those that were made by it; the ids of those. NotFound."""
         ...
 
     async def list(self) -> list[Object]:

@@ -18,10 +18,10 @@ from tenuto.engine.definitions.start_checks import (
     refuse_unfit,
 )
 from tenuto.engine.engine import Engine
+from tenuto.engine.tenancy import own_id
 from tenuto.engine.turns.requests import Answer
 from tenuto.model.checks import aware, refuse_bad_ids
 from tenuto.model.errors import (
-    Conflict,
     InvalidInput,
     NotAvailable,
     NotFound,
@@ -68,8 +68,8 @@ class Starting:
                 raise
         else:
             answer = await self._start(deployed, asked, instance_id)
-        if answer.is_repeat and instance_id not in (None, answer.instance_id):
-            raise key_conflict(answer.instance_id)
+        if answer.is_repeat and instance_id is not None:
+            self._refuse_another(answer, instance_id)
         return answer
 
     async def begin_of(self, document: JSON, asked: Start) -> Answer:
@@ -100,8 +100,21 @@ class Starting:
         except TenutoError as error:
             return error
 
+    def _refuse_another(self, answer: Answer, chosen: str) -> None:
+        """Conflict where the key of a start has an instance with another id than was chosen."""
+        if answer.instance_id not in (chosen, own_id(self._tenant, chosen)):
+            raise key_conflict(answer.instance_id)
+
     async def _start(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
-        answer = await self._engine.start(
+        answer = await self._started(deployed, asked, instance_id)
+        if instance_id is not None and await self._is_foreign(answer):
+            # As if the id were free.
+            answer = await self._started(deployed, asked, own_id(self._tenant, instance_id))
+        raise_rejection(answer)
+        return answer
+
+    async def _started(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
+        return await self._engine.start(
             deployed.plan,
             _started(asked, deployed.version),
             instance_id=instance_id,
@@ -110,21 +123,13 @@ class Starting:
             tenant=self._tenant,
             needs_definition=True,
         )
-        await self._hide_other_tenants(answer)
-        raise_rejection(answer)
-        return answer
 
-    async def _hide_other_tenants(self, answer: Answer) -> None:
-        """Where the id of a start is another tenant's: that it is in use, and not its status.
-
-        Ids are unique over all tenants, so that one that is in use cannot be had.
-        """
-        rejection = answer.rejection
-        if rejection is None or not has_found_another(answer):
-            return
+    async def _is_foreign(self, answer: Answer) -> bool:
+        """Whether the id of a start is in use by another tenant."""
+        if not has_found_another(answer):
+            return False
         query = InstanceQuery(ids=(answer.instance_id,), limit=1)
-        if not (await instance_rows(self._engine, self._tenant, query)).items:
-            raise Conflict(rejection.message, code=rejection.code)
+        return not (await instance_rows(self._engine, self._tenant, query)).items
 
 
 def _uuid(instance_id: str | None) -> str | None:

@@ -16,7 +16,7 @@ from tenuto.core.foreseen_undo import undo_plan
 from tenuto.core.view import context_of, state_of
 from tenuto.engine.events.event_views import waits_view
 from tenuto.engine.events.explainer import Explainer, explanation_view
-from tenuto.engine.tenancy import refuse_foreign
+from tenuto.engine.tenancy import stored_id
 from tenuto.engine.turns.approvals import decision_asked, refuse_bad_form
 from tenuto.engine.turns.held import Held
 from tenuto.model.edited import EditedInput
@@ -149,9 +149,10 @@ class StoredInstance(ABC):
     async def undo_plan(self, reason: str | None = None) -> Object:
         """The steps that a cancellation would undo now, in order and with their inputs.
 
-        `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`. Of the
-        default input there is no `workflowInput` and `workflowState`: they are the same for all.
-        `children: [{stepId, instanceId}]`, where there are any, run now and undo themselves.
+        `{plan: [{stepId, compensationFor, iteration, input}], skipped: [{stepId, reason}]}`. Of
+        more than a hundred the later ones have no `workflowInput` and `workflowState`: they are the
+        same for all. `children: [{stepId, instanceId}]`, where there are any, run now and undo
+        themselves.
         """
         asked = self._commands.cancel(reason)
         held = await self._held()
@@ -234,5 +235,5 @@ class StoredInstance(ABC):
         """NotFound unless it is this tenant's, which never changes: it is looked up once."""
         if self._is_known:
             return
-        await refuse_foreign(self._source.store, self._tenant, self.id)
+        self.id = await stored_id(self._source.store, self._tenant, self.id)
         self._is_known = True

@@ -218,7 +218,12 @@ class StoredWorkspace(ABC):
 
         source = self.source
         return TenantKeys(
-            source.store, source.clock, source.ids, tenant=self.tenant, actor=self.actor
+            source.store,
+            source.clock,
+            source.ids,
+            tenant=self.tenant,
+            actor=self.actor,
+            most=source.settings.limits.keys,
         )
 
     @property

@@ -56,18 +56,20 @@ class TestRuns:
 
     async def publish(self, id: str, document: Given) -> list[Published | TenutoError]:
         """Publish events that this test run alone sees; NotFound."""
-        await self._require(id)
+        id = await self._required(id)
         return await Events(self._engine, inbox_of(id), self._engine.publish).publish_all(document)
 
     async def stop(self, id: str) -> None:
         """End a test run and erase it; NotFound."""
-        await self._require(id)
+        id = await self._required(id)
         await self._engine.test_runs.stop(self._tenant, id)
 
-    async def _require(self, id: str) -> None:
+    async def _required(self, id: str) -> str:
+        """The id by which the store has a test run."""
         try:
             held = await held_by(self._engine, self._tenant, id)
         except NotFound:
             held = None
         if held is None or not is_test_run(held.state.definition_id):
             raise NotFound(f"there is no test run {id}", code="TEN-3070")
+        return held.state.id

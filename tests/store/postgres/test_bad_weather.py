@@ -186,7 +186,7 @@ async def test_what_no_turn_can_tell_is_not_said_to_be_refused(
         "keys": lambda: store.access.keys("acme"),
     }
     await asks[verb]()  # from now on the statement is known
-    if verb == "remove_listener":
+    if verb in ("put_key", "remove_listener"):
         proxy.lose_answers_after(b"COMMIT;")
     else:
         proxy.lose_answers()

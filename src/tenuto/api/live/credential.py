@@ -20,11 +20,7 @@ async def refused(
     while True:
         await service.clock.sleep(service.config.live.credential_seconds)
         try:
-            now = await service.authentication.authenticate(
-                headers.get("authorization"),
-                service.clock.now(),
-                tenant=headers.get("tenuto-tenant"),
-            )
+            now = await service.authenticate_again(headers)
             refuse_unless(now, permission)
         except (Unauthenticated, Forbidden) as error:
             return error

@@ -51,7 +51,11 @@ class AuditLine(Answer):
     tenant: str
     at: str
     actor: str
+    """A name, for people: several principals may have it."""
     kind: str
+    credential: str | None
+    """Identifies the actor: `key:<id>`, `<issuer>|<subject>`, or a name of this machine; null in
+    lines of unauthenticated clients, and of older programs."""
     action: str
     target: str
     outcome: str

@@ -56,15 +56,14 @@ async def task_before(tasks: TaskDefinitions, id: str) -> Object | None:
     return None
 
 
-def key(row: KeyRow | None) -> Object | None:
-    """The permissions of a key, and whether it is revoked."""
-    if row is None:
-        return None
+def key(row: KeyRow) -> Object:
+    """The permissions of a key, its maker, and whether it is revoked."""
     return {
         "id": row.id,
         "name": row.name,
         "role": row.role,
         "scopes": None if row.scopes is None else list(row.scopes),
+        "createdBy": row.created_by,
         "isRevoked": row.revoked_at is not None,
     }
 

@@ -21,6 +21,7 @@ from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.durations import epoch_ms, iso
 from tenuto.model.errors import Forbidden, InvalidInput, NotFound
 from tenuto.model.json import JSON
+from tenuto.store.parts.access import KEY
 from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.values import InstanceFilter
 from tenuto.workspace.webhooks import callback_problems
@@ -28,7 +29,7 @@ from tenuto.workspace.webhooks import callback_problems
 CALLBACK = f"{API}/internal/events/callback"
 USUAL = timedelta(days=7)
 LONGEST = timedelta(days=90)
-"""Tickets are not stored and cannot be revoked: they expire, or end with their instance."""
+"""Tickets are not stored: they expire, or end with their instance or the key that made them."""
 
 
 class EventCallbackRequest(Body):
@@ -39,7 +40,7 @@ class EventCallbackRequest(Body):
     patterns: Annotated[tuple[str, ...], Meta(max_length=20)]
     """Which events it may hand in."""
     expiration_time: Moment | None = None
-    """Until when; 7 days, and 90 at most."""
+    """Until when; 7 days, and 90 at most. It ends with the credential that creates it."""
     instance_id: str | None = None
     """The only instance that waits for the events: when it has ended, so has the URL."""
 
@@ -68,24 +69,27 @@ class EventNotification(Body):
     subscription_id: str | None = None
 
 
-@EVENTS.post("/callbacks", status=201, other_statuses=(404,))
+# Like a webhook it is there when its maker has gone.
+@EVENTS.post("/callbacks", permission=Permission.LISTENERS_WRITE, status=201, other_statuses=(404,))
 async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) -> EventCallback:
     """Create a URL that an outside service may post events to, until it expires."""
-    # Like a webhook it outlives the credential that creates it.
-    refuse_unless(call.principal, Permission.LISTENERS_WRITE)
+    # Nobody hands on what they may not do.
+    refuse_unless(call.principal, Permission.EVENTS_PUBLISH)
     now = call.service.clock.now()
     until = body.expiration_time or now + USUAL
     if problems := callback_problems(body.subscriber_id, body.patterns, until, now):
         raise InvalidInput("the callback is not valid", problems)
     if body.instance_id is not None:
         await call.workspace.instance(body.instance_id)
-    until = min(until, now + LONGEST)
+    principal = call.principal
+    until = min(until, now + LONGEST, principal.expires_at or until)
     ticket = EventTicket(
-        tenant=call.principal.tenant,
+        tenant=principal.tenant,
         subscriber_id=body.subscriber_id,
         patterns=body.patterns,
         until_ms=epoch_ms(until),
         instance_id=body.instance_id,
+        maker=principal.credential if principal.credential.startswith(KEY) else None,
     )
     token = await call.service.event_tickets.token(ticket)
     made = EventCallback(
@@ -113,6 +117,7 @@ async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> 
     sender = Principal(
         tenant=ticket.tenant,
         name=ticket.subscriber_id,
+        credential=f"callback:{ticket.subscriber_id}",
         role=Role.VIEWER,
         scopes=frozenset(),
         kind="callback",
@@ -134,7 +139,11 @@ async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> 
 async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTicket:
     ticket = await call.service.event_tickets.ticket(call.query.token)
     now: datetime = call.service.clock.now()
-    if ticket is None or ticket.is_over(now):
+    if (
+        ticket is None
+        or ticket.is_over(now)
+        or (ticket.maker is not None and await call.service.has_ended(ticket.maker))
+    ):
         raise Refusal(401, "TEN-3064", "the token is not one of this service, or has expired")
     if body.subscriber_id != ticket.subscriber_id:
         raise Refusal(422, WRONG_FIELD, "the notification is for another subscriber than the token")

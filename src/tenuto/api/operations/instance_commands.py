@@ -79,7 +79,8 @@ class DecisionRequest(Body):
     form: JSON = None
     iteration: str = ""
     by: str | None = None
-    """The actor, without authentication; a credential may only repeat its own name."""
+    """The actor, without authentication; a credential may only repeat its own name. What is
+    recorded, and compared with the assignees, is what identifies the credential."""
     roles: tuple[str, ...] | None = None
 
 
@@ -219,8 +220,8 @@ async def _commanded(
 def _speaker(call: Call[NoQuery], said: str | None) -> str:
     """The actor of the command: from the credential, never from the request's content."""
     principal = call.principal
-    if said is None or said == principal.name:
-        return principal.name
+    if said is None or said in (principal.name, principal.identity):
+        return principal.identity
     if principal.kind == "local":
         return said
     raise Forbidden(

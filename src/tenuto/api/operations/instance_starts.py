@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import TypeVar
+
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
@@ -11,12 +14,15 @@ from tenuto.api.completion import ended_within
 from tenuto.api.operation import API, Resource
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.shapes import Answer, BatchOf, Body, Moment, Priority, Query, Seconds, Version
+from tenuto.engine.tenancy import own_id
 from tenuto.engine.turns.requests import Answer as Asked
-from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.errors import NotFound, TenutoError, Unauthenticated
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tenuto.workspace.instance_views import outcome_view
 from tenuto.workspace.values import Start
+
+QueryT = TypeVar("QueryT")
 
 STARTS = Resource(API, tag="instances", write=Permission.INSTANCES_START)
 
@@ -113,16 +119,17 @@ async def answered(
         started = await call.workspace.starting.begin(asked)
     else:
         started = await call.workspace.starting.begin_of(saving, asked)
-    call.response_headers["location"] = f"{API}/instances/{started.instance_id}"
+    shown = _shown(call, asked, started)
+    call.response_headers["location"] = f"{API}/instances/{shown}"
     call.after = {"instanceId": started.instance_id, "duplicate": started.is_repeat}
     if started.is_repeat:
         call.status = 200
     if call.query.wait > 0:
-        return await _ended(call, started)
+        return replace(await _ended(call, started), instance_id=shown)
     status = started.status
     if started.is_repeat:
         status = await call.workspace.at(started.instance_id).status()
-    return StartAnswer(instance_id=started.instance_id, status=status)
+    return StartAnswer(instance_id=shown, status=status)
 
 
 @STARTS.post("/instances/batch", size="batch", is_frequent=True)
@@ -130,7 +137,8 @@ async def start_batch(call: Call[NoQuery], body: BatchRequest) -> BatchAnswer:
     """Start up to 1,000 instances; a result each."""
     asked = [_asked(each, each.workflow_id, each.idempotency_key) for each in body.items]
     asked = [replace(each, traceparent=call.traceparent) for each in asked]
-    results = [_result(each) for each in await call.workspace.starting.begin_many(asked)]
+    found = await call.workspace.starting.begin_many(asked)
+    results = [_result(call, *each) for each in zip(asked, found, strict=True)]
     refused = sum(each.error is not UNSET for each in results)
     call.after = {"started": len(results) - refused, "refused": refused}
     return BatchAnswer(results=results)
@@ -149,18 +157,28 @@ def _asked(body: StartRequest, workflow: str, key: str | None) -> Start:
     )
 
 
-def _result(answer: Asked | TenutoError) -> BatchResult:
+def _result(call: Call[NoQuery], asked: Start, answer: Asked | TenutoError) -> BatchResult:
     if isinstance(answer, TenutoError):
         return BatchResult(error=error_item(answer))
     return BatchResult(
-        instance_id=answer.instance_id, status=answer.status, duplicate=answer.is_repeat
+        instance_id=_shown(call, asked, answer), status=answer.status, duplicate=answer.is_repeat
     )
+
+
+def _shown(call: Call[QueryT], asked: Start, started: Asked) -> str:
+    """The id of an instance: as it was chosen, also where the store has it by another."""
+    chosen = asked.instance_id
+    is_own = chosen is not None and started.instance_id == own_id(call.workspace.tenant, chosen)
+    return chosen if chosen is not None and is_own else started.instance_id
 
 
 async def _ended(call: Call[StartQuery], started: Asked) -> StartAnswer:
     """Wait for the end; 202 where that takes too long, or the service stops."""
     reference = call.workspace.at(started.instance_id)
-    held = await ended_within(call, reference.id, call.query.wait)
+    held = None
+    with suppress(Unauthenticated):
+        # Whose credential has ended since gets no result; but the start is done, and is said to be.
+        held = await ended_within(call, reference.id, call.query.wait)
     if held is None:
         call.status = 202
         return StartAnswer(instance_id=reference.id, status=await reference.status())

@@ -174,7 +174,8 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
     """List the entries of an instance's log."""
     asked, id = call.query, call.path["id"]
     begin = asked.cursor if asked.cursor is not None else asked.after
-    newest = (await held_by(call.workspace.engine, call.workspace.tenant, id)).state.version
+    held = await held_by(call.workspace.engine, call.workspace.tenant, id)
+    id, newest = held.state.id, held.state.version
     entries = call.workspace.engine.store.seen_by(call.workspace.tenant).instances.entries
     if asked.order == "asc":
         begin = begin or 0

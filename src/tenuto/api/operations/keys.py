@@ -46,6 +46,7 @@ class KeyItem(Answer):
     """`active`, `expired` or `revoked`."""
     created_at: str
     created_by: str
+    """Identifies its maker: `key:<id>`, `<issuer>|<subject>`, or a name of this machine."""
     expires_at: str | None
     revoked_at: str | None
     last_used_at: str | None
@@ -56,6 +57,14 @@ class NewKeyItem(KeyItem):
 
     key: str
     """The whole key with its secret, shown this once."""
+
+
+class RevokedKey(Answer):
+    """A key that is revoked."""
+
+    id: str
+    also_revoked: tuple[str, ...]
+    """The ids of keys that were made by it, or by those, and were revoked with it."""
 
 
 @KEYS.post(status=201)
@@ -77,12 +86,15 @@ async def list_keys(call: Call[PageQuery]) -> Page[KeyItem]:
 
 
 @KEYS.delete("/{id}")
-async def revoke_key(call: Call[NoQuery]) -> None:
-    """Revoke a key, in every process within a second."""
+async def revoke_key(call: Call[NoQuery]) -> RevokedKey:
+    """Revoke a key and all that were made by it, in every process within a second."""
     keys, tenant, id = call.service.keys, call.principal.tenant, call.path["id"]
     rows = await keys.list(tenant)
-    call.before = audit_values.key(next((row for row in rows if row.id == id), None))
-    call.after = audit_values.key(await keys.revoke(tenant, id))
+    call.before = next((audit_values.key(row) for row in rows if row.id == id), None)
+    revoked = await keys.revoke(tenant, id)
+    also = tuple(each.id for each in revoked.others)
+    call.after = {**audit_values.key(revoked.key), "alsoRevoked": list(also)}
+    return RevokedKey(id=id, also_revoked=also)
 
 
 def _maker(principal: Principal, tenant: str | None) -> Principal:

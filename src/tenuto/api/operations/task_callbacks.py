@@ -25,7 +25,7 @@ class CallbackQuery(Query):
 async def task_callback(call: Call[CallbackQuery], body: PushAnswer) -> None:
     """Report the outcome of a pushed task that was accepted with 202."""
     ticket = ticket_of(call.query.token)
-    broker = call.service.broker
+    broker = call.service.push_broker
     if ticket is None or not await broker.is_ours(*ticket):
         raise Refusal(401, "TEN-3060", "the token is not one of this service")
     if body.execution_id not in (None, ticket.execution_id):

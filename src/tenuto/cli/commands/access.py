@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tenuto.cli.backends.backend import Backend
-    from tenuto.model.json import Object
+    from tenuto.model.json import JSON, Object
 
 keys = typer.Typer(
     name="keys", help="API keys: who may do what at the service.", no_args_is_help=True
@@ -118,7 +118,7 @@ def revoke_key(
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Revoke a key: within a second no process accepts it any more."""
+    """Revoke a key and all that were made by it: within a second no process accepts them."""
 
     async def work(backend: Backend) -> int:
         from contextlib import suppress
@@ -128,17 +128,19 @@ def revoke_key(
         from tenuto.cli.views.terminal import show, show_json
         from tenuto.model.errors import TenutoError
 
-        await backend.space.keys.revoke(id)
+        others = await backend.space.keys.revoke(id)
         revoked: Object = {"id": id, "state": "revoked"}
         # It is done: a key that may revoke itself can list nothing any more.
         with suppress(TenutoError):
             found = await backend.space.keys.list()
             revoked = next((each for each in found if each["id"] == id), revoked)
         if output == "json":
-            show_json(revoked)
+            also: list[JSON] = [*others]
+            show_json({**revoked, "alsoRevoked": also})
         else:
             name = f" ({plain(str(revoked['name']))})" if "name" in revoked else ""
-            show(f"✓ {plain(id)}{name} is revoked")
+            made = f", with {len(others):,} made by it" if others else ""
+            show(f"✓ {plain(id)}{name} is revoked{made}")
         return exits.DONE
 
     perform_on(store, work, output)

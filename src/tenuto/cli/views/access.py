@@ -54,8 +54,9 @@ def audit_table(lines: Sequence[Object]) -> Table:
                 str(line["at"]),
                 Text(outcome, _OUTCOMES.get(outcome, "")),
                 plain(f"{line['kind']} {line['actor']}"),
+                plain(str(line.get("credential") or "")),
                 *(plain(str(line[name])) for name in ("action", "target", "source", "requestId")),
             ]
         )
-    names = ("NUMBER", "AT", "OUTCOME", "ACTOR", "ACTION", "TARGET", "FROM", "REQUEST")
-    return table_of(names, cells, whole=3)
+    who, what = ("ACTOR", "CREDENTIAL"), ("ACTION", "TARGET", "FROM", "REQUEST")
+    return table_of(("NUMBER", "AT", "OUTCOME", *who, *what), cells, whole=3)

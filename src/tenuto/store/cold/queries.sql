@@ -32,6 +32,26 @@ UPDATE tenuto.access_keys SET revoked_at = coalesce(revoked_at, :now)
 WHERE id = :id AND tenant = :tenant
 RETURNING {key_columns};
 
+-- name: revoke_made_keys
+-- Revoke the keys that were made by a key, and by those; the keys that were not revoked before.
+WITH RECURSIVE made (identity) AS (
+    SELECT 'key:' || id FROM tenuto.access_keys WHERE id = :id
+    UNION
+    SELECT 'key:' || child.id FROM made
+    INNER JOIN tenuto.access_keys AS child
+        ON child.tenant = :tenant AND child.created_by = made.identity
+)
+
+UPDATE tenuto.access_keys SET revoked_at = :now
+WHERE
+    tenant = :tenant AND revoked_at IS NULL
+    AND created_by IN (SELECT identity FROM made)
+RETURNING {key_columns};
+
+-- name: lock_maker
+-- Whether a key may make others: there is one writer, so that nothing has to be locked.
+SELECT 1 FROM tenuto.access_keys WHERE id = :id AND revoked_at IS NULL;
+
 -- name: keep_secret
 -- Keep a value for all processes, unless there is one of that name.
 INSERT INTO tenuto.secrets (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING;

@@ -11,9 +11,13 @@ from msgspec import Struct
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.store.cold.part import ColdPart
+from tenuto.store.cold.port import Ask, Script
 from tenuto.store.cold.rows import columns_of, records_of
 from tenuto.store.looking import looked_for
 from tenuto.store.marks import claims, for_tenants, writes
+
+KEY = "key:"
+"""Stands before the id of a key where it is one of several kinds of principals."""
 
 
 class KeyRow(Struct, frozen=True, gc=False, kw_only=True):
@@ -29,10 +33,21 @@ class KeyRow(Struct, frozen=True, gc=False, kw_only=True):
     """SHA-256 of its secret."""
     created_at: datetime
     created_by: str
+    """Identifies its maker: `key:<id>` for a key; a name where an older program made it."""
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
     """Accurate to the minute only."""
+
+    @property
+    def identity(self) -> str:
+        """Identifies the key among all principals: ids are never used again, names are."""
+        return f"{KEY}{self.id}"
+
+    @property
+    def maker(self) -> str | None:
+        """The id of the key that made it, if a key did."""
+        return self.created_by.removeprefix(KEY) if self.created_by.startswith(KEY) else None
 
     def state(self, now: datetime) -> Literal["active", "expired", "revoked"]:
         """Whether the key is valid at a moment."""
@@ -49,8 +64,8 @@ class Access(ColdPart):
 
     @writes
     async def put_key(self, key: KeyRow) -> bool:
-        """Store a new key; False if its id exists already."""
-        if await self._port.write_beside("insert_access_key", columns_of(key)):
+        """Store a new key; False if its id exists already, or the key that makes it is revoked."""
+        if await self._port.transaction(lambda: _kept(key)):
             return True
         try:
             there = await self.key(key.id)
@@ -73,11 +88,20 @@ class Access(ColdPart):
         return await self._found(KeyRow, "access_keys", {"tenant": tenant})
 
     @writes
-    async def revoke_key(self, tenant: str, id: str, now: datetime) -> KeyRow | None:
-        """Revoke a key and return it; None if there is none. A revoked key is not changed."""
+    async def revoke_key(self, tenant: str, id: str, now: datetime) -> list[KeyRow]:
+        """Revoke a key with every key that was made by it, and by those; empty if there is none.
+
+        Returns the key, then the others that this has revoked. A revoked key is not changed. A key
+        that is being made by one of them is revoked too, or not made.
+        """
         which = {"tenant": tenant, "id": id, "now": epoch_ms(now)}
         found = await looked_for(self._port.write_beside("revoke_access_key", which), nothing=[])
-        return records_of(KeyRow, found)[0] if found else None
+        made = found
+        while made:
+            # A statement waits for keys that are being made, and only the next one sees them.
+            made = await self._port.write_beside("revoke_made_keys", which)
+            found = found + made
+        return records_of(KeyRow, found)
 
     @writes
     async def touch_keys(self, used: Mapping[str, datetime]) -> None:
@@ -93,3 +117,9 @@ class Access(ColdPart):
         await self._port.write("keep_secret", {"name": name, "value": proposed})
         [(value,)] = await self._port.rows("secret", {"name": name})
         return bytes(value)
+
+
+def _kept(key: KeyRow) -> Script[bool]:
+    if key.maker is not None and not (yield Ask("lock_maker", {"id": key.maker})):
+        return False
+    return bool((yield Ask("insert_access_key", columns_of(key))))

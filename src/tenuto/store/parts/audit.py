@@ -39,6 +39,8 @@ class AuditEntry(Struct, frozen=True, gc=False, kw_only=True):
     source: str = ""
     """The address of the client."""
     request_id: str = ""
+    credential: str | None = None
+    """Identifies the actor's credential; None for nobody, and in lines of older programs."""
     before: bytes | None = None
     """JSON: the target before the action; None if it is not recorded."""
     after: bytes | None = None

@@ -2607,6 +2607,10 @@ deliveries_gone AS (
 
 SELECT count(*) FROM old;
 
+-- name: lock_maker
+-- Whether a key may make others; it is not revoked before the transaction is over.
+SELECT 1 FROM tenuto.access_keys WHERE id = :id AND revoked_at IS NULL FOR SHARE;
+
 -- name: touch_access_keys
 -- When keys were last used; all locked in one order.
 WITH used AS MATERIALIZED (
@@ -2649,14 +2653,15 @@ SELECT {audit_columns}
 FROM unnest(
     :number::bigint[], :previous_hash::bytea[], :hash::bytea[], :id::text[], :tenant::text[],
     :at::bigint[], :actor::text[], :kind::text[], :action::text[], :target::text[], :outcome::text[],
-    :source::text[], :request_id::text[], :before::bytea[], :after::bytea[]
+    :source::text[], :request_id::text[], :credential::text[], :before::bytea[], :after::bytea[]
 ) AS line ({audit_columns});
 
 -- name: audit_by_id
 -- Those of these lines of the audit log that are written.
 SELECT
     line.number, line.previous_hash, line.hash, line.id, line.tenant, line.at, line.actor, line.kind,
-    line.action, line.target, line.outcome, line.source, line.request_id, line.before, line.after
+    line.action, line.target, line.outcome, line.source, line.request_id, line.credential, line.before,
+    line.after
 FROM unnest(:tenants::text[], :ids::text[]) AS wanted (tenant, id)
 INNER JOIN tenuto.audit_log AS line ON line.tenant = wanted.tenant AND line.id = wanted.id;
 

@@ -1497,7 +1497,8 @@ FROM json_each(:ids) AS used WHERE access_keys.id = used.value;
 -- Those of these lines of the audit log that are written.
 SELECT
     line.number, line.previous_hash, line.hash, line.id, line.tenant, line.at, line.actor, line.kind,
-    line.action, line.target, line.outcome, line.source, line.request_id, line.before, line.after
+    line.action, line.target, line.outcome, line.source, line.request_id, line.credential, line.before,
+    line.after
 FROM json_each(:ids) AS wanted
 INNER JOIN audit_log AS line
     ON line.tenant = :tenants ->> wanted.key AND line.id = wanted.value;
@@ -1505,7 +1506,7 @@ INNER JOIN audit_log AS line
 -- name: insert_audit
 -- Insert lines of the audit log. A trigger updates the ends of their chains.
 INSERT INTO audit_log ({audit_columns})
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
 -- name: lock_audit_heads
 -- The ends of chains: there is one writer, so that nothing has to be locked.

@@ -33,7 +33,7 @@ CREATE TABLE audit_log (
     before BLOB,
     after BLOB,
     previous_hash BLOB NOT NULL,
-    hash BLOB NOT NULL,
+    hash BLOB NOT NULL, credential TEXT,
     PRIMARY KEY (tenant, number)
 ) STRICT;
 
@@ -294,11 +294,23 @@ CREATE TABLE workflow_instances (
     cancellation BLOB
 , follows INTEGER) STRICT, WITHOUT ROWID;
 
+CREATE TABLE workflow_searchable_values (
+    instance_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    definition_id TEXT NOT NULL,
+    value_text TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (instance_id, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE workflow_snapshots (
     instance_id TEXT NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL,
     state BLOB NOT NULL
 ) STRICT;
+
+CREATE INDEX access_keys_by_maker ON access_keys (tenant, created_by);
 
 CREATE INDEX access_keys_by_tenant ON access_keys (tenant, created_at, id);
 
@@ -381,6 +393,16 @@ ON workflow_instances (root_id) WHERE root_id IS NOT NULL;
 
 CREATE INDEX workflow_instances_by_status
     ON workflow_instances (tenant, status, created_at);
+
+CREATE INDEX workflow_searchable_values_by_value
+ON workflow_searchable_values (
+    tenant, definition_id, name, value_text, created_at, instance_id
+);
+
+CREATE TRIGGER audit_log_grew AFTER INSERT ON audit_log
+BEGIN
+    UPDATE audit_heads SET number = new.number, hash = new.hash WHERE tenant = new.tenant;
+END;
 
 CREATE TRIGGER listeners_came AFTER INSERT ON listeners
 BEGIN
