@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import msgspec
 import pytest
 
 from tenuto.model.inputs import TimerKey, TimerKind
@@ -102,7 +103,7 @@ async def test_text_is_only_ever_a_value(store: Store, text: str) -> None:
         )
     )
     await store.mailbox.send([mail(text, text)])
-    await store.definitions.save(text, text, text.encode(), b"h", NOON)
+    await store.definitions.save(text, text, msgspec.json.encode(text), b"h", NOON)
 
     stored = (await store.turns.load([text]))[text]
     assert stored.row.current_steps == (text,)

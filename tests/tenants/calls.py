@@ -124,12 +124,12 @@ ONLY_OWN = frozenset(
         *("bulk.list", "bulk.start", "bulk.start_on_dead_letters"),
         *("dead_letters.list", "dead_letters.rows"),
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),
+        *("definitions.checked", "definitions.create"),
         *("inbox.list", "inbox.publish", "inbox.publish_all", "inbox.publish_given"),
         *("keys.create", "keys.list"),
         *("starting.begin_many", "starting.begun"),
         *("subscriptions.add", "subscriptions.list"),
         *("task_definitions.add", "task_definitions.list", "task_definitions.put"),
-        "task_definitions.undeclared",
         "test_runs.start",
         *("webhooks.add", "webhooks.list"),
     }

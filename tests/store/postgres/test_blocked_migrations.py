@@ -11,7 +11,7 @@ import pytest
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.postgres import PostgresStore, blockers, migrations
-from tenuto.store.postgres.migrations import MIGRATIONS, NEWEST
+from tenuto.store.postgres.migrations import MIGRATIONS
 from tenuto.store.postgres.queries import statement
 from tests.kit.postgres_database import connected
 from tests.kit.postgres_server import PostgresServer
@@ -82,7 +82,8 @@ async def test_a_migration_waits_for_all_tables_together_no_longer_than_for_one(
     assert refused.value.code == "TEN-4016"
     assert await everything(bare_url) == before
     done = await PostgresStore(bare_url).migrate()
-    assert [int(each[:4]) for each in done] == list(range(19, NEWEST + 1))
+    newer = [each.version for each in MIGRATIONS if each.version >= 19]
+    assert [int(each[:4]) for each in done] == newer
 
 
 async def test_what_one_migration_has_waited_the_next_does_not_wait_again(

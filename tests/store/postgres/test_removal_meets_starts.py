@@ -74,6 +74,9 @@ async def test_a_version_that_an_older_program_saves_makes_the_definition_starta
         await older.fetch(insert, 2, REMOVED, b"2")
         refused = await store.turns.commit(turn("t1", START, process_id="p1"))
         await older.fetch(insert, 3, b"{} ", b"3")
-    started = await store.turns.commit(turn("t2", START, process_id="p1"))
+    newer = begin("i1", needs_definition=True, definition_version=3)
+    again = await store.turns.commit(turn("t2", START, process_id="p1"))
+    started = await store.turns.commit(turn("t3", newer, process_id="p1"))
     assert refused.writes["i1"].outcome is Outcome.REMOVED
+    assert again.writes["i1"].outcome is Outcome.REMOVED, "its version stays removed"
     assert started.writes["i1"].outcome is Outcome.WON
