@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import shutil
+import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -16,10 +18,10 @@ from tenuto import __version__
 from tenuto.api.config import is_loopback
 from tenuto.cli import exits
 from tenuto.cli.backends.backend import Finding
-from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.place import STORE, ServerUrl
 from tenuto.cli.backends.reader import listen_url
 from tenuto.cli.views.terminal import show, show_json, styled
-from tenuto.compose import MEMORY, is_postgres, sqlite_path
+from tenuto.compose import MEMORY, exposed_files, is_postgres, sqlite_path
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON
@@ -74,7 +76,9 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
     """The disk, schema, clock, tenants and pooler of a store."""
     url = backend.url
     if url != MEMORY and not is_postgres(url):
-        yield _disk(sqlite_path(url).parent)
+        folder = sqlite_path(url).parent
+        yield _disk(folder)
+        yield _files(exposed_files(url), folder, is_own=url == STORE)
     try:
         reader = await backend.space.reader()
         newest = await reader.page(limit=1)
@@ -196,6 +200,27 @@ def _disk(folder: Path) -> Finding:
         state="warning",
         message=message,
         advice="Make room: a store that cannot be written accepts nothing.",
+    )
+
+
+def _files(exposed: Sequence[Path], folder: Path, *, is_own: bool) -> Finding:
+    """Who may read the store: secrets of webhooks and keys that sign tickets are in it.
+
+    A folder that was named, not made, is only expected to be written by nobody else.
+    """
+    commands: list[str] = []
+    if exposed:
+        commands.append(f"chmod go= {shlex.join(map(str, exposed))}")
+    mode = folder.stat().st_mode if folder.exists() else 0
+    if mode & (0o077 if is_own else 0o022) and not mode & stat.S_ISVTX:
+        commands.append(f"chmod {'go=' if is_own else 'go-w'} {shlex.quote(str(folder))}")
+    if not commands:
+        return Finding(what="files", state="ok", message="only their owner reads the store's files")
+    return Finding(
+        what="files",
+        state="warning",
+        message="other users of this machine may read or replace the store's files",
+        advice=f"Take their rights: {' && '.join(commands)}",
     )
 
 
