@@ -94,6 +94,6 @@ def test_the_doctor_says_how_to_close_a_store_to_others(tmp_path: Path) -> None:
     (files,) = [each for each in found if each["what"] == "files"]
     assert files["state"] == "warning"
     command = files["advice"].removeprefix("Take their rights: ")
-    assert os.system(f"cd {tmp_path} && {command}") == 0  # noqa: S605
+    assert os.system(f"cd {tmp_path} && {command}") == 0
     found = terminal.call("doctor", "-o", "json").json["findings"]
     assert [each["state"] for each in found if each["what"] == "files"] == ["ok"]
