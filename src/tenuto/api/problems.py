@@ -111,7 +111,6 @@ def problem_answer(error: TenutoError, path: str, request_id: str) -> ProblemAns
             **asdict(item),
             "type": f"urn:tenuto:problem:{error.code}",
             "title": known.title if known is not None else "Refused",
-            "advice": error.advice or (known.advice if known is not None else ""),
             "instance": path,
             "request_id": request_id,
         }
@@ -174,8 +173,8 @@ def error_item(error: TenutoError) -> ErrorItem:
     return ErrorItem(
         status=status_of(error),
         code=error.code,
-        detail=error.message,
-        advice=error.advice,
+        detail=error.public_message,
+        advice=error.public_advice,
         reason=error.reason or UNSET,
         problems=_problems(error),
         **_of_conflict(error),

@@ -49,6 +49,17 @@ class TenutoError(Exception):
         known = CATALOGUE.get(self.code)
         return None if known is None else known.reason
 
+    @property
+    def public_message(self) -> str:
+        """The message for clients over the network."""
+        return self.message
+
+    @property
+    def public_advice(self) -> str:
+        """The advice for them: its own, or the one of its code."""
+        known = CATALOGUE.get(self.code)
+        return self.advice or ("" if known is None else known.advice)
+
     def __str__(self) -> str:
         text = f"{self.code}  {self.message}"
         return f"{text}\n  {self.advice}" if self.advice else text
@@ -134,6 +145,15 @@ class StoreUnavailable(TenutoError):
     """The store cannot be reached or written; nothing was accepted."""
 
     code = "TEN-4001"
+
+    @property
+    def public_message(self) -> str:
+        """What its code says: the message may have the address of the store in it."""
+        return CATALOGUE.get(self.code, CATALOGUE[StoreUnavailable.code]).explanation
+
+    @property
+    def public_advice(self) -> str:
+        return CATALOGUE.get(self.code, CATALOGUE[StoreUnavailable.code]).advice
 
 
 def not_there(id: str) -> NotFound:
