@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from tenuto import __version__
 from tenuto.api.config import is_loopback
+from tenuto.api.connections import bounds_of, hard_limit
 from tenuto.cli import exits
 from tenuto.cli.backends.backend import Finding
 from tenuto.cli.backends.place import STORE, ServerUrl
@@ -36,6 +37,8 @@ _NO_SERVER: Final = "TEN-4030"
 _OLDEST: Final = (3, 11)
 _LITTLE: Final = 1 << 30
 """Bytes on a disk below which it may soon be full."""
+_FEW_FILES: Final = 4_096
+"""Open files below which a busy service refuses connections."""
 _FAR: Final = timedelta(seconds=2)
 """A smaller difference of clocks does not matter; a Date header is exact to the second."""
 _MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
@@ -43,7 +46,7 @@ _MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": 
 
 async def examine(backend: Backend, *, is_json: bool) -> int:
     """Check everything and print the findings; the exit code is that of the first problem."""
-    found = [_python(), *[each async for each in backend.findings()]]
+    found = [_python(), _limits(), *[each async for each in backend.findings()]]
     if is_json:
         items: list[JSON] = [
             {"what": each.what, "state": each.state, "message": each.message, "advice": each.advice}
@@ -70,6 +73,19 @@ def _python() -> Finding:
             exit_code=exits.FAILED,
         )
     return Finding(what="python", state="ok", message=said)
+
+
+def _limits() -> Finding:
+    bounds = bounds_of(hard_limit())
+    message = f"a service here has {bounds.described}"
+    if bounds.files >= _FEW_FILES:
+        return Finding(what="limits", state="ok", message=message)
+    return Finding(
+        what="limits",
+        state="warning",
+        message=message,
+        advice="Raise the hard limit of open files: `ulimit -Hn`, or LimitNOFILE= of systemd.",
+    )
 
 
 async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
