@@ -110,9 +110,6 @@ class _Listeners:
         self._changed()
         return listener
 
-    def _new_secret(self) -> str:
-        return new_secret("".join(self._ids.short() for _ in range(4)))
-
     async def _all(self) -> list[tuple[Listener, Backlog | None]]:
         seen = self._store.seen_by(self._tenant)
         backlogs = await seen.listeners.backlogs(self._tenant)
@@ -157,7 +154,9 @@ class Webhooks(_Listeners):
         problems. The secret, made unless it is given, is in what this returns and nowhere else.
         """
         wanted = self._wanted(url, patterns, secret, description)
-        endpoint = Endpoint(url=url, secret=secret or self._new_secret(), description=description)
+        endpoint = Endpoint(
+            url=url, secret=secret or new_secret(self._ids), description=description
+        )
         listener = await self._put(endpoint, wanted)
         return replace(_webhook(listener, None), secret=endpoint.secret)
 
@@ -187,7 +186,7 @@ class Webhooks(_Listeners):
         """
         wanted = self._wanted(url, patterns, secret, description)
         before = await self._found(id)
-        kept = secret or _read(before)[0].secret or self._new_secret()
+        kept = secret or _read(before)[0].secret or new_secret(self._ids)
         endpoint = Endpoint(url=url, secret=kept, description=description)
         return _webhook(await self._changed_to(id, endpoint, wanted), None)
 
@@ -246,7 +245,7 @@ class Subscriptions(_Listeners):
         )
         endpoint = Endpoint(
             url=callback_url,
-            secret=secret or self._new_secret(),
+            secret=secret or new_secret(self._ids),
             subscriber_id=subscriber_id,
             filter=filter,
             correlation_id=correlation_id,
