@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import (
+    OVER_QUOTA,
     Conflict,
     Forbidden,
     InvalidDefinition,
@@ -117,7 +118,7 @@ def problem_answer(error: TenutoError, path: str, request_id: str) -> ProblemAns
     )
     status = item.status
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
-    if status in (429, 503):
+    if status in (429, 503) and error.code != OVER_QUOTA:
         headers.setdefault("retry-after", str(_RETRY_SECONDS))
     if status == 401:
         headers["www-authenticate"] = 'Bearer realm="tenuto"'

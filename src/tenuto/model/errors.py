@@ -14,6 +14,9 @@ from tenuto.model.status import Status
 MAY_BE_WRITTEN: Final = "TEN-4019"
 """The code of a `StoreUnavailable` after which the write may be stored or not."""
 
+OVER_QUOTA: Final = "TEN-4294"
+"""The code of an `Overloaded` that does not pass by itself."""
+
 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One problem of a request or a definition."""
@@ -159,6 +162,15 @@ class StoreUnavailable(TenutoError):
 def not_there(id: str) -> NotFound:
     """The error for an instance that does not exist, or is another tenant's: both look alike."""
     return NotFound(f"there is no instance {id}")
+
+
+def over_quota(quota: str, most: int) -> Overloaded:
+    """The error for one more record than a tenant may have; `quota` is the name of the limit."""
+    return Overloaded(
+        f"the tenant has {most:,} {quota} already, the most that it may have",
+        code=OVER_QUOTA,
+        advice=f"Remove one that is not needed; the operator can raise engine.limits.{quota}.",
+    )
 
 
 def may_be_written(message: str, advice: str | None = None) -> StoreUnavailable:

@@ -75,7 +75,7 @@ EVENTS_KEPT = timedelta(days=7)
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Limits on sizes, so that one value cannot starve other instances."""
+    """Limits on sizes and quotas of a tenant, so that none can starve others."""
 
     input_bytes: int = 1_000_000
     output_bytes: int = 1_000_000
@@ -83,6 +83,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     context_bytes: int = 16_000_000
     log_entries: int = 1_000_000
     loop_items: int = 100_000
+    webhooks: int = 100
+    """Of one tenant: each event that they match is delivered once to each."""
+    subscriptions: int = 100
+    """Of one tenant."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -349,4 +349,6 @@ class EngineWorkspace:
             may_be_private=engine.settings.private_webhooks,
             changed=engine.outbox.hint,
             tenant=self.tenant,
+            limits=engine.settings.limits,
+            adding=engine.outbox.adding(self.tenant),
         )
