@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import stat
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,7 +95,8 @@ def test_the_doctor_says_how_to_close_a_store_to_others(tmp_path: Path) -> None:
     found = terminal.call("doctor", "-o", "json").json["findings"]
     (files,) = [each for each in found if each["what"] == "files"]
     assert files["state"] == "warning"
-    command = files["advice"].removeprefix("Take their rights: ")
-    assert os.system(f"cd {tmp_path} && {command}") == 0
+    commands = files["advice"].removeprefix("Take their rights: ").split(" && ")
+    for command in commands:
+        subprocess.run(shlex.split(command), cwd=tmp_path, check=True)
     found = terminal.call("doctor", "-o", "json").json["findings"]
     assert [each["state"] for each in found if each["what"] == "files"] == ["ok"]
