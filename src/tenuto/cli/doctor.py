@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 import shutil
 import stat
 import sys
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -39,6 +41,7 @@ _LITTLE: Final = 1 << 30
 """Bytes on a disk below which it may soon be full."""
 _FEW_FILES: Final = 4_096
 """Open files below which a busy service refuses connections."""
+_CONNECTIONS: Final = re.compile(r"^tenuto_connections_(\w+) ([\d.e+]+)$", re.MULTILINE)
 _FAR: Final = timedelta(seconds=2)
 """A smaller difference of clocks does not matter; a Date header is exact to the second."""
 _MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
@@ -46,7 +49,7 @@ _MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": 
 
 async def examine(backend: Backend, *, is_json: bool) -> int:
     """Check everything and print the findings; the exit code is that of the first problem."""
-    found = [_python(), _limits(), *[each async for each in backend.findings()]]
+    found = [_python(), *[each async for each in backend.findings()]]
     if is_json:
         items: list[JSON] = [
             {"what": each.what, "state": each.state, "message": each.message, "advice": each.advice}
@@ -88,9 +91,25 @@ def _limits() -> Finding:
     )
 
 
+def _connections(metrics: str) -> Finding:
+    """The connections of a server, by its metrics; KeyError where it has none of them."""
+    found = {name: float(value) for name, value in _CONNECTIONS.findall(metrics)}
+    refused = int(found["refused_total"])
+    message = f"{found['open']:,.0f} of {found['limit']:,.0f} connections are open"
+    if not refused:
+        return Finding(what="limits", state="ok", message=message)
+    return Finding(
+        what="limits",
+        state="warning",
+        message=f"{message}, {refused:,} were refused",
+        advice="Look in its log for who has them; raise the hard limit of open files if need be.",
+    )
+
+
 async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
-    """The disk, schema, clock, tenants and pooler of a store."""
+    """The limits of this machine; the disk, files, schema, clock, tenants and pooler of a store."""
     url = backend.url
+    yield _limits()
     if url != MEMORY and not is_postgres(url):
         folder = sqlite_path(url).parent
         yield _disk(folder)
@@ -134,7 +153,7 @@ def _wall(wall: RowSecurity) -> Finding:
 
 
 async def server_findings(backend: ServerBackend) -> AsyncIterator[Finding]:
-    """The version, clock and access of a server, and the disk here."""
+    """The version, clock, access and connections of a server, and the disk here."""
     from tenuto.client.connection import Ask
 
     url, connection = backend.url, backend.space.connection
@@ -155,6 +174,10 @@ async def server_findings(backend: ServerBackend) -> AsyncIterator[Finding]:
         yield _failed("access", error)
     else:
         yield _open_door(url)
+    # A key may lack the permission, and an older server the metrics: neither is a fault.
+    with suppress(TenutoError, LookupError):
+        page = await connection.send(Ask("GET", "/metrics"))
+        yield _connections(page.body.decode())
     yield _disk(Path.cwd())
 
 
