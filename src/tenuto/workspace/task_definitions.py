@@ -80,7 +80,7 @@ class TaskDefinitions:
             is_named = () if before is None else (tag_of(before), "*")
             if only_after not in (None, version, *is_named):
                 raise Conflict(f"the task {task.id} has version {version}", code="TEN-3062")
-            known = None if before is None else _decode(before.document).secret
+            known = None if before is None else _secret_of(before)
             signing = self._with_secret(task, known)
             if before is not None and before.document == _encode(signing):
                 return declared(before)
@@ -185,6 +185,13 @@ class TaskDefinitions:
         problems = _problems(task, may_be_private=self._may_be_private)
         if problems:
             raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)
+
+
+def _secret_of(row: TaskRow) -> str | None:
+    with suppress(msgspec.MsgspecError):
+        return _decode(row.document).secret
+    # A newer program's: it is replaced as a whole.
+    return None
 
 
 def declared(row: TaskRow) -> Declared:
