@@ -100,6 +100,21 @@ soak: setup  ## Run the long tests, for MINUTES (30) in all
 lock: setup  ## Pin the newest dependencies in requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--extra dev --output-file requirements/dev.txt pyproject.toml requirements/dev.in
+	@$(MAKE) --no-print-directory setup
+	$(BIN)/python -m tests.supply.constraints > requirements/constraints.txt
+
+# An answer is written for known vulnerabilities alone: without one the tool or its service could not be reached.
+.PHONY: audit
+audit: setup  ## Look for known vulnerabilities of the dependencies, where pip-audit can be reached
+	@mkdir -p dist && rm -f dist/audit.json
+	@timeout 120 $(BIN)/uv tool run --quiet pip-audit --no-deps --disable-pip --format json --output dist/audit.json \
+		--requirement requirements/constraints.txt || { test ! -s dist/audit.json \
+		&& echo "pip-audit cannot be reached: nothing was audited"; }
+
+.PHONY: sbom
+sbom: setup  ## List the components at run time in dist/sbom.json (CycloneDX)
+	@mkdir -p dist
+	$(BIN)/python -m tests.supply.sbom > dist/sbom.json
 
 .PHONY: clean
 clean:  ## Remove everything that the targets made

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tenuto.app import Tenuto
     from tenuto.client import Client, SyncClient
     from tenuto.engine.outbox.endpoints import Gap
+    from tenuto.engine.outbox.signatures import verify_signature
     from tenuto.engine.settings import Settings
     from tenuto.model.edited import EditedInput
     from tenuto.model.errors import (
@@ -115,6 +116,7 @@ _HOMES = {
     "sleep": "tenuto.python_form.barriers",
     "task": "tenuto.tasks.registry",
     "terminate": "tenuto.python_form.barriers",
+    "verify_signature": "tenuto.engine.outbox.signatures",
     "wait_event": "tenuto.python_form.barriers",
     "when": "tenuto.python_form.blocks",
     "workflow": "tenuto.python_form.workflow",
@@ -190,6 +192,7 @@ __all__ = [
     "sleep",
     "task",
     "terminate",
+    "verify_signature",
     "wait_event",
     "when",
     "workflow",

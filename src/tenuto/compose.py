@@ -96,6 +96,15 @@ def sqlite_path(url: str) -> Path:
     return Path(url.removeprefix(SQLITE))
 
 
+def exposed_files(url: str) -> list[Path]:
+    """The files of a store that other users of this machine may read or write."""
+    if url == MEMORY or is_postgres(url):
+        return []
+    from tenuto.store.sqlite.permissions import exposed_files as exposed  # noqa: PLC0415
+
+    return exposed(sqlite_path(url))
+
+
 def without_password(url: str) -> str:
     """A URL as it may be shown: also one that cannot be read may have a password in it."""
     if url.startswith(SQLITE):

@@ -17,6 +17,8 @@ class PushService:
     def __init__(self) -> None:
         self.url = ""
         self.seen: list[dict[str, Any]] = []
+        self.raw: list[tuple[dict[str, str], bytes]] = []
+        """The same as headers and bytes."""
         self.status = 200
         self.body: bytes | None = None
         """Instead of an outcome."""
@@ -27,7 +29,9 @@ class PushService:
         self.was_sent = asyncio.Event()
 
     async def answer(self, request: web.Request) -> web.Response:
-        self.seen.append(json.loads(await request.read()))
+        raw = await request.read()
+        self.raw.append((dict(request.headers), raw))
+        self.seen.append(json.loads(raw))
         self.was_sent.set()
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)

@@ -335,7 +335,8 @@ async def test_a_stream_that_cannot_tell_everything_says_so_at_its_end(
         assert event["event"] == "workflow_run_dropped"
         data = json.loads(event["data"])
         assert (data["cursor"], data["reason"]) == (1, "error")
-        assert (data["code"], data["message"]) == (StoreUnavailable("").code, "it is away")
+        away_text = StoreUnavailable("").public_message
+        assert (data["code"], data["message"]) == (StoreUnavailable.code, away_text)
         await socket.send_json({"event": "workflow_run_join", "runId": id, "since": 1})
         assert (await said(socket))["event"] == "workflow_run_joined"
         error = await said(socket)

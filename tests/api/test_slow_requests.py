@@ -17,6 +17,7 @@ from uvicorn.server import ServerState
 from tenuto import Tenuto
 from tenuto.api.body_reader import BodyDeadline
 from tenuto.api.config import LiveBounds, ServiceConfig
+from tenuto.api.connections import ConnectionBounds, Connections
 from tenuto.api.http_protocol import LINGER, BoundedHttp, UnfinishedRequests
 from tenuto.api.live.protocol import IDLE
 from tenuto.api.pipeline import RequestPipeline
@@ -79,6 +80,7 @@ class Line:
 
     def __init__(self, most: int = 2) -> None:
         self.clock = HandClock()
+        self.connections = Connections(self.clock, ConnectionBounds(100, 50, 25))
         self.unfinished_requests = UnfinishedRequests(most)
         self.config = uvicorn.Config(answer, ws="none", lifespan="off", log_config=None)
         self.state = ServerState()
@@ -90,6 +92,7 @@ class Line:
             {},
             clock=self.clock,
             ids=SystemIds(),
+            connections=self.connections,
             unfinished_requests=self.unfinished_requests,
             head_seconds=HEAD_SECONDS,
         )

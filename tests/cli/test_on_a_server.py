@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from tenuto.cli import doctor
 from tenuto.cli.commands import app
 from tenuto.client.connection import Answered, Ask, Connection
 from tenuto.model.errors import StoreUnavailable
@@ -338,7 +339,7 @@ def test_the_doctor_finds_nothing_wrong_with_a_server_that_is_well(do: Do) -> No
     ended = do("doctor", "-o", "json")
     assert ended.code == 0, ended.out
     states = {each["what"]: each["state"] for each in ended.json["findings"]}
-    assert states == dict.fromkeys(("python", "server", "clock", "access", "disk"), "ok")
+    assert states == dict.fromkeys(("python", "server", "clock", "access", "limits", "disk"), "ok")
 
 
 def test_the_doctor_says_what_to_do_about_a_server_that_is_away(
@@ -350,6 +351,17 @@ def test_the_doctor_says_what_to_do_about_a_server_that_is_away(
     assert "See whether the service runs" in ended.out
     assert "tenuto doctor" not in ended.out
     assert "✗ server    TEN-4030" in ended.out
+
+
+def test_the_doctor_tells_of_connections_that_were_refused() -> None:
+    page = """tenuto_connections_limit 768.0
+tenuto_connections_open 768.0
+tenuto_connections_refused_total 1.2e+03
+"""
+    found = doctor._connections(page)
+    assert (found.state, found.message) == (
+        *("warning", "768 of 768 connections are open, 1,200 were refused"),
+    )
 
 
 def test_the_doctor_compares_versions_and_clocks(do: Do, monkeypatch: pytest.MonkeyPatch) -> None:

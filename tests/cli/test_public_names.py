@@ -63,6 +63,7 @@ NAMES = [
     "sleep",
     "task",
     "terminate",
+    "verify_signature",
     "wait_event",
     "when",
     "workflow",

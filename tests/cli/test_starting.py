@@ -86,7 +86,14 @@ def test_a_dead_letter_is_tried_again_with_another_input(past: Terminal) -> None
 def test_the_doctor_looks_at_a_store(past: Terminal) -> None:
     ended = past.call("doctor", "-o", "json")
     assert ended.code == 0, ended.out
-    assert [each["what"] for each in ended.json["findings"]] == ["python", "disk", "store", "clock"]
+    assert [each["what"] for each in ended.json["findings"]] == [
+        "python",
+        "limits",
+        "disk",
+        "files",
+        "store",
+        "clock",
+    ]
     assert {each["state"] for each in ended.json["findings"]} == {"ok"}
 
 

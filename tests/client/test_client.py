@@ -17,16 +17,19 @@ from tenuto import (
     InvalidDefinition,
     InvalidInput,
     NotFound,
+    Settings,
     Start,
     Status,
     SyncClient,
+    Tenuto,
     TenutoError,
     WorkflowCancelled,
     WorkflowFailed,
     task,
     workflow,
 )
-from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, served
+from tenuto.model.policy import Limits
+from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, served, tasks
 
 APPROVE: dict[str, Any] = {
     "id": "approve",
@@ -36,7 +39,8 @@ APPROVE: dict[str, Any] = {
 
 @pytest_asyncio.fixture
 async def server() -> AsyncIterator[Caller]:
-    async with served() as caller:
+    settings = Settings(unknown_tasks="wait", limits=Limits(webhooks=200))
+    async with served(app=Tenuto(tasks=tasks(), settings=settings)) as caller:
         for document in (DOUBLE, WAIT, REFUSE):
             await caller.app.deploy(document)
         yield caller

@@ -78,6 +78,8 @@ class Pretended(Receiver):
 
     def __init__(self) -> None:
         super().__init__()
+        self.seconds: Callable[[Received], float] = lambda _: 0.0
+        """How long a request takes."""
         self.at_once = Counter[str]()
         self.most_at_once = 0
 
@@ -88,7 +90,10 @@ class Pretended(Receiver):
         self.most_at_once = max(self.most_at_once, self.at_once[url])
         try:
             await asyncio.sleep(0)
-            status = self.take(Received(url, headers, body))
+            received = Received(url, headers, body)
+            status = self.take(received)
+            if seconds_taken := self.seconds(received):
+                await asyncio.sleep(seconds_taken)
         finally:
             self.at_once[url] -= 1
         if status is None:

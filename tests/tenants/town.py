@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from tenuto import TaskError, Tenuto
+from tenuto import Settings, TaskError, Tenuto
 from tenuto.model.json import JSON, Object
+from tenuto.model.policy import Limits
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.engine_workspace import EngineWorkspace
@@ -84,7 +85,9 @@ class Mirrored(NamedTuple):
 
 
 def app_on(store: object) -> Tenuto:
-    app = Tenuto(store)  # type: ignore[arg-type]
+    # A long test furnishes the same tenants again and again.
+    settings = Settings(limits=Limits(webhooks=1_000_000, subscriptions=1_000_000))
+    app = Tenuto(store, settings=settings)  # type: ignore[arg-type]
 
     @app.task(name="work")
     async def _work(input: JSON) -> JSON:

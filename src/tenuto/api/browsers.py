@@ -1,4 +1,4 @@
-"""Checks host and origin of requests, and makes the CORS headers of answers."""
+"""Checks where requests come from: host, origin, proxies; and makes the CORS headers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from tenuto.api.problems import Refusal
 
 _ASKED = "authorization, content-type, idempotency-key, if-match, tenuto-tenant, x-request-id"
 _SHOWN = "etag, location, retry-after, x-request-id"
+_RELAYED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+"""Headers that proxies add."""
 
 
 class Browsers:
@@ -56,3 +58,17 @@ class Browsers:
         if origin is None:
             return False
         return is_allowed_origin(origin, scheme=scheme, host=None, allowed=self._origins)
+
+
+def refuse_relayed(headers: Mapping[str, str]) -> None:
+    """Refuse a request without a credential that did not begin on this machine.
+
+    A proxy hands on requests of other machines, and a browser those of other sites' pages; the
+    origin of a page, where it is named, was compared with the allowed ones before.
+    """
+    found = [name for name in _RELAYED if name in headers]
+    if headers.get("sec-fetch-site") == "cross-site" and "origin" not in headers:
+        found.append("sec-fetch-site")
+    if found:
+        message = f"the request came from elsewhere ({', '.join(found)}), without a credential"
+        raise Refusal(403, "TEN-5023", message)

@@ -1,8 +1,8 @@
-"""The HTTP/1.1 protocol of uvicorn, with bounds for slow clients.
+"""The protocols of uvicorn, HTTP/1.1 and WebSocket, with bounds for slow clients.
 
 The head of a request is bounded in size and time, an idle connection is closed, the rest of a body
-whose request is answered is waited for briefly, and the unfinished requests of one address are
-bounded. The time for a body before its answer is bounded by the request pipeline.
+whose request is answered is waited for briefly, and the connections and unfinished requests of one
+address are bounded. The time for a body before its answer is bounded by the request pipeline.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import cast
 import msgspec
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
 from tenuto.access.client_network import client_network
+from tenuto.api.connections import Connections
 from tenuto.api.problems import MEDIA, Refusal, problem_answer
 from tenuto.ports import Clock, Ids, Timer
 
@@ -23,7 +25,7 @@ MOST_HEAD = 64_000
 """Bytes of a request's first line and headers; one read may exceed it a little."""
 LINGER = 5.0
 """Seconds for the rest of a body whose request is answered already."""
-_REASONS = {408: b"Request Timeout", 429: b"Too Many Requests"}
+_REASONS = {408: b"Request Timeout", 429: b"Too Many Requests", 503: b"Service Unavailable"}
 
 
 class UnfinishedRequests:
@@ -69,12 +71,14 @@ class BoundedHttp(HttpToolsProtocol):
         *,
         clock: Clock,
         ids: Ids,
+        connections: Connections,
         unfinished_requests: UnfinishedRequests,
         head_seconds: float,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._clock = clock
         self._ids = ids
+        self._open = connections
         self._half_read = unfinished_requests
         self._head_seconds = head_seconds
         self._head = 0
@@ -82,6 +86,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._is_inside = False
         """Whether a request has begun and not ended."""
         self._is_upgraded = False
+        self._is_counted = False
+        """Whether the connection has found room among the open ones."""
         self._address: str | None = None
         """The address whose unfinished request is counted; None: none is."""
         self._timer: Timer | None = None
@@ -90,10 +96,16 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._watch()
+        self._is_counted = self._open.begin(_network(self.client))
+        if self._is_counted:
+            self._watch()
+        else:
+            self._refuse(503, "TEN-4293", "too many connections are open")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
+        if self._is_counted:
+            self._open.end(_network(self.client))
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -106,7 +118,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._watch()
 
     def handle_websocket_upgrade(self) -> None:
-        # The WebSocket protocol takes over the connection.
+        # The WebSocket protocol takes over the connection, and the count of it.
         self._is_upgraded = True
         super().handle_websocket_upgrade()
 
@@ -147,7 +159,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._forget()
             return
         if self._address is None:
-            address = client_network(self.client[0]) if self.client else ""
+            address = _network(self.client)
             if not self._half_read.begin(address):
                 self._refuse(429, "TEN-4292", "too many requests of this address are unfinished")
                 return
@@ -193,3 +205,26 @@ class BoundedHttp(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+class BoundedSocket(WebSocketsSansIOProtocol):
+    """A connection that has become a WebSocket is counted until it is closed."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, object],
+        *,
+        connections: Connections,
+    ) -> None:
+        super().__init__(config, server_state, app_state)
+        self._open = connections
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._open.end(_network(self.client))
+        super().connection_lost(exc)
+
+
+def _network(client: tuple[str, int] | None) -> str:
+    return client_network(client[0]) if client else ""

@@ -16,10 +16,10 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from tenuto.access.permissions import Permission
-from tenuto.access.principal import Principal, refuse_unless
+from tenuto.access.principal import LOCAL, Principal, refuse_unless
 from tenuto.access.roles import Role
 from tenuto.api.body_reader import read_body
-from tenuto.api.browsers import Browsers
+from tenuto.api.browsers import Browsers, refuse_relayed
 from tenuto.api.call import NO_QUERY, Call, ClientGone
 from tenuto.api.entity_tags import is_known
 from tenuto.api.incoming import IncomingRequest, with_offered_credential
@@ -48,7 +48,7 @@ from tenuto.api.responses import (
 from tenuto.api.routes import Routes
 from tenuto.api.service import Service
 from tenuto.api.shapes import Query
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.moments import moments_in, spelled
 
 log = logging.getLogger("tenuto.api")
@@ -95,6 +95,9 @@ class RequestPipeline:
         except TenutoError as error:
             if sender.has_begun:
                 raise
+            if isinstance(error, StoreUnavailable):
+                # The client is not told where the store is.
+                log.warning("request=%s refused: %s", request_id, error)
             await send_refusal(sender, problem_answer(error, incoming.path, request_id), around)
         except Exception:
             log.exception("request=%s failed: %s %s", request_id, method, incoming.path)
@@ -177,6 +180,8 @@ class RequestPipeline:
                 headers, incoming.source
             )
             self.service.count_request(principal)
+            if principal == LOCAL:
+                refuse_relayed(headers)
         if found is None:
             raise self._no_operation(incoming)
         if not is_public:

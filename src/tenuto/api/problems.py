@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import (
+    OVER_QUOTA,
     Conflict,
     Forbidden,
     InvalidDefinition,
@@ -111,14 +112,13 @@ def problem_answer(error: TenutoError, path: str, request_id: str) -> ProblemAns
             **asdict(item),
             "type": f"urn:tenuto:problem:{error.code}",
             "title": known.title if known is not None else "Refused",
-            "advice": error.advice or (known.advice if known is not None else ""),
             "instance": path,
             "request_id": request_id,
         }
     )
     status = item.status
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
-    if status in (429, 503):
+    if status in (429, 503) and error.code != OVER_QUOTA:
         headers.setdefault("retry-after", str(_RETRY_SECONDS))
     if status == 401:
         headers["www-authenticate"] = 'Bearer realm="tenuto"'
@@ -174,8 +174,8 @@ def error_item(error: TenutoError) -> ErrorItem:
     return ErrorItem(
         status=status_of(error),
         code=error.code,
-        detail=error.message,
-        advice=error.advice,
+        detail=error.public_message,
+        advice=error.public_advice,
         reason=error.reason or UNSET,
         problems=_problems(error),
         **_of_conflict(error),

@@ -53,12 +53,13 @@ class Routes:
         return None
 
     def methods_at(self, path: str) -> list[str]:
-        """The methods at a path; GET implies HEAD."""
-        found = [method for method in self._methods if self.find(method, path) is not None]
+        """The methods at a path, `*` for the whole service; GET implies HEAD."""
+        found = [each for each in self._methods if path == "*" or self.find(each, path) is not None]
         return [*found, *(["HEAD"] if "GET" in found else []), "OPTIONS"] if found else []
 
 
 def _thing(path: str) -> str:
     """The kind of record of a path: its first word, or the third under `/api/v1`."""
-    words = path.split("/", 4)
+    # A request target need not begin with a slash: `OPTIONS *`.
+    words = f"{path}/".split("/", 4)
     return words[3] if len(words) > 3 and words[1] == "api" else words[1]

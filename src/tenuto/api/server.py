@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
 from typing import cast
@@ -12,10 +13,14 @@ from typing import cast
 import uvicorn
 
 from tenuto.api.config import ServiceConfig
-from tenuto.api.http_protocol import BoundedHttp, UnfinishedRequests
+from tenuto.api.connections import Connections, connection_bounds
+from tenuto.api.http_protocol import BoundedHttp, BoundedSocket, UnfinishedRequests
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.service import Service
+from tenuto.metrics.families import of_connections
 from tenuto.model.errors import TenutoError
+
+log = logging.getLogger("tenuto.api")
 
 _LONGEST_IDLE = 75
 """Seconds for which a connection without requests is kept."""
@@ -59,10 +64,21 @@ def url_of(listener: socket.socket) -> str:
 @contextlib.asynccontextmanager
 async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIterator[None]:
     """Serve inside of this context; leaving it lets requests under way end."""
+    service = pipeline.service
+    connections = Connections(service.clock, connection_bounds())
+    service.metrics.sources.append(
+        lambda: of_connections(
+            files=connections.bounds.files,
+            most=connections.bounds.total,
+            is_open=connections.open,
+            refused=connections.refused,
+        )
+    )
+    log.info("connections: %s", connections.bounds.described)
     config = uvicorn.Config(
         pipeline,
-        http=_protocol(pipeline.service),
-        ws="websockets-sansio",
+        http=_http_protocol(service, connections),
+        ws=_protocol(BoundedSocket, connections=connections),
         ws_max_size=_LONGEST_MESSAGE,
         lifespan="off",
         log_config=None,
@@ -70,14 +86,13 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=_LONGEST_IDLE,
-        timeout_graceful_shutdown=int(pipeline.service.config.drain_seconds),
+        timeout_graceful_shutdown=int(service.config.drain_seconds),
     )
-    service = pipeline.service
     server = _Server(config)
     running = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
         while not server.started and not running.done():
-            await pipeline.service.clock.sleep(0.01)
+            await service.clock.sleep(0.01)
         service.url = service.config.public_url or url_of(listener)
         service.start()
         pushing = asyncio.ensure_future(service.push.run())
@@ -95,16 +110,20 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
             await service.close()
 
 
-def _protocol(service: Service) -> type[asyncio.Protocol]:
-    made = functools.partial(
+def _http_protocol(service: Service, connections: Connections) -> type[asyncio.Protocol]:
+    return _protocol(
         BoundedHttp,
         clock=service.clock,
         ids=service.ids,
+        connections=connections,
         unfinished_requests=UnfinishedRequests(service.config.unfinished_requests),
         head_seconds=service.config.head_seconds,
     )
+
+
+def _protocol(kind: type[asyncio.Protocol], **bounds: object) -> type[asyncio.Protocol]:
     # uvicorn only calls it, with the arguments of every protocol.
-    return cast("type[asyncio.Protocol]", made)
+    return cast("type[asyncio.Protocol]", functools.partial(kind, **bounds))
 
 
 async def _leave(service: Service) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import platform
+import re
+import shlex
 import shutil
+import stat
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -14,12 +18,13 @@ from urllib.parse import urlsplit
 
 from tenuto import __version__
 from tenuto.api.config import is_loopback
+from tenuto.api.connections import bounds_of, hard_limit
 from tenuto.cli import exits
 from tenuto.cli.backends.backend import Finding
-from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.backends.place import STORE, ServerUrl
 from tenuto.cli.backends.reader import listen_url
 from tenuto.cli.views.terminal import show, show_json, styled
-from tenuto.compose import MEMORY, is_postgres, sqlite_path
+from tenuto.compose import MEMORY, exposed_files, is_postgres, sqlite_path
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON
@@ -34,6 +39,9 @@ _NO_SERVER: Final = "TEN-4030"
 _OLDEST: Final = (3, 11)
 _LITTLE: Final = 1 << 30
 """Bytes on a disk below which it may soon be full."""
+_FEW_FILES: Final = 4_096
+"""Open files below which a busy service refuses connections."""
+_CONNECTIONS: Final = re.compile(r"^tenuto_connections_(\w+) ([\d.e+]+)$", re.MULTILINE)
 _FAR: Final = timedelta(seconds=2)
 """A smaller difference of clocks does not matter; a Date header is exact to the second."""
 _MARKS: Final = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "red")}
@@ -70,11 +78,42 @@ def _python() -> Finding:
     return Finding(what="python", state="ok", message=said)
 
 
+def _limits() -> Finding:
+    bounds = bounds_of(hard_limit())
+    message = f"a service here has {bounds.described}"
+    if bounds.files >= _FEW_FILES:
+        return Finding(what="limits", state="ok", message=message)
+    return Finding(
+        what="limits",
+        state="warning",
+        message=message,
+        advice="Raise the hard limit of open files: `ulimit -Hn`, or LimitNOFILE= of systemd.",
+    )
+
+
+def _connections(metrics: str) -> Finding:
+    """The connections of a server, by its metrics; KeyError where it has none of them."""
+    found = {name: float(value) for name, value in _CONNECTIONS.findall(metrics)}
+    refused = int(found["refused_total"])
+    message = f"{found['open']:,.0f} of {found['limit']:,.0f} connections are open"
+    if not refused:
+        return Finding(what="limits", state="ok", message=message)
+    return Finding(
+        what="limits",
+        state="warning",
+        message=f"{message}, {refused:,} were refused",
+        advice="Look in its log for who has them; raise the hard limit of open files if need be.",
+    )
+
+
 async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
-    """The disk, schema, clock, tenants and pooler of a store."""
+    """The limits of this machine; the disk, files, schema, clock, tenants and pooler of a store."""
     url = backend.url
+    yield _limits()
     if url != MEMORY and not is_postgres(url):
-        yield _disk(sqlite_path(url).parent)
+        folder = sqlite_path(url).parent
+        yield _disk(folder)
+        yield _files(exposed_files(url), folder, is_own=url == STORE)
     try:
         reader = backend.space.reader
         newest = await backend.space.page(limit=1)
@@ -114,7 +153,7 @@ def _wall(wall: RowSecurity) -> Finding:
 
 
 async def server_findings(backend: ServerBackend) -> AsyncIterator[Finding]:
-    """The version, clock and access of a server, and the disk here."""
+    """The version, clock, access and connections of a server, and the disk here."""
     from tenuto.client.connection import Ask
 
     url, connection = backend.url, backend.space.connection
@@ -135,6 +174,10 @@ async def server_findings(backend: ServerBackend) -> AsyncIterator[Finding]:
         yield _failed("access", error)
     else:
         yield _open_door(url)
+    # A key may lack the permission, and an older server the metrics: neither is a fault.
+    with suppress(TenutoError, LookupError):
+        page = await connection.send(Ask("GET", "/metrics"))
+        yield _connections(page.body.decode())
     yield _disk(Path.cwd())
 
 
@@ -196,6 +239,27 @@ def _disk(folder: Path) -> Finding:
         state="warning",
         message=message,
         advice="Make room: a store that cannot be written accepts nothing.",
+    )
+
+
+def _files(exposed: Sequence[Path], folder: Path, *, is_own: bool) -> Finding:
+    """Who may read the store: secrets of webhooks and keys that sign tickets are in it.
+
+    A folder that was named, not made, is only expected to be written by nobody else.
+    """
+    commands: list[str] = []
+    if exposed:
+        commands.append(f"chmod go= {shlex.join(map(str, exposed))}")
+    mode = folder.stat().st_mode if folder.exists() else 0
+    if mode & (0o077 if is_own else 0o022) and not mode & stat.S_ISVTX:
+        commands.append(f"chmod {'go=' if is_own else 'go-w'} {shlex.quote(str(folder))}")
+    if not commands:
+        return Finding(what="files", state="ok", message="only their owner reads the store's files")
+    return Finding(
+        what="files",
+        state="warning",
+        message="other users of this machine may read or replace the store's files",
+        advice=f"Take their rights: {' && '.join(commands)}",
     )
 
 

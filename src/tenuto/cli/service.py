@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tenuto.api.asgi import build_api
 from tenuto.api.config import ServiceConfig
+from tenuto.api.connections import raise_file_limit
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.server import bind, serving, url_of
 from tenuto.app import Tenuto
@@ -58,6 +59,7 @@ async def serve(options: ServeOptions) -> int:
     for file in options.files:
         load_tasks((), file)
     make_room(chosen.store)
+    raise_file_limit()
     listener = bind(config) if options.listener is None else socket.socket(fileno=options.listener)
     app = Tenuto(
         None if chosen.store == MEMORY else chosen.store,

@@ -14,6 +14,7 @@ import msgspec
 from tenuto.client.refusals import STRANGE, error_from
 from tenuto.model.errors import (
     MAY_BE_WRITTEN,
+    OVER_QUOTA,
     InvalidInput,
     Problem,
     StoreUnavailable,
@@ -316,7 +317,8 @@ def _worth_repeating(ask: Ask, answered: Answered) -> TenutoError:
     """What a request that may be sent again was refused with; of any other it is raised."""
     refused = error_from(answered.status, answered.body, answered.server)
     is_proxy = answered.status in _OF_PROXIES and refused.code == STRANGE
-    if answered.status not in _NOTHING_ACCEPTED and not is_proxy:
+    is_over_quota = refused.code == OVER_QUOTA
+    if is_over_quota or (answered.status not in _NOTHING_ACCEPTED and not is_proxy):
         raise refused
     if ask.is_repeatable or refused.code not in _MAY_BE_DONE:
         return refused

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import socket
+import ssl
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +15,8 @@ import aiohttp
 from tenuto.egress.addresses import address_problem, private_problem, url_problem
 from tenuto.egress.lookups import LookUps
 from tenuto.ports import Page, Reply
+
+log = logging.getLogger("tenuto.egress")
 
 _PART = 65_536
 
@@ -41,7 +46,7 @@ class HttpSender:
     ) -> Page:
         """Post, and read the response; it does not raise."""
         return self._refused(url) or await self._ask(
-            "POST", url, seconds, most, is_brief=True, data=body, headers={**headers, **_PLAIN}
+            "POST", url, seconds, most, data=body, headers={**headers, **_PLAIN}
         )
 
     async def get(self, url: str, *, seconds: float, most: int) -> Page:
@@ -73,14 +78,9 @@ class HttpSender:
         url: str,
         seconds: float,
         most: int | None,
-        *,
-        is_brief: bool = False,
         **sent: Any,  # noqa: ANN401
     ) -> Page:
-        """Send a request and read at most so many bytes of its response; None: no body.
-
-        A brief error has only its name: its text may quote the response.
-        """
+        """Send a request and read at most so many bytes of its response; None: no body."""
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -89,17 +89,12 @@ class HttpSender:
                 return Page(answer.status) if most is None else await _read(answer, most)
         except TimeoutError:
             return Page(None, error=f"no answer within {seconds:g} s")
-        except aiohttp.ClientConnectorError as error:
-            return Page(None, error=self._not_connected(error))
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            name = type(error).__name__
-            return Page(None, error=name if is_brief else f"{name}: {error}")
-
-    def _not_connected(self, error: aiohttp.ClientConnectorError) -> str:
-        """Why it could not be connected; the cached address of the name is dropped."""
-        if self._look_ups is not None and error.host is not None:
-            self._look_ups.forget(error.host)
-        return f"cannot connect: {error.os_error}"
+            if isinstance(error, aiohttp.ClientConnectorError) and self._look_ups is not None:
+                # The cached address of the name may be an old one.
+                self._look_ups.forget(error.host)
+            log.info("egress: %s %s failed: %s: %s", method, url, type(error).__name__, error)
+            return Page(None, error=told(error))
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -125,6 +120,30 @@ class HttpSender:
         if problem is not None:
             raise _Refused(problem)
         return socket.socket(family, kind, protocol)
+
+
+def told(error: Exception) -> str:
+    """Why a request failed, for the tenant whose request it was; the log has the whole error.
+
+    The text of an error may have addresses in it that a name of an inner network leads to, or quote
+    the response. A name that leads to refused addresses alone is not told from an unknown one.
+    """
+    if not isinstance(error, aiohttp.ClientConnectorError):
+        return type(error).__name__
+    match error.os_error:
+        case _ if isinstance(error, aiohttp.ClientConnectorDNSError):
+            why = "the name of the host has no address that may be used"
+        case _Refused():
+            why = "the address is not one of the public network"
+        case ssl.SSLCertVerificationError(verify_message=str(why)):
+            pass
+        case ssl.SSLError() as failed:
+            why = f"TLS failed: {getattr(failed, 'reason', None) or type(failed).__name__}"
+        case OSError(errno=int(number)) if number > 0:
+            why = os.strerror(number)
+        case other:
+            why = type(other).__name__
+    return f"cannot connect: {why}"
 
 
 async def _read(answer: aiohttp.ClientResponse, most: int) -> Page:

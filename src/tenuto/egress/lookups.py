@@ -7,6 +7,7 @@ too long is abandoned; and names that timed out before share a few of the thread
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,6 +16,8 @@ from typing import NamedTuple
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from tenuto.egress.addresses import address_problem
+
+log = logging.getLogger("tenuto.egress")
 
 THREADS = 32
 MOST_DOUBTFUL = 8
@@ -65,7 +68,7 @@ class LookUps(AbstractResolver):
             raise OSError(f"the name server has not answered for {host} yet")
         try:
             async with asyncio.timeout(self._patience):
-                return await asyncio.shield(running)
+                return self._allowed(host, await asyncio.shield(running))
         except TimeoutError:
             if not running.done():
                 self._overdue.add(name)
@@ -109,6 +112,18 @@ class LookUps(AbstractResolver):
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._kept[name] = _Kept(answer, running.get_loop().time() + _KEPT)
+
+    def _allowed(self, host: str, answer: list[ResolveResult]) -> list[ResolveResult]:
+        """The addresses that may be used; a name with none is as good as unknown."""
+        if self._may_be_private:
+            return answer
+        refused = [each["host"] for each in answer if address_problem(each["host"])]
+        if refused:
+            log.warning("egress: %s leads to %s, not to a public address", host, ", ".join(refused))
+        allowed = [each for each in answer if each["host"] not in refused]
+        if not allowed:
+            raise OSError(f"{host} has no public address")
+        return allowed
 
     def _may_be_kept(self, answer: list[ResolveResult]) -> bool:
         """A name with a refused address is not cached: its record may be corrected."""

@@ -281,7 +281,7 @@ class PushDispatcher:
 
     async def _push(self, key: TargetKey, target: _Target, task: ClaimedTask, sent_at: int) -> None:
         declared = target.task
-        outcome = await self._sender.send(key[0], task, declared.url or "")
+        outcome = await self._sender.send(key[0], task, declared)
         target.under_way.pop(task.execution_id, None)
         count = partial(self._counted, target, declared, sent_at=sent_at, is_well=outcome.is_well)
         await self._sender.retried(partial(self._change, key, count))

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
+from tenuto.engine.outbox.signatures import signed_headers
 from tenuto.executions.broker import TaskBroker
 from tenuto.executions.push_wire import (
     Outcome,
@@ -33,6 +34,7 @@ from tenuto.model.errors import (
 )
 from tenuto.model.executions import ClaimedTask, ReleasedTask, TaskReport
 from tenuto.model.policy import DEFAULT_TIMEOUT, OUTAGE_RETRY_SECONDS
+from tenuto.model.task_definition import TaskDefinition
 from tenuto.ports import Caller, Clock, Page
 
 log = logging.getLogger("tenuto.push")
@@ -99,13 +101,18 @@ class PushSender:
         self._pending: set[PendingRequest] = set()
         self._is_finishing = False
 
-    async def send(self, tenant: str, task: ClaimedTask, url: str) -> Outcome:
-        """Post a task to its address, and record the outcome under its lease."""
+    async def send(self, tenant: str, task: ClaimedTask, declared: TaskDefinition) -> Outcome:
+        """Post a task to its address, signed, and record the outcome under its lease."""
         ticket = Ticket(tenant, task.execution_id, task.lease_token)
+        body = request_of(task, callback_url(self._base(), ticket))
+        headers = _headers(task)
+        if declared.secret is not None:
+            signed = signed_headers(declared.secret, task.execution_id, self._clock.now(), body)
+            headers.update(signed)
         calling = self._caller.call(
-            url,
-            _headers(task),
-            request_of(task, callback_url(self._base(), ticket)),
+            declared.url or "",
+            headers,
+            body,
             seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
             most=self._most_bytes,
         )

@@ -64,3 +64,11 @@ def of_breakers(counts: Mapping[str, int]) -> Iterator[Metric]:
         ("breaker",),
         {(state,): count for state, count in counts.items()},
     )
+
+
+def of_connections(*, files: int, most: int, is_open: int, refused: int) -> Iterator[Metric]:
+    """The open connections of a server, and their bounds."""
+    yield gauge("tenuto_open_files_limit", "Files that may be open.", files)
+    yield gauge("tenuto_connections_limit", "The most connections at once.", most)
+    yield gauge("tenuto_connections_open", "Connections that are open.", is_open)
+    yield counter("tenuto_connections_refused", "Connections refused.", refused)

@@ -14,6 +14,9 @@ from tenuto.model.status import Status
 MAY_BE_WRITTEN: Final = "TEN-4019"
 """The code of a `StoreUnavailable` after which the write may be stored or not."""
 
+OVER_QUOTA: Final = "TEN-4294"
+"""The code of an `Overloaded` that does not pass by itself."""
+
 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One problem of a request or a definition."""
@@ -48,6 +51,17 @@ class TenutoError(Exception):
         """The code of the same failure at run time, such as `TOO_LARGE`; None if there is none."""
         known = CATALOGUE.get(self.code)
         return None if known is None else known.reason
+
+    @property
+    def public_message(self) -> str:
+        """The message for clients over the network."""
+        return self.message
+
+    @property
+    def public_advice(self) -> str:
+        """The advice for them: its own, or the one of its code."""
+        known = CATALOGUE.get(self.code)
+        return self.advice or ("" if known is None else known.advice)
 
     def __str__(self) -> str:
         text = f"{self.code}  {self.message}"
@@ -135,10 +149,28 @@ class StoreUnavailable(TenutoError):
 
     code = "TEN-4001"
 
+    @property
+    def public_message(self) -> str:
+        """What its code says: the message may have the address of the store in it."""
+        return CATALOGUE.get(self.code, CATALOGUE[StoreUnavailable.code]).explanation
+
+    @property
+    def public_advice(self) -> str:
+        return CATALOGUE.get(self.code, CATALOGUE[StoreUnavailable.code]).advice
+
 
 def not_there(id: str) -> NotFound:
     """The error for an instance that does not exist, or is another tenant's: both look alike."""
     return NotFound(f"there is no instance {id}")
+
+
+def over_quota(quota: str, most: int) -> Overloaded:
+    """The error for one more record than a tenant may have; `quota` is the name of the limit."""
+    return Overloaded(
+        f"the tenant has {most:,} {quota} already, the most that it may have",
+        code=OVER_QUOTA,
+        advice=f"Remove one that is not needed; the operator can raise engine.limits.{quota}.",
+    )
 
 
 def may_be_written(message: str, advice: str | None = None) -> StoreUnavailable:

@@ -75,7 +75,7 @@ EVENTS_KEPT = timedelta(days=7)
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Limits on sizes, so that one value cannot starve other instances."""
+    """Limits on sizes and quotas of a tenant, so that none can starve others."""
 
     input_bytes: int = 1_000_000
     output_bytes: int = 1_000_000
@@ -85,6 +85,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     loop_items: int = 100_000
     keys: int = 1_000
     """API keys of a tenant that are active, or were made within a day."""
+    webhooks: int = 100
+    """Of one tenant: each event that they match is delivered once to each."""
+    subscriptions: int = 100
+    """Of one tenant."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -35,6 +35,9 @@ class TaskDefinition(Body, frozen=True, kw_only=True):
     description: str | None = None
     url: str | None = None
     """Where it is sent."""
+    secret: str | None = None
+    """Signs what is sent, as of a webhook; made unless it is given, and shown once, when it is
+    made."""
     input_schema: dict[str, JSON] | None = None
     """An attempt whose input does not conform fails with `INVALID_INPUT` and is not started."""
     output_schema: dict[str, JSON] | None = None

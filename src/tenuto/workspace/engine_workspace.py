@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -213,3 +214,6 @@ class EngineWorkspace(StoredWorkspace):
 
     def _listeners_changed(self) -> None:
         self.engine.outbox.hint()
+
+    def _adding_listeners(self) -> asyncio.Lock:
+        return self.engine.outbox.adding(self.tenant)

@@ -7,6 +7,7 @@ The command line loads this module for a list: parts are imported when they are 
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -62,6 +63,10 @@ class StoredWorkspace(ABC):
     @abstractmethod
     def _listeners_changed(self) -> None:
         """A webhook or a subscription was added, changed or enabled."""
+
+    def _adding_listeners(self) -> asyncio.Lock:
+        """Held while one is counted and added, so that the quota holds."""
+        return asyncio.Lock()
 
     # -- definitions
 
@@ -202,6 +207,8 @@ class StoredWorkspace(ABC):
             may_be_private=source.settings.private_webhooks,
             changed=self._listeners_changed,
             tenant=self.tenant,
+            limits=source.settings.limits,
+            adding=self._adding_listeners(),
         )
 
     @property

@@ -12,13 +12,14 @@ from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.definition.schemas import is_schema
 from tenuto.engine.definitions.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
+from tenuto.engine.outbox.signatures import new_secret
 from tenuto.model.checks import converted
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import Given, Object, as_json
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.tasks import TaskRow
 from tenuto.store.protocol import Store
-from tenuto.workspace.endpoint_rules import url_problems
+from tenuto.workspace.endpoint_rules import secret_problems, url_problems
 from tenuto.workspace.instance import EMBEDDED, InstanceRef
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.values import DeclaredTask, Start
@@ -53,6 +54,7 @@ class TaskDefinitions:
     async def add(self, task: TaskDefinition) -> Declared:
         """Declare a task; Conflict if the id is in use."""
         self._refuse(task)
+        task = self._with_secret(task, None)
         row = self._row(task, None)
         if not await self._store.tasks.put(row):
             raise Conflict(
@@ -61,10 +63,12 @@ class TaskDefinitions:
                 advice="Change it with PUT, or choose another id.",
             )
         await self._changed(row)
-        return declared(row)
+        return msgspec.structs.replace(declared(row), secret=task.secret)
 
     async def put(self, task: TaskDefinition, *, only_after: int | str | None = None) -> Declared:
         """Declare a task, or change it; with `only_after` only while that is its version.
+
+        The secret of a pushed task stays unless another is given.
 
         It is a version, the `tag` of one, or `*` for any.
         """
@@ -75,12 +79,16 @@ class TaskDefinitions:
             is_named = () if before is None else (tag_of(before), "*")
             if only_after not in (None, version, *is_named):
                 raise Conflict(f"the task {task.id} has version {version}", code="TEN-3062")
-            if before is not None and before.document == _encode(task):
+            known = None if before is None else _secret_of(before)
+            signing = self._with_secret(task, known)
+            if before is not None and before.document == _encode(signing):
                 return declared(before)
-            row = self._row(task, before)
+            row = self._row(signing, before)
             if await self._store.tasks.put(row):
                 await self._changed(row)
-                return declared(row)
+                is_new = signing.secret not in (known, task.secret)
+                made = signing.secret if is_new else None
+                return msgspec.structs.replace(declared(row), secret=made)
 
     async def get(self, id: str) -> Declared:
         """A task; NotFound."""
@@ -147,6 +155,13 @@ class TaskDefinitions:
         with suppress(StoreUnavailable):
             await self._store.members.hint(())
 
+    def _with_secret(self, task: TaskDefinition, known: str | None) -> TaskDefinition:
+        """The task with what signs its requests: given, as it was before, or made now."""
+        if task.kind == "pull":
+            return task
+        secret = task.secret or known or new_secret(self._engine.ids)
+        return msgspec.structs.replace(task, secret=secret)
+
     def _row(self, task: TaskDefinition, before: TaskRow | None) -> TaskRow:
         now = self._clock.now()
         return TaskRow(
@@ -167,9 +182,16 @@ class TaskDefinitions:
             raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)
 
 
+def _secret_of(row: TaskRow) -> str | None:
+    with suppress(msgspec.MsgspecError):
+        return _decode(row.document).secret
+    # A newer program's: it is replaced as a whole.
+    return None
+
+
 def declared(row: TaskRow) -> Declared:
-    """A declared task as the store keeps it."""
-    task = _decode(row.document)
+    """A declared task as the store keeps it, without its secret."""
+    task = msgspec.structs.replace(_decode(row.document), secret=None)
     return Declared(
         **{name: getattr(task, name) for name in task.__struct_fields__},
         version=row.version,
@@ -194,11 +216,14 @@ def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:
         found.append(_problem("$.description", f"more than {_LONGEST_TEXT:,} characters"))
     if task.kind == "pull" and task.url is not None:
         found.append(_problem("$.url", "a task that workers pull is sent to no address"))
+    if task.kind == "pull" and task.secret is not None:
+        found.append(_problem("$.secret", "a task that workers pull is not signed"))
     if task.kind == "push":
         if task.url is None:
             found.append(_problem("$.url", "a task that is pushed needs the address"))
         else:
             found += url_problems(task.url, "$.url", may_be_private=may_be_private)
+        found += secret_problems(task.secret)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar, Literal
@@ -14,7 +15,8 @@ from tenuto.engine.confirmed_write import confirmed_write
 from tenuto.engine.definitions.listener_rows import hears_inbox, level_heard
 from tenuto.engine.outbox.endpoints import Endpoint, Health, encoded, endpoint_of, health_of
 from tenuto.engine.outbox.signatures import new_secret
-from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.model.errors import InvalidInput, NotFound, Problem, over_quota
+from tenuto.model.policy import DEFAULT_LIMITS, Limits
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids
 from tenuto.store.parts.listeners import Backlog, Listener
@@ -44,14 +46,21 @@ class _Listeners:
         may_be_private: bool = False,
         changed: Callable[[], None] = lambda: None,
         tenant: str = DEFAULT_TENANT,
+        limits: Limits = DEFAULT_LIMITS,
+        adding: asyncio.Lock | None = None,
     ) -> None:
-        """`changed` is called when a listener was added, changed or enabled."""
+        """`changed` is called when a listener was added, changed or enabled.
+
+        `adding` is held while one is counted and added, so that the quota holds.
+        """
         self._store = store
         self._clock = clock
         self._ids = ids
         self._may_be_private = may_be_private
         self._changed = changed
         self._tenant = tenant
+        self._most = limits.webhooks if self.kind == "webhook" else limits.subscriptions
+        self._adding = adding or asyncio.Lock()
 
     async def remove(self, id: str) -> None:
         """Remove it; pending deliveries are dropped. NotFound."""
@@ -106,12 +115,13 @@ class _Listeners:
             expires_at=expires_at,
             tenant=self._tenant,
         )
-        await confirmed_write(lambda: self._store.listeners.put(listener), self._clock)
+        async with self._adding:
+            here = await self._store.seen_by(self._tenant).listeners.of(self._tenant)
+            if sum(each.kind == self.kind for each in here) >= self._most:
+                raise over_quota(f"{self.kind}s", self._most)
+            await confirmed_write(lambda: self._store.listeners.put(listener), self._clock)
         self._changed()
         return listener
-
-    def _new_secret(self) -> str:
-        return new_secret("".join(self._ids.short() for _ in range(4)))
 
     async def _all(self) -> list[tuple[Listener, Backlog | None]]:
         seen = self._store.seen_by(self._tenant)
@@ -157,7 +167,9 @@ class Webhooks(_Listeners):
         problems. The secret, made unless it is given, is in what this returns and nowhere else.
         """
         wanted = self._wanted(url, patterns, secret, description)
-        endpoint = Endpoint(url=url, secret=secret or self._new_secret(), description=description)
+        endpoint = Endpoint(
+            url=url, secret=secret or new_secret(self._ids), description=description
+        )
         listener = await self._put(endpoint, wanted)
         return replace(_webhook(listener, None), secret=endpoint.secret)
 
@@ -187,7 +199,7 @@ class Webhooks(_Listeners):
         """
         wanted = self._wanted(url, patterns, secret, description)
         before = await self._found(id)
-        kept = secret or _read(before)[0].secret or self._new_secret()
+        kept = secret or _read(before)[0].secret or new_secret(self._ids)
         endpoint = Endpoint(url=url, secret=kept, description=description)
         return _webhook(await self._changed_to(id, endpoint, wanted), None)
 
@@ -246,7 +258,7 @@ class Subscriptions(_Listeners):
         )
         endpoint = Endpoint(
             url=callback_url,
-            secret=secret or self._new_secret(),
+            secret=secret or new_secret(self._ids),
             subscriber_id=subscriber_id,
             filter=filter,
             correlation_id=correlation_id,

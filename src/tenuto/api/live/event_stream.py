@@ -119,7 +119,7 @@ def _dropped(item: Dropped) -> bytes:
 
 
 def _broken_off(feed: Feed, error: TenutoError) -> bytes:
-    why = {"reason": "error", "code": error.code, "message": error.message}
+    why = {"reason": "error", "code": error.code, "message": error.public_message}
     return _last_event({"cursor": feed.cursor, **why})
 
 

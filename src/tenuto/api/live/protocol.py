@@ -78,6 +78,6 @@ def of_error(error: TenutoError, instance_id: str | None = None, cursor: int | N
         instanceID=UNSET if instance_id is None else instance_id,
         cursor=UNSET if cursor is None else cursor,
         code=error.code,
-        message=error.message,
-        advice=error.advice or "",
+        message=error.public_message,
+        advice=error.public_advice,
     )

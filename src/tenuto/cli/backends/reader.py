@@ -91,7 +91,7 @@ def make_room(url: str) -> None:
     if url != STORE:
         return
     folder = sqlite_path(url).parent
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     ignore = folder / ".gitignore"
     if not ignore.exists():
         ignore.write_text("*\n", encoding="utf-8")

@@ -1,15 +1,17 @@
 """Delivers events to webhooks until each is acknowledged.
 
 A webhook receives the events of one instance one after the other; different instances, and
-different webhooks, do not wait for each other. Failed deliveries are retried with growing pauses. A
-webhook to which all deliveries fail for days is disabled, and the gap is recorded.
+different webhooks, do not wait for each other. Nor does a tenant wait for the webhooks of another.
+Failed deliveries are retried with growing pauses. A webhook to which all deliveries fail for days
+is disabled, and the gap is recorded.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
@@ -36,6 +38,8 @@ _SLOW = 2.0
 """Seconds after which a webhook that has not answered blocks no slot."""
 MOST_EACH = 10
 """Requests to one webhook at once."""
+_RESERVE = 8
+"""One of so many slots is for tenants that have less than their share."""
 _LONGEST_REST = 60.0
 """The most seconds for which a failing webhook is skipped."""
 _ACCEPTED = range(200, 300)
@@ -78,40 +82,76 @@ class Deliverer:
         """Whether failures seen by other processes have been read."""
         self._resting: dict[str, Timer] = {}
         """Failing webhooks that are skipped for a while, whatever is due to them."""
+        self._tenants: dict[str, str] = {}
+        """Webhook → its tenant."""
+        self._of_tenants: dict[str, list[str]] = {}
+        """Tenant → its webhooks."""
 
     async def run_once(self) -> datetime | None:
         """Begin due deliveries; returns when the next one is due."""
         if not self._has_looked:
             listeners = await self._store.listeners.of(None)
             self._failures |= {each.id: 1 for each in listeners if _is_failing(each)}
+            self._know_tenants(listeners)
             self._has_looked = True
-        moments = [await self._serve_all(self._trusted()), await self._serve_all(self._doubted())]
+        moments = [
+            await self._serve_all(ask)
+            for asks in (self._trusted, self._doubted)
+            for ask in self._fairly(asks)
+        ]
         return min((each for each in moments if each is not None), default=None)
 
-    def know(self, listeners: Iterable[Listener]) -> None:
+    def know(self, listeners: Sequence[Listener]) -> None:
         """Take the list of all subscribers, and drop what is known of removed or disabled ones."""
+        self._know_tenants(listeners)
         hearing = {each.id for each in listeners if each.level or each.hears_inbox}
         for id in self._failures.keys() - hearing:
             del self._failures[id]
 
+    def _know_tenants(self, listeners: Sequence[Listener]) -> None:
+        self._tenants = {each.id: each.tenant for each in listeners if each.kind != "definition"}
+        self._of_tenants = {}
+        for id, tenant in self._tenants.items():
+            self._of_tenants.setdefault(tenant, []).append(id)
+
+    def _fairly(self, asks: Callable[[], _Ask]) -> Iterator[_Ask]:
+        """First for all tenants, but for a reserve; that is for tenants with less than their share.
+
+        Where the webhooks are all of one tenant, it has all slots.
+        """
+        ask = asks()
+        reserve = max(1, ask.slots // _RESERVE) if len(self._of_tenants) > 1 else 0
+        yield ask._replace(slots=ask.slots - reserve)
+        ask = asks()
+        if not reserve or len(ask.taken) < ask.slots - reserve:
+            return
+        served = Counter(self._tenants.get(id, "") for id in ask.taken)
+        share = ask.slots // (len(served) + 1)
+        over = {tenant for tenant, count in served.items() if count >= share}
+        theirs = {id for tenant in over for id in self._of_tenants.get(tenant, ())}
+        yield ask._replace(but=ask.but | theirs)
+
     def _trusted(self) -> _Ask:
         """Serve webhooks that did not fail last time."""
-        answering = sum(id not in self._failures and id not in self._slow for id in self._busy)
         return _Ask(
-            self._bounds.webhooks - answering, {*self._busy, *self._resting, *self._failures}
+            self._bounds.webhooks,
+            [id for id in self._busy if id not in self._failures and id not in self._slow],
+            {*self._busy, *self._resting, *self._failures},
         )
 
     def _doubted(self) -> _Ask:
         """Serve failing webhooks: however many, the others keep their slots."""
-        asked = sum(id in self._failures for id in self._busy)
         unavailable = {*self._busy, *self._resting}
         return _Ask(
-            self._bounds.failing_webhooks - asked, unavailable, self._failures.keys() - unavailable
+            self._bounds.failing_webhooks,
+            [id for id in self._busy if id in self._failures],
+            unavailable,
+            self._failures.keys() - unavailable,
         )
 
     async def _serve_all(self, ask: _Ask) -> datetime | None:
         """Serve as many webhooks as there are slots; returns when the next delivery is due."""
-        room = min(ask.room, MOST_WAITED_FOR - len(self._busy))
+        room = min(ask.slots - len(ask.taken), MOST_WAITED_FOR - len(self._busy))
         if room <= 0 or ask.among == set():
             return None
         found = await self._store.outbox.claim_due(
@@ -277,9 +317,11 @@ class Deliverer:
 
 
 class _Ask(NamedTuple):
-    """Which webhooks to serve: how many, without some, and among some."""
+    """Which webhooks to serve: within how many slots, without some, and among some."""
 
-    room: int
+    slots: int
+    taken: Sequence[str]
+    """The webhooks that have a slot now."""
     but: set[str]
     among: set[str] | None = None
 

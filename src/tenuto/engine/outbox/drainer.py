@@ -33,6 +33,8 @@ log = logging.getLogger("tenuto.outbox")
 
 PAGE = 200
 """Rows of the outbox that are handled together."""
+_USUAL_WEBHOOKS = 10
+"""An event of a tenant with more of them counts as several."""
 
 
 class _Notice(NamedTuple):
@@ -101,8 +103,18 @@ class Drainer:
         rows = [row for row in rows if row.stream not in aside]
         if not rows:
             return False
-        await self._notify(_one_pass(rows, self._most_events))
+        await self._notify(self._one_pass(rows))
         return True
+
+    def _one_pass(self, rows: Sequence[OutboxRow]) -> Sequence[OutboxRow]:
+        """The rows of one pass: a turn may have written thousands of entries, for many webhooks."""
+        events = 0.0
+        for place, row in enumerate(rows):
+            webhooks = self._audiences.of(row.tenant).webhooks
+            events += (row.last_seq - row.first_seq + 1) * max(1.0, webhooks / _USUAL_WEBHOOKS)
+            if events > self._most_events and place:
+                return rows[:place]
+        return rows
 
     async def _read_subscribers(self) -> None:
         listening = await self._store.listeners.version()
@@ -223,16 +235,6 @@ class Drainer:
         except TenutoError as error:
             # Another event has this id, and that will never change.
             log.error("event=%s is not in the inbox: %s", event.id, error)  # noqa: TRY400
-
-
-def _one_pass(rows: Sequence[OutboxRow], most: int) -> Sequence[OutboxRow]:
-    """The rows of one pass: one turn may have written thousands of entries."""
-    events = 0
-    for place, row in enumerate(rows):
-        events += row.last_seq - row.first_seq + 1
-        if events > most and place:
-            return rows[:place]
-    return rows
 
 
 def _lifecycle_of(row: InstanceRow, first: Sequence[LogRow]) -> Told:

@@ -38,6 +38,8 @@ class Audience:
     def __init__(self, listeners: Iterable[Listener] = ()) -> None:
         """Definitions, and webhooks that are not disabled."""
         self.has_definitions = False
+        self.webhooks = 0
+        """How many there are."""
         self._workflows: list[str] = []
         """Patterns of definitions."""
         self._by_name: dict[str, list[Subscriber]] = {}
@@ -86,6 +88,7 @@ class Audience:
             self.unreadable[listener.id] = f"it is told nothing, since it cannot be read: {error}"
 
     def _add(self, subscriber: Subscriber) -> None:
+        self.webhooks += 1
         for pattern in subscriber.listener.patterns:
             if "*" not in pattern:
                 self._by_name.setdefault(pattern, []).append(subscriber)

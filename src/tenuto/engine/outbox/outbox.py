@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from weakref import WeakValueDictionary
 
 from tenuto.engine.loops import Loops
 from tenuto.engine.outbox.deliverer import Deliverer
@@ -49,6 +50,7 @@ class Outbox:
         self._passing = asyncio.Lock()
         self._every = every
         self._look_by = 0.0
+        self._adding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @classmethod
     def of(
@@ -144,6 +146,10 @@ class Outbox:
                     await self.run_once()
         except (TimeoutError, StoreUnavailable, Overloaded, Fenced) as error:
             log.info("outbox: the remaining notifications are delivered later: %r", error)
+
+    def adding(self, tenant: str) -> asyncio.Lock:
+        """Held while a listener of a tenant is counted and added: then its quota holds."""
+        return self._adding.setdefault(tenant, asyncio.Lock())
 
     async def stop(self) -> None:
         """Send nothing more."""

@@ -12,6 +12,7 @@ import os
 from contextlib import suppress
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.store.sqlite.permissions import PRIVATE
 
 _TRIES = 20
 _held: dict[str, EngineLock] = {}
@@ -77,7 +78,7 @@ def is_locked(database: str) -> bool:
 
 def _locked_file(database: str, path: str) -> int:
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
     except OSError as error:
         raise _not_lockable(path, error) from error
     try:

@@ -10,6 +10,7 @@ import apsw
 import msgspec
 
 from tenuto.store.sqlite.faults import translated, translated_commit
+from tenuto.store.sqlite.permissions import make_private
 from tenuto.store.sqlite.queries import QUERIES
 
 T = TypeVar("T")
@@ -45,6 +46,8 @@ class Session:
     def connection(self) -> apsw.Connection:
         """Opened when it is first needed, and again after it became unusable."""
         if self._connection is None:
+            if self._flags & apsw.SQLITE_OPEN_CREATE:
+                make_private(self.path)
             connection = apsw.Connection(self.path, flags=self._flags, statementcachesize=300)
             try:
                 connection.execute(QUERIES["settings"].sql).fetchall()

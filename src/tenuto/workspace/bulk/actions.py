@@ -74,4 +74,4 @@ def _is_done_already(action: Action, refused: Conflict) -> bool:
 
 
 def _failure(id: str, error: TenutoError) -> ItemFailure:
-    return ItemFailure(id=id, code=error.code, message=error.message)
+    return ItemFailure(id=id, code=error.code, message=error.public_message)

@@ -1,0 +1,94 @@
+"""Dependencies at run time: each has a tested version, which is shipped, and is in the bill."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.architecture.source_tree import ROOT
+from tests.supply.constraints import constraints, pins
+from tests.supply.sbom import bill
+
+SHIPPED = ROOT / "requirements" / "constraints.txt"
+
+
+def lines() -> list[Requirement]:
+    text = SHIPPED.read_text(encoding="utf-8")
+    return [Requirement(each) for each in text.splitlines() if not each.startswith("#")]
+
+
+def test_the_constraints_are_those_of_the_pins() -> None:
+    assert SHIPPED.read_text(encoding="utf-8") == constraints()
+    known = {name: Requirement(line) for name, line in pins().items()}
+    assert all(each == known[each.name] for each in lines())
+
+
+def test_every_dependency_at_run_time_has_a_tested_version() -> None:
+    """Told by what the program loads, and not by what the packages say of each other."""
+    program = "import tenuto.cli.commands, tenuto.api.server, tenuto.tracing.spans, sys;"
+    program += (
+        "import tenuto.store.sqlite, tenuto.store.postgres, tenuto.client, tenuto.egress.http;"
+    )
+    program += "print(*{each.partition('.')[0] for each in sys.modules})"
+    said = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    providers = metadata.packages_distributions()
+    used = {
+        canonicalize_name(each)
+        for module in said.stdout.split()
+        for each in providers.get(module, ())
+    }
+    named = {each.name for each in lines()}
+    assert {"aiohttp", "msgspec", "uvicorn", "opentelemetry-sdk"} <= used
+    # OpenTelemetry uses psutil where something else has brought it; setuptools belongs to the venv.
+    assert used - named - {"tenuto", "psutil", "setuptools"} == set()
+
+
+def test_each_constraint_is_one_exact_version_without_a_place_to_fetch_it_from() -> None:
+    for each in lines():
+        assert [one.operator for one in each.specifier] == ["=="], each
+        assert each.url is None
+    assert re.search(r"https?:|--", SHIPPED.read_text(encoding="utf-8").partition("\n")[2]) is None
+
+
+def test_the_bill_of_materials_has_every_component_that_is_installed() -> None:
+    made = bill()
+    assert (made["bomFormat"], made["specVersion"]) == ("CycloneDX", "1.6")
+    components = made["components"]
+    assert isinstance(components, list)
+    listed = {(each["name"], each["version"]) for each in components if isinstance(each, dict)}
+    here = [each for each in lines() if each.marker is None or each.marker.evaluate()]
+    assert listed == {(each.name, metadata.version(each.name)) for each in here}
+
+
+@pytest.mark.slow
+def test_the_wheel_brings_the_constraints_along(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    [wheel] = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        [name] = [each for each in opened.namelist() if each.endswith("/constraints.txt")]
+        assert name.endswith(".data/data/share/doc/tenuto/constraints.txt")
+        assert opened.read(name) == SHIPPED.read_bytes()
+
+
+def test_the_gate_audits_and_lists_the_components() -> None:
+    assert "make sbom audit" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    said = subprocess.run(
+        ["make", "--dry-run", "sbom", "audit"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert "tests.supply.sbom" in said.stdout
+    assert "pip-audit" in said.stdout
