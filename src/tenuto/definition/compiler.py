@@ -33,7 +33,7 @@ from tenuto.model.policy import EVENTS_KEPT
 
 MOST_NODES = 20_000
 
-LATER_RULES = frozenset({"TEN-1025", "TEN-1054"})
+LATER_RULES = frozenset({"TEN-1025", "TEN-1054", "TEN-1063"})
 """Problems that are refused only in new definitions: those saved before these rules still run."""
 
 _DEFINITION_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")

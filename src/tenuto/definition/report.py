@@ -21,6 +21,10 @@ MOST_PROBLEMS = 1000
 MOST_NAMES = 1000
 """Among more names than this the nearest is not searched: it would take too long."""
 
+_LONGEST_KEY = 200
+_LONGEST_PATH = 1000
+"""The most characters of a key, and of a path: beyond it the place is that of the outer value."""
+
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 
 
@@ -55,7 +59,8 @@ class Place(Struct, frozen=True):
     roots: frozenset[str] = frozenset()
 
     def at(self, key: str | int) -> Place:
-        return Place(self.path + step(key), self.report, self.roots)
+        path = self.path if len(self.path) > _LONGEST_PATH else self.path + step(key)
+        return Place(path, self.report, self.roots)
 
     def seeing(self, roots: Collection[str]) -> Place:
         return Place(self.path, self.report, self.roots.union(roots))
@@ -84,6 +89,8 @@ def step(key: str | int) -> str:
     """One step of a JSONPath: `.name`, `['any other name']` or `[0]`."""
     if isinstance(key, int):
         return f"[{key}]"
+    if len(key) > _LONGEST_KEY:
+        key = key[:_LONGEST_KEY] + "..."
     if _PLAIN_KEY.match(key):
         return f".{key}"
     quoted = json.dumps(key)[1:-1].replace('\\"', '"').replace("'", "\\'")

@@ -10,7 +10,7 @@ import msgspec
 
 from tenuto.definition import check
 from tenuto.definition.lone_task import RUNS, workflow_of
-from tenuto.definition.schemas import is_schema
+from tenuto.definition.schemas import schema_problems
 from tenuto.engine.definitions.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
 from tenuto.model.checks import converted
@@ -193,8 +193,8 @@ def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:
         for each in check(workflow_of(task)).problems
         if each.severity == "error"
     ]
-    if task.output_schema is not None and not is_schema(task.output_schema):
-        found.append(_problem("$.outputSchema", "it is no JSON Schema"))
+    if task.output_schema is not None:
+        found += schema_problems(task.output_schema, "$.outputSchema")
     if len(task.description or "") > _LONGEST_TEXT:
         found.append(_problem("$.description", f"more than {_LONGEST_TEXT:,} characters"))
     if task.kind == "pull" and task.url is not None:
