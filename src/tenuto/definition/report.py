@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Collection
 from datetime import timedelta
@@ -31,9 +32,12 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 class Report:
     """The problems found so far, in order."""
 
-    def __init__(self, events_kept: timedelta = EVENTS_KEPT) -> None:
-        """`events_kept`: for how long events are kept."""
+    def __init__(
+        self, events_kept: timedelta = EVENTS_KEPT, *, characters: float = math.inf
+    ) -> None:
+        """`events_kept`: for how long events are kept; `characters`: the most of expressions."""
         self.events_kept = events_kept
+        self._characters = characters
         self._problems: list[Problem] = []
         self.has_errors = False
 
@@ -44,6 +48,16 @@ class Report:
     @property
     def problems(self) -> tuple[Problem, ...]:
         return tuple(self._problems)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether expressions had more characters than may be read."""
+        return self._characters < 0
+
+    def spend(self, characters: int) -> bool:
+        """Whether an expression of so many characters may still be read."""
+        self._characters -= characters
+        return self._characters >= 0
 
     def add(self, problem: Problem) -> None:
         self.has_errors = self.has_errors or problem.severity == "error"
@@ -59,7 +73,11 @@ class Place(Struct, frozen=True):
     roots: frozenset[str] = frozenset()
 
     def at(self, key: str | int) -> Place:
-        path = self.path if len(self.path) > _LONGEST_PATH else self.path + step(key)
+        return self.beyond(step(key))
+
+    def beyond(self, way: str) -> Place:
+        """The place that is reached from here by a part of a path."""
+        path = self.path if len(self.path) > _LONGEST_PATH else self.path + way[:_LONGEST_PATH]
         return Place(path, self.report, self.roots)
 
     def seeing(self, roots: Collection[str]) -> Place:

@@ -5,11 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenuto.expr.bounds import CHARACTERS_PER_STEP, FUEL
+from tenuto.expr.bounds import CHARACTERS_PER_STEP, FUEL, TEMPLATE_BYTES, TEMPLATE_FUEL
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.values import Operand
 
 NOTHING_CAPTURED: tuple[Any, ...] = ()
+
+
+class Meter:
+    """What the expressions of one template may still take together."""
+
+    __slots__ = ("_fuel", "_room")
+
+    def __init__(self) -> None:
+        self._fuel = TEMPLATE_FUEL
+        self._room = TEMPLATE_BYTES
+
+    def pay(self, steps: int, size: int) -> None:
+        """Use up steps, and bytes of results."""
+        self._fuel -= steps
+        self._room -= size
+        if self._fuel < 0:
+            raise ExpressionError(f"the template needs more than {TEMPLATE_FUEL:,} steps")
+        if self._room < 0:
+            raise ExpressionError(f"the template gives more than {TEMPLATE_BYTES:,} bytes")
 
 
 class Frame:

@@ -46,10 +46,11 @@ class Definitions:
         With `only_after` it is saved only while that is the newest version; Conflict.
         """
         plans = self._engine.plans
-        id = plans.compile(document).definition.id
+        plan = await plans.read(document)
+        id = plan.definition.id
         before = await self._seen.definitions.get(self._tenant, id)
         newest = 0 if before is None else before.version
-        saved = await plans.save(self._tenant, document, only_after=only_after)
+        saved = await plans.save(self._tenant, document, only_after=only_after, plan=plan)
         return Saved(
             id=id,
             version=saved.version,

@@ -17,7 +17,7 @@ from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import ProblemItem, Refusal, item_of
 from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, Query, Version, decoded, shaped
-from tenuto.definition import check, unavailable
+from tenuto.definition import unavailable
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import iso
@@ -102,7 +102,7 @@ async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
 async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
     """Validate a definition without saving or running it."""
     kept = timedelta(seconds=call.workspace.engine.settings.inbox_retention)
-    checked = check(body, events_kept=kept)
+    checked = await call.workspace.engine.plans.check(body, kept)
     problems = [item_of(each) for each in checked.problems]
     if checked.definition is not None:
         problems += [
