@@ -11,6 +11,7 @@ from tenuto.expr.condition import SplitCondition, Term, split_condition
 from tenuto.expr.constants import is_fixed
 from tenuto.expr.errors import ExpressionError, ExpressionSyntaxError
 from tenuto.expr.expression import Expression, compile_expression
+from tenuto.expr.frame import Steps
 from tenuto.expr.index_text import LOOSE, canonical, event_term_values
 from tenuto.expr.near_miss import Miss
 from tenuto.expr.paths import is_rooted_path, look_up, parse_path
@@ -28,6 +29,7 @@ __all__ = [
     "Lazy",
     "Miss",
     "SplitCondition",
+    "Steps",
     "Template",
     "Term",
     "Undefined",

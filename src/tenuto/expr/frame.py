@@ -31,6 +31,15 @@ class Meter:
             raise ExpressionError(f"the template gives more than {TEMPLATE_BYTES:,} bytes")
 
 
+class Steps:
+    """Counts the steps of several evaluations."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+
 class Frame:
     """Mutable on purpose and private to one evaluation: a counter that everything pays into."""
 
