@@ -129,7 +129,7 @@ ONLY_OWN = frozenset(
         *("starting.begin_many", "starting.begun"),
         *("subscriptions.add", "subscriptions.list"),
         *("task_definitions.add", "task_definitions.list", "task_definitions.put"),
-        "task_definitions.undeclared",
+        *("task_definitions.page", "task_definitions.undeclared"),
         "test_runs.start",
         *("webhooks.add", "webhooks.list"),
     }

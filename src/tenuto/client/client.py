@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,7 +19,7 @@ from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
-from tenuto.client.pages import every
+from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
 from tenuto.client.shapes import EventAnswer
 from tenuto.client.task_definitions import RemoteTaskDefinitions
@@ -220,7 +221,7 @@ class Client:
             correlation_id=correlation_id,
             current_step=current_step,
         )
-        return (await self.page(which, variables=variables, limit=limit)).items
+        return await up_to(limit, partial(self.page, which, variables=variables))
 
     async def page(
         self,

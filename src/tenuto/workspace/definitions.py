@@ -15,6 +15,7 @@ from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Parts
 from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.values import SavedWorkflow
 
 _PAGE = 500
@@ -78,26 +79,32 @@ class Definitions:
         )
         return list(filter(is_there, rows))
 
-    async def newest(self, *, after: str = "", limit: int = 100) -> list[DefinitionRow]:
-        """The newest versions of the definitions with ids after `after`, ordered by id."""
+    async def newest(
+        self, *, after: str = "", limit: int = 100
+    ) -> tuple[list[DefinitionRow], bool]:
+        """The newest versions of the definitions with ids after `after`, ordered by id.
+
+        And whether there may be more: large documents end a page before its limit.
+        """
         found: list[DefinitionRow] = []
-        while len(found) < limit:
-            wanted = limit - len(found)
+        portions = Portions()
+        while wanted := portions.next(limit, len(found)):
             rows = await self._seen.definitions.newest(self._tenant, after=after, limit=wanted)
+            # Removed definitions leave a hole in the page.
             found += filter(is_there, rows)
             if len(rows) < wanted:
-                break
-            # Removed definitions leave a hole in the page.
+                return found, False
             after = rows[-1].id
-        return found
+            portions.add(size_of_parts(row.content) for row in rows)
+        return found, True
 
     async def ids(self) -> list[str]:
         """The ids of all definitions, in order."""
         ids: list[str] = []
-        while page := await self.newest(after=ids[-1] if ids else "", limit=_PAGE):
+        has_more = True
+        while has_more:
+            page, has_more = await self.newest(after=ids[-1] if ids else "", limit=_PAGE)
             ids += [row.id for row in page]
-            if len(page) < _PAGE:
-                break
         return ids
 
     async def remove(self, id: str) -> None:

@@ -196,7 +196,17 @@ class EngineWorkspace:
             correlation_id=correlation_id,
             current_step=current_step,
         )
-        return (await self.page(which, variables=variables, limit=limit)).items
+        found: list[Summary] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            # A page may end before its limit: large rows fill it.
+            left = limit - len(found)
+            page = await self.page(which, variables=variables, limit=left, cursor=cursor)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found
 
     async def page(
         self,

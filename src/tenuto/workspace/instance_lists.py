@@ -8,11 +8,8 @@ from tenuto.engine.definitions.search_terms import terms_for
 from tenuto.engine.engine import Engine
 from tenuto.model.json import Object
 from tenuto.model.test_run import is_test_run
-from tenuto.store.pages import cursor_after
 from tenuto.store.parts.instances import InstancePage, InstanceQuery, InstanceRow
-
-_AT_ONCE = 500
-"""So many instances are read together to pass over test runs."""
+from tenuto.workspace.portions import Portions, size_of_parts
 
 
 async def instance_rows(
@@ -28,16 +25,16 @@ async def instance_rows(
         query = replace(query, terms=terms)
     rows: list[InstanceRow] = []
     query = replace(query, tenant=tenant)
-    wanted, seen = query.limit, engine.store.seen_by(tenant)
-    while True:
-        page = await seen.instances.page(query)
-        if query.ids:
-            return page
-        rows += [row for row in page.items if not is_test_run(row.definition_id)]
-        if len(rows) > wanted:
-            return InstancePage(rows[:wanted], cursor_after(rows[wanted - 1]))
-        if page.next_after is None or len(rows) == wanted:
-            return InstancePage(rows, page.next_after)
-        # There may be many test runs: they are passed over in few statements.
-        ahead = max(wanted - len(rows), _AT_ONCE)
-        query = replace(query, after=page.next_after, limit=ahead)
+    seen, portions, after = engine.store.seen_by(tenant), Portions(), query.after
+    while wanted := portions.next(query.limit, len(rows)):
+        page = await seen.instances.page(replace(query, after=after, limit=wanted))
+        after = page.next_after
+        rows += [row for row in page.items if query.ids or not is_test_run(row.definition_id)]
+        portions.add(map(_size, page.items))
+        if after is None:
+            break
+    return InstancePage(rows, after)
+
+
+def _size(row: InstanceRow) -> int:
+    return size_of_parts(row.output, row.last_error, row.cancellation)

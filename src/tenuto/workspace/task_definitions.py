@@ -21,6 +21,7 @@ from tenuto.store.parts.tasks import TaskRow
 from tenuto.store.protocol import Store
 from tenuto.workspace.endpoint_rules import url_problems
 from tenuto.workspace.instance import EMBEDDED, InstanceRef
+from tenuto.workspace.portions import in_portions, size_of_parts
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.values import DeclaredTask, Start
 
@@ -90,11 +91,23 @@ class TaskDefinitions:
             raise NotFound(f"there is no declared task {id}", code="TEN-3063")
         return declared(row)
 
+    async def page(self, *, after: str, limit: int) -> tuple[Sequence[Declared], bool]:
+        """Declared tasks with ids after `after`, and whether there may be more.
+
+        Large schemas end a page before its limit.
+        """
+
+        async def read(count: int, before: Sequence[TaskRow]) -> Sequence[TaskRow]:
+            start = before[-1].id if before else after
+            return await self._seen.tasks.page(self._tenant, after=start, limit=count)
+
+        rows, has_more = await in_portions(limit, read, lambda row: size_of_parts(row.document))
+        return [*map(declared, rows)], has_more
+
     async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
         """Declared tasks with ids after `after`, ordered by id."""
-        return list(
-            map(declared, await self._seen.tasks.page(self._tenant, after=after, limit=limit))
-        )
+        rows = await self._seen.tasks.page(self._tenant, after=after, limit=limit)
+        return [*map(declared, rows)]
 
     async def execute(
         self,
