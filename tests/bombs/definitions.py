@@ -78,5 +78,5 @@ DEFINITIONS: tuple[Bomb[Object], ...] = (
     Bomb("wrong-steps", lambda: {"id": "bomb", "steps": [7] * 20_000}),
     Bomb("unknown-fields", lambda: {**_task(1), **{f"u{n}": 1 for n in range(300_000)}}),
     Bomb("long-names", lambda: _task(_nested(["{{ + }}"] * 60_000, 60, "k" * 50_000))),
-    Bomb("deep", lambda: _task(_nested(1, 5_000, "k"))),
+    Bomb("deep", lambda: _task(_nested(1, 500, "k"))),
 )

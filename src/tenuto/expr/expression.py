@@ -34,11 +34,14 @@ class Expression:
 
     def evaluate(self, scope: Mapping[str, Any]) -> Value | Undefined:
         """The value as JSON, or UNDEFINED."""
+        frame = Frame(scope, self._slots, self._fuel)
         try:
-            return leave(self._evaluate(Frame(scope, self._slots, self._fuel)))
+            value = leave(self._evaluate(frame))
+            frame.settle()
         except ExpressionError as error:
             error.within(self.source)
             raise
+        return value
 
     def metered(self, scope: Mapping[str, Any], meter: Meter) -> Value | Undefined:
         """The value as JSON, or UNDEFINED, at the cost of the template that it is part of."""
@@ -46,6 +49,7 @@ class Expression:
         try:
             value, size = leave_measured(self._evaluate(frame))
             meter.pay(FUEL - frame.fuel, size)
+            frame.settle()
         except ExpressionError as error:
             error.within(self.source)
             raise
@@ -53,8 +57,10 @@ class Expression:
 
     def truthy(self, scope: Mapping[str, Any]) -> bool:
         """Whether the value counts as true in JavaScript."""
+        frame = Frame(scope, self._slots, self._fuel)
         try:
-            value = self._evaluate(Frame(scope, self._slots, self._fuel))
+            value = self._evaluate(frame)
+            frame.settle()
             return value if type(value) is bool else truthy(value)
         except ExpressionError as error:
             error.within(self.source)

@@ -40,6 +40,27 @@ class Steps:
         self.taken = 0
 
 
+class CountedScope(dict[str, Any]):
+    """A scope whose expressions share a budget, as those of a template do."""
+
+    __slots__ = ("_fuel", "_steps")
+
+    def __init__(self, roots: Mapping[str, Any], steps: Steps) -> None:
+        """What is taken is added to `steps`, too."""
+        super().__init__(roots)
+        self._fuel = TEMPLATE_FUEL
+        self._steps = steps
+
+    def pay(self, steps: int) -> None:
+        """Count what an evaluation took."""
+        self._steps.taken += steps
+        self._fuel -= steps
+        if self._fuel < 0:
+            raise ExpressionError(
+                f"the expressions of one step need more than {TEMPLATE_FUEL:,} steps"
+            )
+
+
 class Frame:
     """Mutable on purpose and private to one evaluation: a counter that everything pays into."""
 
@@ -62,6 +83,11 @@ class Frame:
         self.fuel -= steps
         if self.fuel < 0:
             raise ExpressionError(f"the expression needs more than {FUEL:,} steps")
+
+    def settle(self) -> None:
+        """Count what was taken where the scope counts."""
+        if type(self.scope) is CountedScope:
+            self.scope.pay(FUEL - max(self.fuel, 0))
 
     def pay_text(self, characters: int) -> None:
         """Use up what reading or building so many characters costs. Pay before building."""
