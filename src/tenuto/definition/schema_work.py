@@ -77,7 +77,10 @@ class SchemaWork:
         self._children: list[tuple[_Children, _Children]] = []
         self._steps: list[list[int]] = []
         self._units: list[list[int]] = []
+        self._most_at: list[tuple[int, int]] = []
+        """By depth: the most steps, and units for each character, of any one value."""
         self._is_settled = False
+        self._reads_text = False
         self._follow()
 
     @property
@@ -90,6 +93,28 @@ class SchemaWork:
         """Whether one problem may quote the problems of several branches."""
         return any(node.has_branches for node in self._nodes)
 
+    def admit(self, value: JSON) -> None:
+        """SchemaTooCostly if evaluating a value could be more work than a schema may cause.
+
+        As `of`, but quick where no text is read: that is so for most schemas, at every start.
+        """
+        if self._reads_text:
+            self.of(value)
+            return
+        level, depth, steps = [value], 0, 0
+        while level and (applications := self._most(depth)[0]):
+            steps += applications * len(level)
+            if steps > MOST_STEPS:
+                raise _too_many_steps()
+            below: list[JSON] = []
+            for each in level:
+                if isinstance(each, dict):
+                    below.extend(each.values())
+                elif isinstance(each, list):
+                    below.extend(each)
+            level = below
+            depth += 1
+
     def of(self, value: JSON) -> Work:
         """The work of evaluating a value; SchemaTooCostly if it is more than a schema may cause."""
         levels = list(_levels(value))
@@ -101,19 +126,18 @@ class SchemaWork:
             quoted += applications * (below + level.values * level.way)
             below -= level.size
             if steps > MOST_STEPS:
-                raise SchemaTooCostly(
-                    (), f"checking it could take more than {MOST_STEPS:,} steps of work"
-                )
+                raise _too_many_steps()
             if not applications:
                 break
         return Work(steps, quoted)
 
     def _most(self, depth: int) -> tuple[int, int]:
         """The most steps, and units for each character, of any one value at a depth."""
-        while len(self._steps) <= depth and not self._is_settled:
+        while len(self._most_at) <= depth:
+            if self._is_settled:
+                return self._most_at[-1]
             self._go_deeper()
-        steps, units = (rows[min(depth, len(rows) - 1)] for rows in (self._steps, self._units))
-        return steps[0], units[0]
+        return self._most_at[depth]
 
     def _go_deeper(self) -> None:
         if len(self._steps) * self._links > _MOST_LINKS_OF_LEVELS:
@@ -121,6 +145,7 @@ class SchemaWork:
         for rows in (self._steps, self._units):
             above = rows[-1]
             rows.append([max(kind.most(above) for kind in children) for children in self._children])
+        self._most_at.append((self._steps[-1][0], self._units[-1][0]))
         self._is_settled = self._steps[-1] == self._steps[-2] and self._units[-1] == self._units[-2]
 
     def _follow(self) -> None:
@@ -144,6 +169,8 @@ class SchemaWork:
             self._children.append(self._children_of(applied))
         self._steps.append(steps)
         self._units.append(units)
+        self._most_at.append((steps[0], units[0]))
+        self._reads_text = any(units)
 
     def _in_place(self, index: int, depth: int) -> _Counts:
         """How often each schema is applied to a value to which one is applied."""
@@ -213,6 +240,11 @@ class SchemaWork:
         self._links += links
         if self._links > _MOST_LINKS:
             raise SchemaTooCostly(keys, f"the schema has more than {_MOST_LINKS:,} applications")
+
+
+def _too_many_steps() -> SchemaTooCostly:
+    message = f"checking it could take more than {MOST_STEPS:,} steps of work"
+    return SchemaTooCostly((), message)
 
 
 _NO_CHILDREN = (_Children(Counter(), {}), _Children(Counter(), {}))

@@ -120,23 +120,30 @@ def _problems(
 ) -> tuple[Problem, ...]:
     if schema is None:
         return ()
-    report = Report()
-    root = Place(what.path, report)
     try:
         validator, work = _VALIDATORS.of(cast("SchemaJSON", schema))
-        cost = work.of(value)
+        work.admit(value)
         if validator.is_valid(value):
             return ()
-        for error in islice(_errors(validator, value, work, may_list=cost.may_list), most):
-            there = _inside(root, error.instance_path)
-            there.wrong(what.code, _short(error.message), _advice(error, what))
     except SchemaTooCostly as error:
-        root.wrong("TEN-2114", f"the {what.name} cannot be checked by `{what.field}`: {error}")
+        message = f"the {what.name} cannot be checked by `{what.field}`: {error}"
+        return _problem(what, "TEN-2114", message)
     except ValueError as error:
-        root.wrong(what.code, f"the {what.name} cannot be checked: {_short(str(error))}")
-    else:
-        if not cost.may_list:
-            root.wrong(what.code, _AT_LEAST, f"Correct the {what.name}, then check it again.")
+        return _problem(what, what.code, f"the {what.name} cannot be checked: {_short(str(error))}")
+    report = Report()
+    root = Place(what.path, report)
+    may_list = work.of(value).may_list
+    for each in islice(_errors(validator, value, work, may_list=may_list), most):
+        there = _inside(root, each.instance_path)
+        there.wrong(what.code, _short(each.message), _advice(each, what))
+    if not may_list:
+        root.wrong(what.code, _AT_LEAST, f"Correct the {what.name}, then check it again.")
+    return report.problems
+
+
+def _problem(what: _Checked, code: str, message: str) -> tuple[Problem, ...]:
+    report = Report()
+    Place(what.path, report).wrong(code, message)
     return report.problems
 
 
