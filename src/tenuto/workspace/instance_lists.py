@@ -8,8 +8,12 @@ from tenuto.engine.definitions.search_terms import terms_for
 from tenuto.engine.engine import Engine
 from tenuto.model.json import Object
 from tenuto.model.test_run import is_test_run
+from tenuto.store.pages import cursor_after
 from tenuto.store.parts.instances import InstancePage, InstanceQuery, InstanceRow
 from tenuto.workspace.portions import Portions, size_of_parts
+
+_AT_ONCE = 500
+"""So many instances more are read together to pass over test runs."""
 
 
 async def instance_rows(
@@ -26,13 +30,19 @@ async def instance_rows(
     rows: list[InstanceRow] = []
     query = replace(query, tenant=tenant)
     seen, portions, after = engine.store.seen_by(tenant), Portions(), query.after
-    while wanted := portions.next(query.limit, len(rows)):
+    ahead = 0
+    while wanted := portions.next(query.limit + ahead, len(rows)):
         page = await seen.instances.page(replace(query, after=after, limit=wanted))
         after = page.next_after
-        rows += [row for row in page.items if query.ids or not is_test_run(row.definition_id)]
+        shown = [row for row in page.items if query.ids or not is_test_run(row.definition_id)]
+        rows += shown
         portions.add(map(_size, page.items))
-        if after is None:
+        if after is None or len(rows) >= query.limit:
             break
+        # There may be many test runs: they are passed over in few statements.
+        ahead = _AT_ONCE if len(shown) < len(page.items) else 0
+    if len(rows) > query.limit:
+        return InstancePage(rows[: query.limit], cursor_after(rows[query.limit - 1]))
     return InstancePage(rows, after)
 
 

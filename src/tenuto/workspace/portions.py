@@ -34,7 +34,7 @@ class Portions:
         most = _FIRST
         if self._count:
             fitting = (MOST_BYTES - self._size) * self._count // (self._size + 1)
-            most = min(max(fitting, 1), self._count * _GROWTH)
+            most = min(max(fitting, 1), max(self._count, _FIRST) * _GROWTH)
         return min(limit - shown, most)
 
     def add(self, sizes: Iterable[int]) -> None:
