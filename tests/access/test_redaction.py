@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 
+from tenuto.access import redaction
 from tenuto.access.redaction import recorded, without_secrets
 
 PIECES = ("eyJ", "eyJa.", ".", "a", "-", "tnt_a", "_", "whsec_", "://", "/", "@", " ")
@@ -34,3 +35,12 @@ def test_looking_for_secrets_takes_no_longer_than_reading() -> None:
     for text in ("eyJ" * 1_000_000, "eyJa" * 500_000 + "." + "b" * 500_000, "eyJ-" * 500_000 + "."):
         assert without_secrets(text) == text
     assert recorded({"reason": "eyJ" * 1_000_000}) == b'{"tooLarge":3000013}'
+
+
+def test_a_value_too_large_to_be_recorded_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched(_: object) -> None:
+        pytest.fail("it was searched")
+
+    monkeypatch.setattr(redaction, "without_secrets", searched)
+    assert recorded([1] * 500_000) == b'{"tooLarge":1000001}'
+    assert b"tooLarge" in (recorded({"name": "\ud800" * 100_000}) or b"")

@@ -71,7 +71,7 @@ async def furnished(app: Tenuto, tenant: str) -> Things:
     waiting = await workspace.start(flow, {"note": mark}, correlation_id=mark, key=f"key-{tenant}")
     failed = await workspace.start(f"refuse-{tenant}", {"note": mark})
     await app.engine.final_state(failed.id)
-    [letter] = await workspace.dead_letters.rows(1)
+    [letter], _ = await workspace.dead_letters.rows(1)
     hook = await workspace.webhooks.add(
         f"https://hooks.example.com/{mark}", "never.told", description=mark
     )

@@ -62,7 +62,7 @@ async def test_who_may_edit_definitions_sees_tracebacks_and_nobody_else_does() -
         await call.app.deploy(FLOW)
         broken = await call.app.start("broken")
         await call.app.engine.final_state(broken.id)
-        [letter] = await call.app.dead_letters.rows(1)
+        [letter], _ = await call.app.dead_letters.rows(1)
         shown = {}
         for role in Role:
             headers = await key_of(call, role)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
+from tenuto.definition import Checked, check
+from tenuto.engine.definitions.large_documents import LARGE
 from tenuto.engine.engine import Engine
 from tenuto.engine.turns.requests import Answer
+from tenuto.model.json import JSON
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace.starting import Starting
 from tests.api.conftest import DOUBLE, WAIT, Serve
@@ -332,3 +336,34 @@ async def test_the_etag_of_a_removed_task_is_not_that_of_the_next(serve: Serve) 
         changed = await call("PUT", "/tasks/t", change, headers=fresh)
         assert (changed.status, changed.json["version"] > second.json["version"]) == (200, True)
         assert (await call.get("/tasks/t")).headers["etag"] == changed.headers["etag"]
+
+
+@pytest.mark.asyncio
+async def test_others_are_answered_while_a_large_definition_is_validated(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while one is saved and while one is tried out."""
+    asked, done = threading.Event(), threading.Event()
+
+    def slow(document: JSON, **options: Any) -> Checked:  # noqa: ANN401 - as it was given
+        asked.set()
+        assert done.wait(60)
+        return check(document, **options)
+
+    monkeypatch.setattr("tenuto.engine.definitions.plans.check", slow)
+    monkeypatch.setattr("tenuto.definition.compiler.check", slow)
+    large = {**DOUBLE, "description": "x" * LARGE}
+    async with serve() as call:
+        for method, path, body in (
+            ("POST", "/workflows/validate", large),
+            ("PUT", "/workflows/double", large),
+            ("POST", "/workflows", large),
+            ("POST", "/workflows/test", {**large, "inputParams": {"number": 1}}),
+        ):
+            asked.clear()
+            done.clear()
+            waiting = asyncio.ensure_future(call(method, path, body))
+            assert await asyncio.to_thread(asked.wait, 60)
+            assert (await call.get("/health")).status == 200
+            done.set()
+            assert (await waiting).status < 300

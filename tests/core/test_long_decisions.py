@@ -13,7 +13,7 @@ from tenuto.model.effects import SetTimer
 from tenuto.model.entries import StatusChanged
 from tenuto.model.inputs import TimerDue
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import MOST_ENTRIES, Limits
+from tenuto.model.policy import MOST_ENTRIES, MOST_STEPS, Limits
 from tenuto.model.status import Status
 from tests.core.drawing import condition, draw, loop, task, wait
 from tests.core.play import BEGIN, Run, decisions_of, play
@@ -167,3 +167,23 @@ def test_no_log_grows_for_ever_whatever_handles_that() -> None:
     assert (run.status, run.code) == (Status.FAILED, "TOO_LARGE")
     assert len(run.entries) < 500 + MOST_ENTRIES + 10
     assert isinstance(run.entries[-1], StatusChanged)
+
+
+COSTLY = "ctx.input.list.map(x => x + 1).length > 0"
+"""About as many steps as the list has items."""
+
+
+def test_costly_expressions_end_a_decision_and_the_next_one_goes_on() -> None:
+    document = draw("l:loop>c l:done>z", l=loop("{{ctx.input.items}}"), c=condition(yes=COSTLY))
+    run = play(document, check=None).start({"items": list(range(300)), "list": [0] * 8_000})
+    sizes = until_settled(run)
+    assert len(sizes) > 300 * 8_000 // MOST_STEPS
+    assert max(sizes) < MOST_ENTRIES // 2
+    assert run.running == ["z"]
+
+
+def test_the_conditions_of_one_step_share_a_budget() -> None:
+    branches = {f"b{n}": COSTLY.replace("> 0", f"< -{n}") for n in range(500)}
+    run = play(draw("c", c=condition(**branches)), check=None).start({"list": [0] * 2_000})
+    assert run.status is Status.FAILED
+    assert "the expressions of one step" in str(run.entries)

@@ -11,9 +11,11 @@ import pytest
 from tenuto import Tenuto
 from tenuto.engine.events.event_router import EventRouter, StoredEvent
 from tenuto.engine.events.look_back import LookBack
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.membership.takeover import Takeover
 from tenuto.engine.turns.intake import Intake
 from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.ports import SystemClock
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.parts.turns import MatchWrite
 from tenuto.testing.wrapped_store import Call
@@ -54,7 +56,7 @@ async def test_an_event_that_cannot_be_matched_is_left_alone_once() -> None:
     recovery = Takeover(
         store=store,
         router=cast("EventRouter", choosy),
-        look_back=LookBack(store, lambda _: Intake()),
+        look_back=LookBack(store, lambda _: Intake(), Slices(SystemClock())),
         report=lambda _: None,
     )
     await recovery.finish()

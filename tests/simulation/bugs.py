@@ -161,8 +161,8 @@ def recovery_forgets_attempts() -> Iterator[None]:
 def every_event_fits() -> Iterator[None]:
     """The condition of a wait is not read."""
     with (
-        patch.object(wait_finder, "is_fit", lambda _wait, _event: True),
-        patch.object(look_back, "is_fit", lambda _wait, _event: True),
+        patch.object(wait_finder, "is_fit", lambda *_: True),
+        patch.object(look_back, "is_fit", lambda *_: True),
     ):
         yield
 

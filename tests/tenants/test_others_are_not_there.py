@@ -141,6 +141,7 @@ async def test_lists_show_what_is_ones_own(town: Town) -> None:
         await instance_rows(left.engine, left.tenant, rights),
         await left.events(),
         await left.task_definitions.list(),
+        *(await left.task_definitions.page(after="", limit=10))[0],
         await left.bulk.list(),
         await left.keys.list(),
         await left.audit.page(),
@@ -148,7 +149,7 @@ async def test_lists_show_what_is_ones_own(town: Town) -> None:
         await left.webhooks.list(),
         await left.subscriptions.list(),
         await left.definition_ids(),
-        [row.id for row in await left.definitions.newest()],
+        [row.id for row in (await left.definitions.newest())[0]],
     ]
     text = repr(shown)
     assert not [each for each in (RIGHT, "hidden", *theirs) if each in text]

@@ -191,9 +191,9 @@ async def shown_to_left(town: Town) -> dict[str, str]:
     since = engine.clock.now() - timedelta(hours=1)
     found: dict[str, object] = {
         "instances": await left.instances(),
-        "definitions": await left.definitions.newest(),
+        "definitions": (await left.definitions.newest())[0],
         "definition_ids": await left.definition_ids(),
-        "dead letters": await left.dead_letters.rows(10),
+        "dead letters": (await left.dead_letters.rows(10))[0],
         "webhooks": await left.webhooks.list(),
         "subscriptions": await left.subscriptions.list(),
         "tasks": await left.task_definitions.list(),

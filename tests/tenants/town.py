@@ -135,7 +135,7 @@ class Town:
         sub = await mine.subscriptions.add(
             "https://hooks.example/there", "order.shipped", subscriber_id="somebody"
         )
-        [letter] = await mine.dead_letters.rows(10)
+        [letter], _ = await mine.dead_letters.rows(10)
         return Mirrored(
             waiting=started["waiting"].id,
             failed=started["failing"].id,

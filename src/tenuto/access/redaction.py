@@ -36,10 +36,20 @@ def recorded(value: object) -> bytes | None:
     """A value as the audit log keeps it; None where there is none."""
     if value is None:
         return None
-    text = _encode(without_secrets(msgspec.to_builtins(value, str_keys=True)))
-    if len(text) > _MOST_BYTES:
-        return _encode({"tooLarge": len(text)})
-    return text
+    plain = msgspec.to_builtins(value, str_keys=True)
+    # First by the size that came in: what is too large is not searched.
+    if (size := _size(plain)) > _MOST_BYTES:
+        return _encode({"tooLarge": size})
+    text = _encode(without_secrets(plain))
+    return text if len(text) <= _MOST_BYTES else _encode({"tooLarge": len(text)})
+
+
+def _size(plain: object) -> int:
+    try:
+        return len(_encode(plain))
+    except UnicodeEncodeError:
+        # Unpaired surrogates, which are replaced later; the size is about the same.
+        return len(repr(plain))
 
 
 def storable(text: str) -> str:

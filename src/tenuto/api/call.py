@@ -26,6 +26,7 @@ class Call(Generic[QueryT]):
     """The request of an operation, and what it sets of the answer."""
 
     __slots__ = (
+        "admitted",
         "after",
         "before",
         "body",
@@ -64,6 +65,8 @@ class Call(Generic[QueryT]):
         self.headers = headers
         """By lower-case names."""
         self.request_id = request_id
+        self.admitted: Any = None
+        """What the operation's own credential was found to be, see `Operation.admit`."""
         self.body = body
         """As it came, for the operations that read it themselves."""
         self.source = source

@@ -73,6 +73,9 @@ class Operation(Struct, frozen=True, kw_only=True, eq=False):
     is_raw: bool = False
     """Whether the handler reads the body itself, from `call.body`."""
     response_media: str = "application/json"
+    admit: Callable[..., Awaitable[Any]] | None = None
+    """Checks a credential of the operation's own before a body is read; its result is kept as
+    `call.admitted`."""
 
 
 class Facts(TypedDict, total=False):
@@ -92,6 +95,7 @@ class Facts(TypedDict, total=False):
     may_be_empty: bool
     is_raw: bool
     response_media: str
+    admit: Callable[..., Awaitable[Any]]
 
 
 Decorator: TypeAlias = Callable[[Handler], Operation]

@@ -119,6 +119,8 @@ class RequestPipeline:
             incoming.found = self._routes.find(method, incoming.path)
             operation = await self._permitted(incoming)
             call = self._call(incoming, operation)
+            if operation.admit is not None:
+                call.admitted = await operation.admit(call)
             config = self.service.config
             most = self.service.sizes[operation.size]
             call.body = await read_body(

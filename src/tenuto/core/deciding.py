@@ -16,13 +16,13 @@ from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
 from tenuto.core.state import InstanceState, Timer, Variable
 from tenuto.core.timing import APPROVAL_TIMERS, NODE_TIMERS
-from tenuto.expr import Lazy
+from tenuto.expr import CountedScope, Lazy, Steps
 from tenuto.model.effects import ClearTimer, Effect, SetTimer
 from tenuto.model.entries import CompensationEnded, Entry, IterationStarted, RetryRequested
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
-from tenuto.model.policy import Policies
+from tenuto.model.policy import MOST_STEPS, Policies
 
 NO_SUCH_INSTANCE = "TEN-3001"
 NOT_THIS_STATUS = "TEN-3002"
@@ -69,6 +69,7 @@ class Deciding:
         "plan",
         "policies",
         "state",
+        "steps",
     )
 
     def __init__(
@@ -90,6 +91,8 @@ class Deciding:
         self._most = 0 if self._was_left and not goes_on else plan.most_entries
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
+        self.steps = Steps()
+        """Of the expressions that were evaluated."""
         self.entries: list[Entry] = []
         self.effects: list[Effect] = []
         self.gathered: dict[NodeKey, tuple[int, list[JSON]]] = {}
@@ -106,7 +109,7 @@ class Deciding:
     @property
     def has_room(self) -> bool:
         """Whether more may follow here; what does not is left to a decision of its own."""
-        return len(self.entries) < self._most
+        return len(self.entries) < self._most and self.steps.taken < MOST_STEPS
 
     def order(self, effect: Effect) -> None:
         """Ask something of the world."""
@@ -119,7 +122,8 @@ class Deciding:
         variables: Mapping[str, Variable] | None = None,
     ) -> dict[str, JSON | Lazy]:
         """What expressions of a node see now; `names` are further ones in `ctx`."""
-        return scope_of(self.plan, self.state, key, names=names, variables=variables)
+        roots = scope_of(self.plan, self.state, key, names=names, variables=variables)
+        return CountedScope(roots, self.steps)
 
     def done(self) -> Decision:
         """The whole decision, with a timer that continues it if it is not complete."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import timedelta
@@ -32,8 +33,11 @@ from tenuto.model.json import JSON, Object
 from tenuto.model.policy import EVENTS_KEPT
 
 MOST_NODES = 20_000
+MOST_EDGES = 100_000
+MOST_EXPRESSION_CHARACTERS = 1_000_000
+"""Of all expressions and templates together, 20 more for each: reading takes some microseconds."""
 
-LATER_RULES = frozenset({"TEN-1025", "TEN-1054"})
+LATER_RULES = frozenset({"TEN-1025", "TEN-1036", "TEN-1054", "TEN-1063"})
 """Problems that are refused only in new definitions: those saved before these rules still run."""
 
 _DEFINITION_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}\Z")
@@ -97,7 +101,9 @@ def check(
     `fallback_id` is the id of a definition that names none. One that `is_saved` is checked only by
     the rules of its time. `events_kept`: for how long events are kept.
     """
-    report = Report(events_kept)
+    # One that is saved was read before, and is needed.
+    characters = math.inf if is_saved else MOST_EXPRESSION_CHARACTERS
+    report = Report(events_kept, characters=characters)
     root = Place("$", report, BASE)
     definition: Definition | None = None
     if is_sound(document, root) and is_object(document, root):
@@ -117,6 +123,9 @@ def _compile(document: Object, root: Place, fallback_id: str) -> Definition | No
         if first in document and second in document:
             root.at(second).wrong("TEN-1019", f"`{first}` is given too")
     draft = _read_form(document, root)
+    if draft is not None and len(draft.edges) > MOST_EDGES:
+        root.wrong("TEN-1004", f"{len(draft.edges)} edges are more than {MOST_EDGES}")
+        return None
     graph = None if draft is None else _compile_graph(draft)
     names = [] if draft is None else [node.id for node in draft.nodes]
     undo = read_compensation(

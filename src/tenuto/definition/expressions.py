@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tenuto.definition.report import Place
+from tenuto.definition.report import MOST_PROBLEMS, Place
 from tenuto.expr import (
     ALL_ROOTS,
     ExpressionSyntaxError,
@@ -15,10 +15,14 @@ from tenuto.expr import (
     split_condition,
     template_problems,
 )
+from tenuto.expr.bounds import SOURCE_CHARACTERS
 from tenuto.model.json import JSON
 
 BASE = frozenset({"ctx", "workflow", "steps"})
 """The names that every expression can use."""
+
+_OF_EACH = 20
+"""What reading an expression costs beside its characters, in characters."""
 
 EVENT = frozenset({"event"})
 ITERATION = frozenset({"item", "index"})
@@ -27,6 +31,8 @@ SECRETS = frozenset({"secrets"})
 
 def check_expression(source: str, place: Place) -> bool:
     """Whether `source` is an expression for this place; if not, that is reported."""
+    if not _may_read(len(source) + _OF_EACH, place):
+        return False
     try:
         compile_expression(source, roots=place.roots)
     except ExpressionSyntaxError as fault:
@@ -37,15 +43,25 @@ def check_expression(source: str, place: Place) -> bool:
 
 def check_template(value: JSON, place: Place) -> None:
     """Report why `value` is not a template for this place."""
-    if not holds_template(value):
+    if not holds_template(value) or not _may_read(_characters(value), place):
         return
     faults = template_problems(value, roots=place.roots)
     if not faults:
         return
     broken = {(where, fault.position) for where, fault in template_problems(value)}
-    for where, fault in faults:
-        there = Place(place.path + where, place.report, place.roots)
+    for where, fault in faults[:MOST_PROBLEMS]:
+        there = place.beyond(where)
         _report(fault, there, "TEN-1031" if (where, fault.position) in broken else "TEN-1032")
+
+
+def _may_read(characters: int, place: Place) -> bool:
+    """Whether so many more characters of expressions may be read; the first excess is reported."""
+    was_full = place.report.is_spent
+    if place.report.spend(characters):
+        return True
+    if not was_full:
+        place.wrong("TEN-1036", "the expressions before this one have too many characters already")
+    return False
 
 
 def check_payload_path(text: str, place: Place) -> None:
@@ -81,12 +97,22 @@ def is_templated(text: str) -> bool:
 
 def holds_template(value: JSON) -> bool:
     """Whether a value has a template in it: large literals are common, and are skipped this way."""
+    return any(map(is_templated, _texts(value)))
+
+
+def _characters(value: JSON) -> int:
+    """The most characters that the expressions of a template can have."""
+    return sum(
+        min(len(part), SOURCE_CHARACTERS) for text in _texts(value) for part in text.split("{{")[1:]
+    )
+
+
+def _texts(value: JSON) -> Iterator[str]:
     todo: list[Iterator[JSON]] = [iter((value,))]
     while todo:
         for inner in todo[-1]:
             if isinstance(inner, str):
-                if is_templated(inner):
-                    return True
+                yield inner
             elif isinstance(inner, list):
                 todo.append(iter(inner))
                 break
@@ -95,7 +121,6 @@ def holds_template(value: JSON) -> bool:
                 break
         else:
             todo.pop()
-    return False
 
 
 def _is_broken(source: str) -> bool:

@@ -22,7 +22,7 @@ def is_sound(document: JSON, place: Place) -> bool:
     """Whether the document can be checked further; every unfit value in it is reported."""
     walk = _Walk(place)
     walk.value(document)
-    while walk.open:
+    while walk.open and walk.size <= MOST_BYTES:
         walk.go_on()
     if walk.size > MOST_BYTES:
         place.wrong("TEN-1004", f"the definition has more than {MOST_BYTES // 1_000_000} MB")

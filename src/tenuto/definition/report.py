@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections.abc import Collection
 from datetime import timedelta
@@ -21,15 +22,22 @@ MOST_PROBLEMS = 1000
 MOST_NAMES = 1000
 """Among more names than this the nearest is not searched: it would take too long."""
 
+_LONGEST_KEY = 200
+_LONGEST_PATH = 1000
+"""The most characters of a key, and of a path: beyond it the place is that of the outer value."""
+
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
 
 
 class Report:
     """The problems found so far, in order."""
 
-    def __init__(self, events_kept: timedelta = EVENTS_KEPT) -> None:
-        """`events_kept`: for how long events are kept."""
+    def __init__(
+        self, events_kept: timedelta = EVENTS_KEPT, *, characters: float = math.inf
+    ) -> None:
+        """`events_kept`: for how long events are kept; `characters`: the most of expressions."""
         self.events_kept = events_kept
+        self._characters = characters
         self._problems: list[Problem] = []
         self.has_errors = False
 
@@ -40,6 +48,16 @@ class Report:
     @property
     def problems(self) -> tuple[Problem, ...]:
         return tuple(self._problems)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether expressions had more characters than may be read."""
+        return self._characters < 0
+
+    def spend(self, characters: int) -> bool:
+        """Whether an expression of so many characters may still be read."""
+        self._characters -= characters
+        return self._characters >= 0
 
     def add(self, problem: Problem) -> None:
         self.has_errors = self.has_errors or problem.severity == "error"
@@ -55,7 +73,12 @@ class Place(Struct, frozen=True):
     roots: frozenset[str] = frozenset()
 
     def at(self, key: str | int) -> Place:
-        return Place(self.path + step(key), self.report, self.roots)
+        return self.beyond(step(key))
+
+    def beyond(self, way: str) -> Place:
+        """The place that is reached from here by a part of a path."""
+        path = self.path if len(self.path) > _LONGEST_PATH else self.path + way[:_LONGEST_PATH]
+        return Place(path, self.report, self.roots)
 
     def seeing(self, roots: Collection[str]) -> Place:
         return Place(self.path, self.report, self.roots.union(roots))
@@ -84,6 +107,8 @@ def step(key: str | int) -> str:
     """One step of a JSONPath: `.name`, `['any other name']` or `[0]`."""
     if isinstance(key, int):
         return f"[{key}]"
+    if len(key) > _LONGEST_KEY:
+        key = key[:_LONGEST_KEY] + "..."
     if _PLAIN_KEY.match(key):
         return f".{key}"
     quoted = json.dumps(key)[1:-1].replace('\\"', '"').replace("'", "\\'")

@@ -8,21 +8,27 @@ from itertools import islice
 from typing import NamedTuple, TypeAlias, cast
 
 import jsonschema_rs
-from jsonschema_rs import FancyRegexOptions, ValidationError, Validator
+from jsonschema_rs import FancyRegexOptions, RegexOptions, ValidationError, Validator
 
 from tenuto.definition.fields import UNUSABLE
-from tenuto.definition.report import Place, Report
+from tenuto.definition.report import MOST_PROBLEMS, Place, Report
+from tenuto.definition.schema_nodes import ReferenceNotFound, SchemaTooCostly
+from tenuto.definition.schema_patterns import BACKTRACKS
+from tenuto.definition.schema_work import SchemaWork
 from tenuto.model.errors import Problem
 from tenuto.model.graph import Definition
-from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.json import JSON, Object, kind_of, size_of
 
 SchemaJSON: TypeAlias = Object | bool
 
 _MOST_VALIDATORS = 1000
+_MOST_VALIDATOR_BYTES = 32_000_000
+"""The most bytes of schemas whose validators are kept."""
 _LONGEST_MESSAGE = 300
 _MOST_OF_A_TASK = 10
 """The most problems of a task's value that are recorded in the log."""
-_REGEX = FancyRegexOptions(backtrack_limit=100_000)
+_LINEAR = RegexOptions()
+_BACKTRACKING = FancyRegexOptions(backtrack_limit=BACKTRACKS)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
 _ELSEWHERE = "not present in a registry"
 
@@ -36,9 +42,18 @@ class Schema:
             return UNUSABLE
         try:
             _compile(value)
+        except ReferenceNotFound as error:
+            if not _refuse_references(value, place):
+                place.wrong("TEN-1060", f"not a JSON Schema: {error}")
+            return UNUSABLE
+        except SchemaTooCostly as error:
+            # One that was saved before stays as it is: it is refused wherever a value is checked.
+            _inside(place, error.keys).wrong("TEN-1063", str(error))
+            return value
         except ValidationError as error:
             if _ELSEWHERE in error.message or "Unknown meta-schema" in error.message:
-                _refuse_references(value, error, place)
+                if not _refuse_references(value, place):
+                    place.wrong("TEN-1061", _short(error.message))
             else:
                 there = _inside(place, error.instance_path)
                 there.wrong("TEN-1060", f"not a JSON Schema: {_short(error.message)}")
@@ -52,10 +67,11 @@ class Schema:
         return cast("JSON", value)
 
 
-def is_schema(value: Object) -> bool:
-    """Whether a value is a JSON Schema that needs no other document."""
+def schema_problems(value: Object, path: str = "$") -> tuple[Problem, ...]:
+    """Why a value is no JSON Schema that needs no other document and little work."""
     report = Report()
-    return Schema().read(value, Place("$", report)) is not UNUSABLE
+    Schema().read(value, Place(path, report))
+    return report.problems
 
 
 def input_problems(definition: Definition, value: JSON) -> tuple[Problem, ...]:
@@ -100,50 +116,112 @@ _TASK_OUTPUT = _Checked("output", "$", "TEN-2113", "outputSchema")
 
 
 def _problems(
-    schema: JSON, value: JSON, what: _Checked, most: int | None = None
+    schema: JSON, value: JSON, what: _Checked, most: int = MOST_PROBLEMS
 ) -> tuple[Problem, ...]:
     if schema is None:
         return ()
+    try:
+        validator, work = _VALIDATORS.of(cast("SchemaJSON", schema))
+        work.admit(value)
+        if validator.is_valid(value):
+            return ()
+    except SchemaTooCostly as error:
+        message = f"the {what.name} cannot be checked by `{what.field}`: {error}"
+        return _problem(what, "TEN-2114", message)
+    except ValueError as error:
+        return _problem(what, what.code, f"the {what.name} cannot be checked: {_short(str(error))}")
     report = Report()
     root = Place(what.path, report)
-    try:
-        errors = _validator(cast("SchemaJSON", schema)).iter_errors(value)
-        for error in islice(errors, most):
-            there = _inside(root, error.instance_path)
-            there.wrong(what.code, _short(error.message), _advice(error, what))
-    except ValueError as error:
-        root.wrong(what.code, f"the {what.name} cannot be checked: {_short(str(error))}")
+    may_list = work.of(value).may_list
+    for each in islice(_errors(validator, value, work, may_list=may_list), most):
+        there = _inside(root, each.instance_path)
+        there.wrong(what.code, _short(each.message), _advice(each, what))
+    if not may_list:
+        root.wrong(what.code, _AT_LEAST, f"Correct the {what.name}, then check it again.")
     return report.problems
 
 
-def _validator(schema: SchemaJSON) -> Validator:
-    """The compiled schema, from a cache of the last used ones."""
-    key = id(schema)
-    kept = _VALIDATORS.get(key)
-    if kept is not None and kept[0] is schema:
-        _VALIDATORS.move_to_end(key)
-        return kept[1]
-    validator = _compile(schema)
-    # The schema is kept beside its validator, so that no other object can get its identity.
-    _VALIDATORS[key] = (schema, validator)
-    if len(_VALIDATORS) > _MOST_VALIDATORS:
-        _VALIDATORS.popitem(last=False)
-    return validator
+def _problem(what: _Checked, code: str, message: str) -> tuple[Problem, ...]:
+    report = Report()
+    Place(what.path, report).wrong(code, message)
+    return report.problems
 
 
-def _compile(schema: SchemaJSON) -> Validator:
-    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=_REGEX)
+_AT_LEAST = "it has at least one problem: finding every one would take too many steps of work"
 
 
-def _refuse_references(schema: SchemaJSON, error: ValidationError, place: Place) -> None:
-    """Report each reference to another document; at the schema as a whole if none is found."""
+def _errors(
+    validator: Validator, value: JSON, work: SchemaWork, *, may_list: bool
+) -> Iterator[ValidationError]:
+    """Every problem, or of a large value the first: the library finds all before it gives one."""
+    if may_list:
+        yield from validator.iter_errors(value)
+    elif not work.has_branches:
+        # With branches even the first one would quote the problems of each.
+        try:
+            validator.validate(value)
+        except ValidationError as error:
+            yield error
+
+
+class _Kept(NamedTuple):
+    """A schema and what it was compiled to, or why it was not."""
+
+    schema: SchemaJSON
+    made: tuple[Validator, SchemaWork] | SchemaTooCostly
+    size: int
+
+
+class _Validators:
+    """The compiled schemas that were used last, with their bounds."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        self._size = 0
+
+    def of(self, schema: SchemaJSON) -> tuple[Validator, SchemaWork]:
+        """The validator of a schema; SchemaTooCostly."""
+        key = id(schema)
+        kept = self._kept.get(key)
+        if kept is None or kept.schema is not schema:
+            # The schema is kept beside its validator, so that no other object gets its identity.
+            kept = self._kept[key] = _Kept(schema, _compile_or_refuse(schema), size_of(schema))
+            self._size += kept.size
+            while len(self._kept) > _MOST_VALIDATORS or self._size > _MOST_VALIDATOR_BYTES:
+                self._size -= self._kept.popitem(last=False)[1].size
+        else:
+            self._kept.move_to_end(key)
+        if isinstance(kept.made, SchemaTooCostly):
+            raise kept.made
+        return kept.made
+
+
+def _compile_or_refuse(schema: SchemaJSON) -> tuple[Validator, SchemaWork] | SchemaTooCostly:
+    try:
+        return _compile(schema)
+    except SchemaTooCostly as error:
+        return SchemaTooCostly(error.keys, str(error))
+
+
+def _compile(schema: SchemaJSON) -> tuple[Validator, SchemaWork]:
+    # The library expands branches when it compiles, so the bounds come first.
+    work = SchemaWork(schema)
+    validator = jsonschema_rs.validator_for(
+        schema,
+        offline=True,
+        pattern_options=_BACKTRACKING if work.is_backtracking else _LINEAR,
+    )
+    return validator, work
+
+
+def _refuse_references(schema: SchemaJSON, place: Place) -> bool:
+    """Report each reference to another document; whether there is one."""
     found = False
     for keys, target in _references(schema):
         if not target.startswith("#"):
             _inside(place, keys).wrong("TEN-1061", f"`{target}` is not in this document")
             found = True
-    if not found:
-        place.wrong("TEN-1061", _short(error.message))
+    return found
 
 
 def _references(schema: JSON) -> Iterator[tuple[Sequence[str | int], str]]:
@@ -184,4 +262,4 @@ def _short(message: str) -> str:
     return message if len(message) <= _LONGEST_MESSAGE else message[: _LONGEST_MESSAGE - 3] + "..."
 
 
-_VALIDATORS: OrderedDict[int, tuple[SchemaJSON, Validator]] = OrderedDict()
+_VALIDATORS = _Validators()

@@ -11,6 +11,7 @@ from tenuto.expr.condition import SplitCondition, Term, split_condition
 from tenuto.expr.constants import is_fixed
 from tenuto.expr.errors import ExpressionError, ExpressionSyntaxError
 from tenuto.expr.expression import Expression, compile_expression
+from tenuto.expr.frame import CountedScope, Steps
 from tenuto.expr.index_text import LOOSE, canonical, event_term_values
 from tenuto.expr.near_miss import Miss
 from tenuto.expr.paths import is_rooted_path, look_up, parse_path
@@ -22,12 +23,14 @@ __all__ = [
     "ALL_ROOTS",
     "LOOSE",
     "UNDEFINED",
+    "CountedScope",
     "Expression",
     "ExpressionError",
     "ExpressionSyntaxError",
     "Lazy",
     "Miss",
     "SplitCondition",
+    "Steps",
     "Template",
     "Term",
     "Undefined",

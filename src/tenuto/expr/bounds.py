@@ -29,6 +29,12 @@ FREE_COMPARISON: Final = 1024
 RESULT_BYTES: Final = 1 << 20
 """Largest value that may leave an expression, and largest text a template may make."""
 
+TEMPLATE_FUEL: Final = 20 * FUEL
+"""Steps that all expressions of one template may take together."""
+
+TEMPLATE_BYTES: Final = 4 * RESULT_BYTES
+"""Largest sum of the values that the expressions of one template give."""
+
 DATA_DEPTH: Final = 128
 """Deepest nesting of a value that is walked: on leaving, as text, when flattened."""
 

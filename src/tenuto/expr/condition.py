@@ -19,7 +19,7 @@ from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.evaluators import evaluator
 from tenuto.expr.expression import Expression, from_tree, paths_in
-from tenuto.expr.frame import Frame
+from tenuto.expr.frame import Frame, Steps
 from tenuto.expr.index_text import LOOSE, canonical, event_term_values, loosely_canonical
 from tenuto.expr.links import Evaluator
 from tenuto.expr.near_miss import Miss, Part, parts_of
@@ -117,13 +117,19 @@ class SplitCondition:
         """The event's side of the same terms."""
         return event_term_values(event, self.term_paths)
 
-    def matches(self, event: Mapping[str, Any], captured: Sequence[Any]) -> bool:
-        """Whether the condition holds, with the captures in their places."""
+    def matches(
+        self, event: Mapping[str, Any], captured: Sequence[Any], steps: Steps | None = None
+    ) -> bool:
+        """Whether the condition holds, with the captures in their places; `steps` are counted."""
+        frame = self._frame(event, captured)
         try:
-            return truthy(self._evaluate(self._frame(event, captured)))
+            return truthy(self._evaluate(frame))
         except ExpressionError as error:
             error.within(self.source)
             raise
+        finally:
+            if steps is not None:
+                steps.taken += FUEL - max(frame.fuel, 0)
 
     def misses(self, event: Mapping[str, Any], captured: Sequence[Any]) -> list[Miss]:
         """The parts of the condition that this event fails; none when it matches."""

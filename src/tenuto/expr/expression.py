@@ -11,10 +11,10 @@ from tenuto.expr.cache import kept
 from tenuto.expr.coerce import truthy
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.evaluators import evaluator
-from tenuto.expr.frame import Frame
+from tenuto.expr.frame import Frame, Meter
 from tenuto.expr.links import Evaluator
 from tenuto.expr.parser import parse
-from tenuto.expr.results import leave, set_aside
+from tenuto.expr.results import leave, leave_measured, set_aside
 from tenuto.expr.syntax import ALL_ROOTS, AnyNode, Member, Node, Path, as_path, children
 from tenuto.expr.values import Operand, Undefined, Value
 
@@ -34,16 +34,33 @@ class Expression:
 
     def evaluate(self, scope: Mapping[str, Any]) -> Value | Undefined:
         """The value as JSON, or UNDEFINED."""
+        frame = Frame(scope, self._slots, self._fuel)
         try:
-            return leave(self._evaluate(Frame(scope, self._slots, self._fuel)))
+            value = leave(self._evaluate(frame))
+            frame.settle()
         except ExpressionError as error:
             error.within(self.source)
             raise
+        return value
+
+    def metered(self, scope: Mapping[str, Any], meter: Meter) -> Value | Undefined:
+        """The value as JSON, or UNDEFINED, at the cost of the template that it is part of."""
+        frame = Frame(scope, self._slots, self._fuel)
+        try:
+            value, size = leave_measured(self._evaluate(frame))
+            meter.pay(FUEL - frame.fuel, size)
+            frame.settle()
+        except ExpressionError as error:
+            error.within(self.source)
+            raise
+        return value
 
     def truthy(self, scope: Mapping[str, Any]) -> bool:
         """Whether the value counts as true in JavaScript."""
+        frame = Frame(scope, self._slots, self._fuel)
         try:
-            value = self._evaluate(Frame(scope, self._slots, self._fuel))
+            value = self._evaluate(frame)
+            frame.settle()
             return value if type(value) is bool else truthy(value)
         except ExpressionError as error:
             error.within(self.source)

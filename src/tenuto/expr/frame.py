@@ -5,11 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tenuto.expr.bounds import CHARACTERS_PER_STEP, FUEL
+from tenuto.expr.bounds import CHARACTERS_PER_STEP, FUEL, TEMPLATE_BYTES, TEMPLATE_FUEL
 from tenuto.expr.errors import ExpressionError
 from tenuto.expr.values import Operand
 
 NOTHING_CAPTURED: tuple[Any, ...] = ()
+
+
+class Meter:
+    """What the expressions of one template may still take together."""
+
+    __slots__ = ("_fuel", "_room")
+
+    def __init__(self) -> None:
+        self._fuel = TEMPLATE_FUEL
+        self._room = TEMPLATE_BYTES
+
+    def pay(self, steps: int, size: int) -> None:
+        """Use up steps, and bytes of results."""
+        self._fuel -= steps
+        self._room -= size
+        if self._fuel < 0:
+            raise ExpressionError(f"the template needs more than {TEMPLATE_FUEL:,} steps")
+        if self._room < 0:
+            raise ExpressionError(f"the template gives more than {TEMPLATE_BYTES:,} bytes")
+
+
+class Steps:
+    """Counts the steps of several evaluations."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+
+class CountedScope(dict[str, Any]):
+    """A scope whose expressions share a budget, as those of a template do."""
+
+    __slots__ = ("_fuel", "_steps")
+
+    def __init__(self, roots: Mapping[str, Any], steps: Steps) -> None:
+        """What is taken is added to `steps`, too."""
+        super().__init__(roots)
+        self._fuel = TEMPLATE_FUEL
+        self._steps = steps
+
+    def pay(self, steps: int) -> None:
+        """Count what an evaluation took."""
+        self._steps.taken += steps
+        self._fuel -= steps
+        if self._fuel < 0:
+            raise ExpressionError(
+                f"the expressions of one step need more than {TEMPLATE_FUEL:,} steps"
+            )
 
 
 class Frame:
@@ -34,6 +83,11 @@ class Frame:
         self.fuel -= steps
         if self.fuel < 0:
             raise ExpressionError(f"the expression needs more than {FUEL:,} steps")
+
+    def settle(self) -> None:
+        """Count what was taken where the scope counts."""
+        if type(self.scope) is CountedScope:
+            self.scope.pay(FUEL - max(self.fuel, 0))
 
     def pay_text(self, characters: int) -> None:
         """Use up what reading or building so many characters costs. Pay before building."""

@@ -21,10 +21,16 @@ def leave(value: Operand) -> Value | Undefined:
     As in `JSON.stringify`, undefined is left out of objects and null in arrays. What needs no
     change is not copied: the result may share lists and objects with the scope.
     """
+    return leave_measured(value)[0]
+
+
+def leave_measured(value: Operand) -> tuple[Value | Undefined, int]:
+    """As `leave`, with about how many bytes the value takes."""
     if value is None or type(value) in (bool, Undefined):
-        return value  # type: ignore[return-value]
-    left: Value | Undefined = _Leaving(keeps_special=False).left(value, 0)  # type: ignore[assignment]
-    return left
+        return value, _SMALL  # type: ignore[return-value]
+    leaving = _Leaving(keeps_special=False)
+    left: Value | Undefined = leaving.left(value, 0)  # type: ignore[assignment]
+    return left, leaving.size
 
 
 def set_aside(value: Operand) -> Operand:
@@ -40,6 +46,10 @@ class _Leaving:
     def __init__(self, *, keeps_special: bool) -> None:
         self._room = RESULT_BYTES
         self._keeps_special = keeps_special
+
+    @property
+    def size(self) -> int:
+        return RESULT_BYTES - self._room
 
     def left(self, value: Operand, depth: int) -> Operand:
         self._take(_SMALL)

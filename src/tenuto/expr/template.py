@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from tenuto.expr.bounds import RESULT_BYTES
 from tenuto.expr.coerce import to_text
 from tenuto.expr.errors import ExpressionError, ExpressionSyntaxError
 from tenuto.expr.expression import Expression
-from tenuto.expr.frame import Frame
+from tenuto.expr.frame import Frame, Meter
 from tenuto.expr.library.json_text import json_text
 from tenuto.expr.segments import segments
 from tenuto.expr.syntax import ALL_ROOTS
 from tenuto.expr.values import UNDEFINED, Undefined, Value
 
 Scope: TypeAlias = Mapping[str, Any]
-Render: TypeAlias = Callable[[Scope], Value | Undefined]
+Render: TypeAlias = Callable[[Scope, Meter], Value | Undefined]
 Fault: TypeAlias = tuple[str, ExpressionSyntaxError]
+
+FAULTS: Final = 1_000
+"""The most faults that are named."""
+_LONGEST_KEY: Final = 200
+"""The most characters of a key that a path shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class Template:
 
     def render(self, scope: Scope) -> Value | Undefined:
         """The value with every expression filled in. Constant parts are shared, not copied."""
-        return self._render(scope)
+        return self._render(scope, Meter())
 
 
 def compile_template(value: Value, *, roots: frozenset[str] = ALL_ROOTS) -> Template:
@@ -54,10 +59,10 @@ def compile_template(value: Value, *, roots: frozenset[str] = ALL_ROOTS) -> Temp
 
 
 def template_problems(value: Value, *, roots: frozenset[str] = ALL_ROOTS) -> list[Fault]:
-    """Every fault in `value`, each with the JSON path from `value` to its string."""
+    """The first faults in `value`, each with the JSON path from `value` to its string."""
     building = _Building(roots)
     building.value(value, [])
-    return [(_json_path(fault.path), fault) for fault in building.faults]
+    return [(_json_path(fault.path), fault) for fault in building.faults[:FAULTS]]
 
 
 class _Building:
@@ -79,15 +84,15 @@ class _Building:
         elif type(value) is list:
             render = _array([self.value(each, [*path, i]) for i, each in enumerate(value)])
         else:
-            return lambda _: value
+            return lambda _, __: value
         if len(self.expressions) == known and not self.faults:
-            constant = render({})
-            return lambda _: constant
+            constant = render({}, Meter())
+            return lambda _, __: constant
         return render
 
     def text(self, text: str, path: list[str | int]) -> Render:
-        if "{{" not in text:
-            return lambda _: text
+        if "{{" not in text or len(self.faults) >= FAULTS:
+            return lambda _, __: text
         pieces, faults = segments(text, self.roots)
         for fault in faults:
             fault.path = path
@@ -95,36 +100,36 @@ class _Building:
         self.expressions += (piece for piece in pieces if isinstance(piece, Expression))
         match pieces:
             case [Expression() as lone]:
-                return lone.evaluate
+                return lone.metered
             case [] | [str()]:
                 literal = "".join(piece for piece in pieces if isinstance(piece, str))
-                return lambda _: literal
+                return lambda _, __: literal
             case _:
                 return _text(pieces)
 
 
 def _object(fields: list[tuple[str, Render]]) -> Render:
-    def render(scope: Scope) -> Value:
-        rendered = ((key, each(scope)) for key, each in fields)
+    def render(scope: Scope, meter: Meter) -> Value:
+        rendered = ((key, each(scope, meter)) for key, each in fields)
         return {key: value for key, value in rendered if value is not UNDEFINED}
 
     return render
 
 
 def _array(elements: list[Render]) -> Render:
-    def render(scope: Scope) -> Value:
-        rendered = (each(scope) for each in elements)
+    def render(scope: Scope, meter: Meter) -> Value:
+        rendered = (each(scope, meter) for each in elements)
         return [None if value is UNDEFINED else value for value in rendered]
 
     return render
 
 
 def _text(pieces: Sequence[str | Expression]) -> Render:
-    def render(scope: Scope) -> Value:
+    def render(scope: Scope, meter: Meter) -> Value:
         out: list[str] = []
         room = RESULT_BYTES
         for piece in pieces:
-            out.append(piece if isinstance(piece, str) else _as_text(piece, scope))
+            out.append(piece if isinstance(piece, str) else _as_text(piece, scope, meter))
             room -= len(out[-1])
             if room < 0:
                 raise ExpressionError(f"the text is larger than {RESULT_BYTES:,} bytes")
@@ -133,9 +138,9 @@ def _text(pieces: Sequence[str | Expression]) -> Render:
     return render
 
 
-def _as_text(expression: Expression, scope: Scope) -> str:
+def _as_text(expression: Expression, scope: Scope, meter: Meter) -> str:
     """How a value reads within other text: null is `null`, objects and arrays are JSON."""
-    value = expression.evaluate(scope)
+    value = expression.metered(scope, meter)
     if type(value) is str:
         return value
     frame = Frame(scope)
@@ -161,7 +166,11 @@ def _steps(path: list[str | int]) -> Iterator[str]:
     for key in path:
         if isinstance(key, int):
             yield f"[{key}]"
-        elif key.isidentifier() and key.isascii():
+            continue
+        if len(key) > _LONGEST_KEY:
+            yield f"['{key[:_LONGEST_KEY]}...']"
+            continue
+        if key.isidentifier() and key.isascii():
             yield f".{key}"
         else:
             escaped = key.replace("\\", "\\\\").replace("'", "\\'")

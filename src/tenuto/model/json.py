@@ -80,32 +80,46 @@ _MOST_BITS = 14_000
 """The most digits of an integer: Python refuses to print one with 4,300 or more."""
 
 
+_Way: TypeAlias = "tuple[_Way, str] | None"
+"""The way to a value from its end: written out only where it is shown, since keys may be long."""
+_LONGEST_STEP = 200
+"""The most characters of a key that a path shows."""
+
+
 def json_problem(value: object) -> tuple[str, str] | None:
     """The first place where `value` is not JSON that every store can keep: (path, problem)."""
-    pending: list[tuple[str, object]] = [("", value)]
+    pending: list[tuple[_Way, object]] = [(None, value)]
     while pending:
-        path, found = pending.pop()
+        way, found = pending.pop()
         match found:
             case None | bool():
                 pass
             case int() | float():
                 if (what := _number_problem(found)) is not None:
-                    return path, what
+                    return _path(way), what
             case str():
                 if (what := _text_problem(found)) is not None:
-                    return path, what
+                    return _path(way), what
             case list() | tuple():
-                pending += [(f"{path}[{index}]", item) for index, item in enumerate(found)]
+                pending += [((way, f"[{index}]"), item) for index, item in enumerate(found)]
             case dict():
                 for key, item in found.items():
                     if not isinstance(key, str):
-                        return path, f"the key {key!r} is not text"
+                        return _path(way), f"the key {key!r} is not text"
                     if (what := _text_problem(key)) is not None:
-                        return f"{path}.{key!a}", what
-                    pending.append((f"{path}.{key}", item))
+                        return _path(way) + f".{key[:_LONGEST_STEP]!a}", what
+                    pending.append(((way, key), item))
             case _:
-                return path, f"a {type(found).__name__} is not JSON"
+                return _path(way), f"a {type(found).__name__} is not JSON"
     return None
+
+
+def _path(way: _Way) -> str:
+    steps: list[str] = []
+    while way is not None:
+        way, key = way
+        steps.append(key if key.startswith("[") else f".{key[:_LONGEST_STEP]}")
+    return "".join(reversed(steps))
 
 
 def _number_problem(number: float) -> str | None:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-from tenuto.definition.schemas import is_schema
+from tenuto.definition.schemas import schema_problems
 from tenuto.model.json import JSON, Object
 from tenuto.tasks import hints
 from tenuto.tasks.function import TaskFunction
@@ -66,7 +66,7 @@ def _schemas(parameters: list[inspect.Parameter]) -> tuple[dict[str, Object], Ob
         each.name: schema if each.default is each.empty else _or_null(schema)
         for each, schema in zip(asking, schemas, strict=True)
     }
-    if not is_schema({"anyOf": [*named.values()], "$defs": shared}):
+    if schema_problems({"anyOf": [*named.values()], "$defs": shared}):
         return {}, {}
     return named, shared
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -16,6 +16,7 @@ from tenuto.model.status import Status
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
 from tenuto.store.protocol import Parts, Store
 from tenuto.workspace.history import history_view
+from tenuto.workspace.portions import in_portions, size_of_parts
 from tenuto.workspace.stored_instance import StoredInstance
 
 
@@ -32,9 +33,19 @@ class DeadLetters:
 
     async def rows(
         self, limit: int, *, below: DeadLetterPlace | None = None
-    ) -> list[DeadLetterRow]:
-        """Dead letters as the store has them, newest first."""
-        return await self._seen.dead_letters.page(self._tenant, limit, below=below)
+    ) -> tuple[list[DeadLetterRow], bool]:
+        """Dead letters as the store has them, newest first, and whether there may be more."""
+
+        async def read(count: int, before: Sequence[DeadLetterRow]) -> Sequence[DeadLetterRow]:
+            place = below
+            if before:
+                last = before[-1]
+                place = DeadLetterPlace(last.at, last.id, last.instance_id)
+            return await self._seen.dead_letters.page(self._tenant, count, below=place)
+
+        return await in_portions(
+            limit, read, lambda row: size_of_parts(row.input, row.error, row.output)
+        )
 
     async def row(self, id: str) -> DeadLetterRow:
         """A dead letter as the store has it; NotFound."""
@@ -77,7 +88,8 @@ class DeadLetters:
 
     async def list(self, limit: int = 100) -> list[Object]:
         """Dead letters, newest first."""
-        return [letter_view(row) for row in await self.rows(limit)]
+        rows = await self._seen.dead_letters.page(self._tenant, limit)
+        return [*map(letter_view, rows)]
 
     async def _run_again(self, letter: DeadLetterRow, input: JSON | UnsetType) -> Status:
         instance = self._at(letter.instance_id)

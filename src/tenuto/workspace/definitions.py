@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from tenuto.definition import check, unavailable
+from tenuto.definition import unavailable
 from tenuto.definition.compiler import Checked
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
@@ -24,6 +24,7 @@ from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Parts
 from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import SavedWorkflow
 
@@ -67,7 +68,7 @@ class Definitions:
         """
         if isinstance(document, dict) and "id" not in document:
             return await self._create_named(document)
-        id = self._source.plans.compile(document).definition.id
+        id = (await self._source.plans.read(document)).definition.id
         there = await self._seen.definitions.get(self._tenant, id)
         if is_there(there):
             raise _is_taken(id)
@@ -95,11 +96,11 @@ class Definitions:
         if isinstance(document, dict) and "id" not in document:
             return await self.create(document)
         plans = self._source.plans
-        plan = plans.compile(document)
+        plan = await plans.read(document)
         id = plan.definition.id
         before = await self._seen.definitions.get(self._tenant, id)
         newest = 0 if before is None else before.version
-        saved = await plans.save(self._tenant, document, plan=plan, only_after=only_after)
+        saved = await plans.save(self._tenant, document, only_after=only_after, plan=plan)
         return Saved(
             id=id,
             version=saved.version,
@@ -112,7 +113,7 @@ class Definitions:
     async def checked(self, document: JSON) -> Checked:
         """All problems of a document; warnings also for what nothing here runs."""
         kept = timedelta(seconds=self._source.settings.inbox_retention)
-        checked = check(document, events_kept=kept)
+        checked = await self._source.plans.check(document, kept)
         if checked.definition is None:
             return checked
         missing = (replace(each, severity="warning") for each in unavailable(checked.definition))
@@ -158,18 +159,24 @@ class Definitions:
         )
         return list(filter(is_there, rows))
 
-    async def newest(self, *, after: str = "", limit: int = 100) -> list[DefinitionRow]:
-        """The newest versions of the definitions with ids after `after`, ordered by id."""
+    async def newest(
+        self, *, after: str = "", limit: int = 100
+    ) -> tuple[list[DefinitionRow], bool]:
+        """The newest versions of the definitions with ids after `after`, ordered by id.
+
+        And whether there may be more: large documents end a page before its limit.
+        """
         found: list[DefinitionRow] = []
-        while len(found) < limit:
-            wanted = limit - len(found)
+        portions = Portions()
+        while wanted := portions.next(limit, len(found)):
             rows = await self._seen.definitions.newest(self._tenant, after=after, limit=wanted)
+            # Removed definitions leave a hole in the page.
             found += filter(is_there, rows)
             if len(rows) < wanted:
-                break
-            # Removed definitions leave a hole in the page.
+                return found, False
             after = rows[-1].id
-        return found
+            portions.add(size_of_parts(row.content) for row in rows)
+        return found, True
 
     async def ids(self) -> list[str]:
         """The ids of all definitions, in order."""

@@ -8,10 +8,11 @@ from tenuto.model.json import Object
 from tenuto.model.test_run import is_test_run
 from tenuto.store.pages import cursor_after
 from tenuto.store.parts.instances import InstancePage, InstanceQuery, InstanceRow
+from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.source import Source
 
 _AT_ONCE = 500
-"""So many instances are read together to pass over test runs."""
+"""So many instances more are read together to pass over test runs."""
 
 
 async def instance_rows(
@@ -30,16 +31,22 @@ async def instance_rows(
         query = replace(query, terms=terms)
     rows: list[InstanceRow] = []
     query = replace(query, tenant=tenant)
-    wanted, seen = query.limit, source.store.seen_by(tenant)
-    while True:
-        page = await seen.instances.page(query)
-        if query.ids:
-            return page
-        rows += [row for row in page.items if not is_test_run(row.definition_id)]
-        if len(rows) > wanted:
-            return InstancePage(rows[:wanted], cursor_after(rows[wanted - 1]))
-        if page.next_after is None or len(rows) == wanted:
-            return InstancePage(rows, page.next_after)
+    seen, portions, after = source.store.seen_by(tenant), Portions(), query.after
+    ahead = 0
+    while wanted := portions.next(query.limit + ahead, len(rows)):
+        page = await seen.instances.page(replace(query, after=after, limit=wanted))
+        after = page.next_after
+        shown = [row for row in page.items if query.ids or not is_test_run(row.definition_id)]
+        rows += shown
+        portions.add(map(_size, page.items))
+        if after is None or len(rows) >= query.limit:
+            break
         # There may be many test runs: they are passed over in few statements.
-        ahead = max(wanted - len(rows), _AT_ONCE)
-        query = replace(query, after=page.next_after, limit=ahead)
+        ahead = _AT_ONCE if len(shown) < len(page.items) else 0
+    if len(rows) > query.limit:
+        return InstancePage(rows[: query.limit], cursor_after(rows[query.limit - 1]))
+    return InstancePage(rows, after)
+
+
+def _size(row: InstanceRow) -> int:
+    return size_of_parts(row.output, row.last_error, row.cancellation)

@@ -79,9 +79,9 @@ class Starting:
         aware(asked.deadline, "deadline")
         if asked.version is not None or await self.begun(asked) is not None:
             return await self.begin(asked)
-        plan = self._engine.plans.compile(document)
+        plan = await self._engine.plans.read(document)
         refuse_unfit(plan, asked.input, self._engine.settings, self._engine.registry)
-        saved = await self._engine.plans.save(self._tenant, document)
+        saved = await self._engine.plans.save(self._tenant, document, plan=plan)
         return await self.begin(asked, version=saved.version)
 
     async def begun(self, asked: Start) -> Answer | None:

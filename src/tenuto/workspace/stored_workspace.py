@@ -114,7 +114,16 @@ class StoredWorkspace(ABC):
             correlation_id=correlation_id,
             current_step=current_step,
         )
-        return (await self._page(which, variables, limit)).items
+        found: list[Summary] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            # A page may end before its limit: large rows fill it.
+            page = await self._page(which, variables, limit - len(found), cursor)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found
 
     async def page(
         self,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
 
 from tenuto.definition import check
 from tenuto.definition.lone_task import RUNS, workflow_of
-from tenuto.definition.schemas import is_schema
+from tenuto.definition.schemas import schema_problems
 from tenuto.engine.definitions.declared_tasks import tag_of
 from tenuto.engine.engine import Engine
 from tenuto.engine.outbox.signatures import new_secret
@@ -21,6 +22,7 @@ from tenuto.store.parts.tasks import TaskRow
 from tenuto.store.protocol import Store
 from tenuto.workspace.endpoint_rules import secret_problems, url_problems
 from tenuto.workspace.instance import EMBEDDED, InstanceRef
+from tenuto.workspace.portions import in_portions, size_of_parts
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.values import DeclaredTask, Start
 
@@ -97,11 +99,23 @@ class TaskDefinitions:
             raise NotFound(f"there is no declared task {id}", code="TEN-3063")
         return declared(row)
 
+    async def page(self, *, after: str, limit: int) -> tuple[Sequence[Declared], bool]:
+        """Declared tasks with ids after `after`, and whether there may be more.
+
+        Large schemas end a page before its limit.
+        """
+
+        async def read(count: int, before: Sequence[TaskRow]) -> Sequence[TaskRow]:
+            start = before[-1].id if before else after
+            return await self._seen.tasks.page(self._tenant, after=start, limit=count)
+
+        rows, has_more = await in_portions(limit, read, lambda row: size_of_parts(row.document))
+        return [*map(declared, rows)], has_more
+
     async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
         """Declared tasks with ids after `after`, ordered by id."""
-        return list(
-            map(declared, await self._seen.tasks.page(self._tenant, after=after, limit=limit))
-        )
+        rows = await self._seen.tasks.page(self._tenant, after=after, limit=limit)
+        return [*map(declared, rows)]
 
     async def execute(
         self,
@@ -210,8 +224,8 @@ def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:
         for each in check(workflow_of(task)).problems
         if each.severity == "error"
     ]
-    if task.output_schema is not None and not is_schema(task.output_schema):
-        found.append(_problem("$.outputSchema", "it is no JSON Schema"))
+    if task.output_schema is not None:
+        found += schema_problems(task.output_schema, "$.outputSchema")
     if len(task.description or "") > _LONGEST_TEXT:
         found.append(_problem("$.description", f"more than {_LONGEST_TEXT:,} characters"))
     if task.kind == "pull" and task.url is not None:

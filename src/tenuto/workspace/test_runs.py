@@ -43,7 +43,7 @@ class TestRuns:
         id = engine.ids.instance_id(engine.clock.now())
         how = TestRunSpec(mocks=mocks or {}, skips_delays=skip_delays, allows_effects=allow_effects)
         content = dict(document)
-        plan = engine.plans.for_test_run(content, how, id)
+        plan = await engine.plans.for_test_run(content, how, id)
         missing = unavailable(plan.definition)
         if missing:
             message = "the definition uses something this version does not run"

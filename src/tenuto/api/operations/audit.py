@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
 import msgspec
@@ -20,6 +20,7 @@ from tenuto.api.shapes import Answer, Moment, Query
 from tenuto.model.json import JSON, Object
 from tenuto.store.audit_chain import line_of
 from tenuto.store.parts.audit import Audit, AuditQuery, AuditRow
+from tenuto.workspace.portions import in_portions, size_of_parts
 
 AUDIT = Resource(f"{API}/audit", tag="audit", read=Permission.AUDIT_READ)
 LINES = "application/x-ndjson"
@@ -107,14 +108,24 @@ async def list_audit(call: Call[AuditLogQuery]) -> Object:
         since=asked.since,
         until=asked.until,
         below=below,
-        limit=asked.limit + 1,
     )
-    rows = await _log(call).query(query)
+
+    async def read(count: int, before: Sequence[AuditRow]) -> Sequence[AuditRow]:
+        place = before[-1].number if before else below
+        return await _log(call).query(msgspec.structs.replace(query, below=place, limit=count))
+
+    # One more than is shown tells whether there are more.
+    rows, has_more = await in_portions(asked.limit + 1, read, _size)
     shown = rows[: asked.limit]
+    has_more = len(rows) > len(shown) or (has_more and bool(rows))
     return {
         "items": [_line(row) for row in shown],
-        "nextCursor": write_cursor(shown[-1].number) if len(rows) > len(shown) else None,
+        "nextCursor": write_cursor(shown[-1].number) if has_more else None,
     }
+
+
+def _size(row: AuditRow) -> int:
+    return size_of_parts(row.entry.before, row.entry.after)
 
 
 @AUDIT.get("/export", response=str, response_media=LINES)

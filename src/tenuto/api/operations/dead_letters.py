@@ -76,8 +76,8 @@ async def list_dead_letters(call: Call[PageQuery]) -> Page[DeadLetter]:
     below = None
     if place is not None:
         below = DeadLetterPlace(from_epoch_ms(place.at_ms), place.id, place.instance_id)
-    rows = await call.workspace.dead_letters.rows(call.query.limit, below=below)
-    return page_of(rows, _item, _place, has_more=len(rows) == call.query.limit)
+    rows, has_more = await call.workspace.dead_letters.rows(call.query.limit, below=below)
+    return page_of(rows, _item, _place, has_more=has_more)
 
 
 @DEAD_LETTERS.get("/{id}", response=DeadLetterDetails)

@@ -108,12 +108,30 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
     return made
 
 
+async def _ticket(call: Call[CallbackQuery]) -> EventTicket:
+    ticket = await call.service.event_tickets.ticket(call.query.token)
+    now: datetime = call.service.clock.now()
+    if (
+        ticket is None
+        or ticket.is_over(now)
+        or (ticket.maker is not None and await call.service.has_ended(ticket.maker))
+    ):
+        raise Refusal(401, "TEN-3064", "the token is not one of this service, or has expired")
+    return ticket
+
+
 @INTERNAL.post(
-    CALLBACK, other_statuses=(401, 403, 409, 410), size="value", is_public=True, is_audited=False
+    CALLBACK,
+    other_statuses=(401, 403, 409, 410),
+    size="value",
+    is_public=True,
+    is_audited=False,
+    admit=_ticket,
 )
 async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> None:
     """Hand in an event of an outside service."""
-    ticket = await _ticket(call, body)
+    ticket: EventTicket = call.admitted
+    _refuse_unless_for(ticket, body)
     sender = Principal(
         tenant=ticket.tenant,
         name=ticket.subscriber_id,
@@ -136,15 +154,7 @@ async def event_callback(call: Call[CallbackQuery], body: EventNotification) -> 
     await _note(call, sender, "done", body, is_waited_for=False)
 
 
-async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTicket:
-    ticket = await call.service.event_tickets.ticket(call.query.token)
-    now: datetime = call.service.clock.now()
-    if (
-        ticket is None
-        or ticket.is_over(now)
-        or (ticket.maker is not None and await call.service.has_ended(ticket.maker))
-    ):
-        raise Refusal(401, "TEN-3064", "the token is not one of this service, or has expired")
+def _refuse_unless_for(ticket: EventTicket, body: EventNotification) -> None:
     if body.subscriber_id != ticket.subscriber_id:
         raise Refusal(422, WRONG_FIELD, "the notification is for another subscriber than the token")
     if not ticket.allows(body.pattern):
@@ -153,7 +163,6 @@ async def _ticket(call: Call[CallbackQuery], body: EventNotification) -> EventTi
             code="TEN-5013",
             advice="Ask for a callback whose patterns fit the event.",
         )
-    return ticket
 
 
 async def _refuse_when_over(workspace: EngineWorkspace, ticket: EventTicket, event_id: str) -> None:

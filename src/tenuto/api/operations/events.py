@@ -21,8 +21,9 @@ from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, size_of
 from tenuto.store.parts.inbox import EventPlace, PastEvents
+from tenuto.workspace.portions import Portions, in_portions
 from tenuto.workspace.values import Published
 
 EVENTS = Resource(
@@ -131,11 +132,14 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
         return await _newest_first(call, since)
     after = read_cursor(asked.cursor, Number) or 0
     past = PastEvents(tenant=workspace.tenant, pattern=asked.pattern, since=since)
-    page = await seen.inbox.past(past, after=after, limit=asked.limit)
-    return Page(
-        items=[_item(event) for _, event in page.items],
-        next_cursor=None if page.is_last else write_cursor(page.after),
-    )
+    found: list[Event] = []
+    portions, is_last = Portions(), False
+    while (wanted := portions.next(asked.limit, len(found))) and not is_last:
+        page = await seen.inbox.past(past, after=after, limit=wanted)
+        found += [event for _, event in page.items]
+        portions.add(_size(event) for _, event in page.items)
+        after, is_last = page.after, page.is_last
+    return Page(items=list(map(_item, found)), next_cursor=None if is_last else write_cursor(after))
 
 
 @EVENTS.get("/{id:path}", response=EventView)
@@ -160,16 +164,27 @@ async def _newest_first(call: Call[EventsQuery], since: datetime) -> Page[EventI
         below = EventPlace(from_epoch_ms(place.at_ms), place.number)
         since = from_epoch_ms(place.since_ms)
     tenant = call.workspace.tenant
-    found = await call.workspace.engine.store.seen_by(tenant).inbox.latest(
-        tenant, asked.pattern, since, limit=asked.limit, below=below
-    )
-    next_cursor = None
-    if len(found) == asked.limit:
-        lowest = min(number for number, _ in found)
+    inbox = call.workspace.engine.store.seen_by(tenant).inbox
+
+    def end_of(found: Sequence[tuple[int, Event]]) -> EventPlace:
         number, last = found[-1]
-        end = number if asked.pattern is None else lowest
-        next_cursor = write_cursor(Place(epoch_ms(last.received_at), end, epoch_ms(since)))
+        lowest = min(number for number, _ in found)
+        return EventPlace(last.received_at, number if asked.pattern is None else lowest)
+
+    async def read(count: int, before: Sequence[tuple[int, Event]]) -> Sequence[tuple[int, Event]]:
+        place = end_of(before) if before else below
+        return await inbox.latest(tenant, asked.pattern, since, limit=count, below=place)
+
+    found, has_more = await in_portions(asked.limit, read, lambda each: _size(each[1]))
+    next_cursor = None
+    if has_more:
+        end = end_of(found)
+        next_cursor = write_cursor(Place(epoch_ms(end.received_at), end.number, epoch_ms(since)))
     return Page(items=[_item(event) for _, event in found], next_cursor=next_cursor)
+
+
+def _size(event: Event) -> int:
+    return size_of(event.payload)
 
 
 def recorded_events(results: Sequence[Published | TenutoError]) -> Object:

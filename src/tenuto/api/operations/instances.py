@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
@@ -27,10 +28,12 @@ from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
 from tenuto.engine.tenancy import held_by
 from tenuto.model.json import JSON, Object
+from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.portions import in_portions, size_of_parts
 
 INSTANCES = Resource(
     f"{API}/instances",
@@ -178,20 +181,30 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
     id, newest = held.state.id, held.state.version
     entries = call.workspace.engine.store.seen_by(call.workspace.tenant).instances.entries
     if asked.order == "asc":
-        begin = begin or 0
-        rows = await entries(id, after=begin, limit=asked.limit)
-        has_more = bool(rows) and rows[-1].seq < newest
+        start = begin or 0
+
+        async def read(count: int, before: Sequence[LogRow]) -> Sequence[LogRow]:
+            return await entries(id, after=before[-1].seq if before else start, limit=count)
     else:
-        # Entries are numbered without gaps, so that the page is known by its numbers.
-        below = newest + 1 if begin is None else min(begin, newest + 1)
-        first = max(below - asked.limit, 1)
-        rows = await entries(id, after=first - 1, limit=below - first) if below > first else []
-        rows.reverse()
-        has_more = first > 1 and bool(rows)
+        end = newest + 1 if begin is None else min(begin, newest + 1)
+
+        async def read(count: int, before: Sequence[LogRow]) -> Sequence[LogRow]:
+            # Entries are numbered without gaps, so that a page is known by its numbers.
+            below = before[-1].seq if before else end
+            first = max(below - count, 1)
+            found = await entries(id, after=first - 1, limit=below - first) if below > first else []
+            return found[::-1]
+
+    rows, _ = await in_portions(asked.limit, read, _size_of_entry)
+    has_more = bool(rows) and (rows[-1].seq < newest if asked.order == "asc" else rows[-1].seq > 1)
     return {
         "items": [history_view(row) for row in rows],
         "nextCursor": str(rows[-1].seq) if has_more else None,
     }
+
+
+def _size_of_entry(row: LogRow) -> int:
+    return size_of_parts(row.payload, row.error_message)
 
 
 @INSTANCES.get("/{id}/context", response=ContextView)

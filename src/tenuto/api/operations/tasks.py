@@ -68,9 +68,10 @@ async def add_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
 async def list_tasks(call: Call[PageQuery]) -> Page[TaskView]:
     """List declared tasks."""
     after = read_cursor(call.query.cursor, str) or ""
-    found = await call.workspace.task_definitions.list(after=after, limit=call.query.limit)
-    is_full = len(found) == call.query.limit
-    return page_of(found, _shown, lambda each: each.id, has_more=is_full)
+    found, has_more = await call.workspace.task_definitions.page(
+        after=after, limit=call.query.limit
+    )
+    return page_of(found, _shown, lambda each: each.id, has_more=has_more)
 
 
 @TASKS.get("/{taskId}")

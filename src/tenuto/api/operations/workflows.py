@@ -19,6 +19,7 @@ from tenuto.model.json import JSON
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace.definitions import Saved
 from tenuto.workspace.instance import WORKFLOW_REMOVED
+from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.values import InstanceFilter
 
 WORKFLOWS = Resource(
@@ -105,8 +106,9 @@ async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
     """List definitions, each with its newest version."""
     after, limit = read_cursor(call.query.cursor, str), call.query.limit
     # One more than is shown tells whether there are more.
-    rows = await call.workspace.definitions.newest(after=after or "", limit=limit + 1)
-    return page_of(rows[:limit], _item, lambda row: row.id, has_more=len(rows) > limit)
+    rows, has_more = await call.workspace.definitions.newest(after=after or "", limit=limit + 1)
+    has_more = len(rows) > limit or (has_more and bool(rows))
+    return page_of(rows[:limit], _item, lambda row: row.id, has_more=has_more)
 
 
 @WORKFLOWS.get(
@@ -127,10 +129,15 @@ async def list_versions(call: Call[PageQuery]) -> Page[WorkflowItem]:
     id = call.path["id"]
     newest = (await call.workspace.definitions.row(id)).version
     below = min(read_cursor(call.query.cursor, Number) or newest + 1, newest + 1)
-    wanted = range(below - 1, 0, -1)[: call.query.limit]
-    rows = await call.workspace.definitions.versions(id, wanted)
-    has_more = bool(wanted) and wanted[-1] > 1
-    return page_of(rows, _item, lambda _: wanted[-1], has_more=has_more)
+    rows: list[DefinitionRow] = []
+    portions = Portions()
+    while below > 1 and (count := portions.next(call.query.limit, len(rows))):
+        wanted = range(below - 1, 0, -1)[:count]
+        found = await call.workspace.definitions.versions(id, wanted)
+        rows += found
+        portions.add(size_of_parts(row.content) for row in found)
+        below = wanted[-1]
+    return page_of(rows, _item, lambda _: below, has_more=below > 1)
 
 
 class RemoveQuery(Query):

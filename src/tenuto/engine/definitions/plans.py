@@ -7,15 +7,17 @@ import hashlib
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NamedTuple, TypeGuard
 
 import msgspec
 
 from tenuto.core import Plan
-from tenuto.definition import compile_definition, unavailable
+from tenuto.definition import Checked, check, compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.definitions.large_documents import LargeDocuments
 from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_of
 from tenuto.engine.definitions.trigger_rows import trigger_rows
 from tenuto.engine.test_runs.mocks import (
@@ -27,7 +29,7 @@ from tenuto.engine.test_runs.mocks import (
 )
 from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
 from tenuto.model.graph import Definition, SubWorkflow
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, size_of
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
 from tenuto.model.test_run import PREFIX, TestRunSpec, is_test_run
 from tenuto.ports import Clock
@@ -38,6 +40,8 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.engine")
 
 _KEPT = 1_000
+_KEPT_BYTES = 32_000_000
+"""The most bytes of documents whose plans are kept: a plan takes many times as much."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _HEARD_FOR = STILL_WANTED / 4
 """A version that was listed so short a time ago stays listed until an instance has started."""
@@ -56,6 +60,14 @@ def _not_the_newest(id: str, newest: int) -> Conflict:
     )
 
 
+def _size_of(document: JSON) -> int:
+    try:
+        return size_of(document)
+    except (TypeError, ValueError, RecursionError):
+        # No JSON: the checks say so.
+        return 0
+
+
 class Deployed(NamedTuple):
     """A saved definition version, ready to run."""
 
@@ -65,6 +77,8 @@ class Deployed(NamedTuple):
     """Features that this version of the program does not run."""
     digest: bytes = b""
     """The hash of the author's document."""
+    size: int = 0
+    """Of the author's document, in bytes."""
 
     def refuse_unavailable(self) -> None:
         if self.unavailable:
@@ -94,6 +108,7 @@ class Plans:
         self._limits = limits
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
+        self._kept_bytes = 0
         self._newest: dict[tuple[str, str], int] = {}
         self._hidden: set[tuple[str, str]] = set()
         """Definitions that this process has hidden, until they are saved again."""
@@ -101,6 +116,7 @@ class Plans:
         """Versions that were asked for by number → when their listener was last renewed."""
         self._about_to_read: dict[tuple[str, str], asyncio.Future[DefinitionRow | None]] = {}
         self._reading = asyncio.Lock()
+        self._large = LargeDocuments()
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""
@@ -119,7 +135,7 @@ class Plans:
             advice = await self._advice(tenant, id)
             raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
         known = self._deployed.get((tenant, id, row.version))
-        return known or self._keep(row, self._compiled(row))
+        return known or self._keep(row, await self._compiled(row))
 
     async def for_start(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version of which an instance is about to start; NotFound when there is none.
@@ -163,15 +179,15 @@ class Plans:
         tenant: str,
         document: JSON,
         *,
-        plan: Plan | None = None,
         only_after: int | None = None,
+        plan: Plan | None = None,
     ) -> Deployed:
         """Check, compile and save a document; the same content makes no new version.
 
-        `plan` is the document's, where it is compiled already. With `only_after` it is saved only
-        while that is the newest version; Conflict.
+        With `only_after` it is saved only while that is the newest version; Conflict. `plan`: what
+        it was compiled to before.
         """
-        plan = plan or self.compile(document)
+        plan = plan or await self.read(document)
         if only_after is not None:
             # Before the listener is written: a refused save changes nothing. A save that is
             # overtaken after this leaves a listener, which retention removes.
@@ -213,12 +229,12 @@ class Plans:
         if number != version:
             raise _not_the_newest(id, number)
 
-    def for_test_run(self, document: JSON, rehearsal: TestRunSpec, instance_id: str) -> Plan:
+    async def for_test_run(self, document: JSON, rehearsal: TestRunSpec, instance_id: str) -> Plan:
         """The plan of a test run's document, for one instance.
 
         InvalidDefinition and InvalidInput name all problems of it and of its mocks.
         """
-        definition = self.compile(document).definition
+        definition = (await self.read(document)).definition
         refuse_bad_mocks(definition, rehearsal)
         return self._test_run_plan(definition, rehearsal, instance_id)
 
@@ -238,9 +254,13 @@ class Plans:
     def forget(self, tenant: str, id: str) -> None:
         """Forget a definition that was deleted."""
         for key in [each for each in self._deployed if each[:2] == (tenant, id)]:
-            del self._deployed[key]
+            self._drop(key)
 
-    def _compiled(self, row: DefinitionRow) -> Plan:
+    async def _compiled(self, row: DefinitionRow) -> Plan:
+        work = partial(self._plan_of, row)
+        return await self._large.read(len(row.content), work, may_refuse=False)
+
+    def _plan_of(self, row: DefinitionRow) -> Plan:
         if not is_test_run(row.id):
             return self.compile(msgspec.json.decode(row.content), is_saved=True)
         stored = read_stored(row.content)
@@ -291,6 +311,15 @@ class Plans:
             document = msgspec.json.decode(removed.content)
             await self.save(tenant, document, only_after=removed.version + 1)
 
+    async def check(self, document: JSON, events_kept: timedelta) -> Checked:
+        """All problems of a document; `events_kept`: for how long events are kept."""
+        work = partial(check, document, events_kept=events_kept)
+        return await self._large.read(_size_of(document), work)
+
+    async def read(self, document: JSON) -> Plan:
+        """Check and compile a document from outside; InvalidDefinition names all problems."""
+        return await self._large.read(_size_of(document), lambda: self.compile(document))
+
     def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all problems."""
         return Plan(
@@ -335,8 +364,17 @@ class Plans:
         return did_you_mean(id, names, otherwise)
 
     def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
-        deployed = Deployed(row.version, plan, unavailable(plan.definition), row.content_hash)
-        if len(self._deployed) >= _KEPT:
-            self._deployed.pop(next(iter(self._deployed)))
+        size = len(row.content)
+        deployed = Deployed(row.version, plan, unavailable(plan.definition), row.content_hash, size)
+        self._drop((row.tenant, row.id, row.version))
         self._deployed[row.tenant, row.id, row.version] = deployed
+        self._kept_bytes += size
+        while len(self._deployed) > _KEPT or (
+            self._kept_bytes > _KEPT_BYTES and len(self._deployed) > 1
+        ):
+            self._drop(next(iter(self._deployed)))
         return deployed
+
+    def _drop(self, key: tuple[str, str, int]) -> None:
+        dropped = self._deployed.pop(key, None)
+        self._kept_bytes -= 0 if dropped is None else dropped.size

@@ -21,6 +21,7 @@ import msgspec
 from tenuto.engine.events.inspector import id_is_taken
 from tenuto.engine.events.mailbox_messages import Part, parts_of
 from tenuto.engine.events.recipients import Recipients
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.events.triggers import Triggers
 from tenuto.engine.events.wait_finder import WaitFinder
 from tenuto.engine.shared import Shared
@@ -82,12 +83,13 @@ class EventRouter:
         intake_of: Callable[[str], Intake],
         *,
         triggers: Triggers,
+        slices: Slices,
         send: Callable[[SendMail, str], None],
     ) -> None:
         """`send` hands a durable mailbox message over to an instance of that tenant."""
         self._spawn = shared.background.spawn
         self._outage = shared.outage
-        self._finder = WaitFinder(shared.store)
+        self._finder = WaitFinder(shared.store, slices)
         self._recipients = Recipients(self._finder, triggers, shared.clock)
         self._send = send
         self._is_guest = shared.settings.is_guest
@@ -109,7 +111,7 @@ class EventRouter:
         return await future
 
     def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
-        """Match the events that a turn has stored, all with one query."""
+        """Match the events that a turn has stored, all of a tenant with one query."""
         waiting: list[StoredEvent] = []
         for request in requests:
             event, result = request.event, results[request.event.id]
@@ -122,8 +124,10 @@ class EventRouter:
             else:
                 self.unmatched.add((event.tenant, event.id))
                 waiting.append(each)
-        if waiting:
-            _ = self._spawn(self._match_in_the_end(waiting))
+        # Each tenant by itself: costly conditions of one do not delay the events of others.
+        for tenant in dict.fromkeys(each.event.tenant for each in waiting):
+            its_own = [each for each in waiting if each.event.tenant == tenant]
+            _ = self._spawn(self._match_in_the_end(its_own))
 
     async def _match_in_the_end(self, events: Sequence[StoredEvent]) -> None:
         """Match events, and retry until that succeeds: a stored event is never dropped."""

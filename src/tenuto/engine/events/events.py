@@ -10,6 +10,7 @@ from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.events.event_router import EventRouter
 from tenuto.engine.events.inspector import Inspector
 from tenuto.engine.events.look_back import LookBack
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.events.triggers import Triggers
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.turns import Turns
@@ -35,12 +36,20 @@ class Events:
     ) -> None:
         """`send` hands a durable mailbox message over to an instance of this process."""
         self._shared = shared
-        triggers = Triggers(plans=definitions.plans, loader=turns.loader, refusal=resolver.refusal)
+        slices = Slices(shared.clock)
+        triggers = Triggers(
+            plans=definitions.plans,
+            loader=turns.loader,
+            refusal=resolver.refusal,
+            slices=slices,
+        )
         self.inspector = Inspector(shared.store, turns.loader, triggers, shared.clock)
         self.past = LookBack(
-            shared.store, turns.intake_of, page=shared.settings.bounds.look_back_page
+            shared.store, turns.intake_of, slices, page=shared.settings.bounds.look_back_page
         )
-        self.router = EventRouter(shared, turns.intake_of, triggers=triggers, send=send)
+        self.router = EventRouter(
+            shared, turns.intake_of, triggers=triggers, slices=slices, send=send
+        )
 
     def look_back(self, arms: Sequence[WaitRow]) -> None:
         """Offer past events to a new wait, given as its arms."""

@@ -9,6 +9,7 @@ from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.events.near_misses import NearEvent, NearMisses, NearWait
 from tenuto.engine.events.recipients import Recipients, Targets, place_of
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.events.triggers import Triggers
 from tenuto.engine.events.wait_finder import WaitFinder
 from tenuto.engine.turns.held import Held
@@ -52,7 +53,7 @@ class Inspector:
 
     def __init__(self, store: Store, loader: Loader, triggers: Triggers, clock: Clock) -> None:
         self._store = store
-        self._recipients = Recipients(WaitFinder(store), triggers, clock)
+        self._recipients = Recipients(WaitFinder(store, Slices(clock)), triggers, clock)
         self._near = NearMisses(store, loader, clock)
 
     async def near_events(self, held: Held) -> NearEvents:
@@ -116,7 +117,7 @@ def inspector_of(store: Store, plans: Plans, loader: Loader, clock: Clock) -> In
         is_missing=lambda _: False,
         limits=Limits(),
     )
-    triggers = Triggers(plans=plans, loader=loader, refusal=resolver.refusal)
+    triggers = Triggers(plans=plans, loader=loader, refusal=resolver.refusal, slices=Slices(clock))
     return Inspector(store, loader, triggers, clock)
 
 

@@ -20,9 +20,11 @@ from tenuto.engine.batcher import Batcher
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.events.look_back_index import first_matches, indexed_terms
 from tenuto.engine.events.recipients import place_of
+from tenuto.engine.events.slices import STEPS, Slices
 from tenuto.engine.events.wait_finder import is_fit
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import Request
+from tenuto.expr import Steps
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched
 from tenuto.ports import CLOSE_ENOUGH
@@ -44,12 +46,14 @@ class LookBack:
         self,
         store: Store,
         intake_of: Callable[[str], Intake],
+        slices: Slices,
         *,
         page: int = DEFAULT_BOUNDS.look_back_page,
     ) -> None:
         """`page`: the most events of one read."""
         self._store = store
         self._page = page
+        self._slices = slices
         self._intake_of = intake_of
         self._leeway = CLOSE_ENOUGH if store.is_shared else timedelta()
         self._first_fits = Batcher(partial(first_matches, store))
@@ -81,8 +85,11 @@ class LookBack:
     async def _of(self, arms: Sequence[WaitRow]) -> bool:
         wait = arms[0]
         intake = self._intake_of(wait.instance_id)
+        steps = Steps()
         async for event in self._past_events(arms):
-            arm = next((each for each in arms if is_fit(each, event)), None)
+            arm = next((each for each in arms if is_fit(each, event, steps)), None)
+            if steps.taken >= STEPS:
+                await self._slices.after(steps)
             if arm is not None and await self._offer(intake, arm, event):
                 return True
         await intake.looked_back(LookedBack(*place_of(wait), wait.attempt))

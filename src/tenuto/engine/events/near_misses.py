@@ -84,12 +84,14 @@ class NearMisses:
         """The near misses of an event, the nearest first, without the places that it reached."""
         waits = [wait for wait in await self._around(event) if place_of(wait) not in reached]
         states = await self._states(waits)
-        near = (
-            NearWait(wait, _failed(wait, number, event, states))
-            for wait in waits
-            if not _is_read_late(wait) or wait.instance_id in states
-        )
-        missed = [each for each in near if each.failed]
+        missed: list[NearWait] = []
+        for wait in waits:
+            if _is_read_late(wait) and wait.instance_id not in states:
+                continue
+            near = NearWait(wait, _failed(wait, number, event, states))
+            if near.failed:
+                missed.append(near)
+            await self._clock.sleep(0)  # yield to other tasks: each part is evaluated by itself
         return sorted(missed, key=lambda each: (len(each.failed), key_of(each.wait)))[:MOST_NEAR]
 
     async def _recent(self, tenant: str, pattern: str) -> list[tuple[int, Event]]:

@@ -10,9 +10,10 @@ from typing import NamedTuple
 from tenuto.core.cancel_trigger import holds
 from tenuto.core.payload import started_input
 from tenuto.engine.definitions.plans import Deployed, Plans
+from tenuto.engine.events.slices import Slices
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
-from tenuto.expr import ExpressionError
+from tenuto.expr import ExpressionError, Steps
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
@@ -43,11 +44,13 @@ class Triggers:
         plans: Plans,
         loader: Loader,
         refusal: Callable[[Deployed, JSON], Failure | None],
+        slices: Slices,
     ) -> None:
         """`refusal`: the reason why an instance cannot be started with an input, if any."""
         self._plans = plans
         self._loader = loader
         self._refusal = refusal
+        self._slices = slices
 
     async def cancelled_by(self, event: Event, rows: Sequence[WaitRow]) -> list[WaitRow]:
         """The cancellation triggers whose conditions hold now, in their listed order.
@@ -58,11 +61,14 @@ class Triggers:
         """
         changing = sorted({row.instance_id for row in rows if not row.captures})
         loaded = await self._loader.load(changing) if changing else {}
-        return [
-            row
-            for row in sorted(rows, key=_position)
-            if row.captures or _may_hold(loaded.get(row.instance_id), row.position, event)
-        ]
+        found: list[WaitRow] = []
+        for row in sorted(rows, key=_position):
+            if row.captures or _may_hold(loaded.get(row.instance_id), row.position, event):
+                found.append(row)
+            if not row.captures:
+                # A condition on the whole state may take all steps of a slice.
+                await self._slices.after(Steps())
+        return found
 
     async def started_by(self, event: Event, rows: Sequence[WaitRow], now: datetime) -> Starts:
         """The starts: one instance of each definition, by its first matching trigger."""

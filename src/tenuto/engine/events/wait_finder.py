@@ -10,8 +10,9 @@ from typing import TypeAlias
 import msgspec
 
 from tenuto.engine.batcher import Batcher
+from tenuto.engine.events.slices import STEPS, Slices
 from tenuto.events import fits
-from tenuto.expr import ExpressionError, event_term_values, split_condition
+from tenuto.expr import ExpressionError, Steps, event_term_values, split_condition
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
 from tenuto.store.parts.waits import WaitKey, WaitRow, WaitTerm
@@ -20,6 +21,8 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.events")
 
 PAGE = 1_000
+_STEPS_OF_A_WAIT = 5
+_BYTES_PER_STEP = 128
 
 _encode = msgspec.json.Encoder().encode
 
@@ -29,8 +32,9 @@ Found: TypeAlias = list[WaitRow]
 class WaitFinder:
     """A query that begins after an event was stored finds every wait that was open before."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, slices: Slices) -> None:
         self._store = store
+        self._slices = slices
         self._together = Batcher(self.fitting_each)
 
     async def fitting(self, event: Event) -> Found:
@@ -48,6 +52,7 @@ class WaitFinder:
         """Add the matches of one tenant's events, with one query for all."""
         interested = await self._by_term(tenant, events)
         after: WaitKey | None = None
+        steps = Steps()
         while interested:
             page = await self._store.waits.matching(
                 tenant, list(interested), limit=PAGE, after=after
@@ -55,8 +60,10 @@ class WaitFinder:
             for wait in page:
                 term = WaitTerm(wait.pattern, wait.term_paths, wait.term_values)
                 for index in interested[term]:
-                    if is_fit(wait, events[index]):
+                    if is_fit(wait, events[index], steps):
                         found[index].append(wait)
+                    if steps.taken >= STEPS:
+                        await self._slices.after(steps)
             if len(page) < PAGE:
                 break
             last = page[-1]
@@ -83,8 +90,9 @@ class WaitFinder:
         return interested
 
 
-def is_fit(wait: WaitRow, event: Event) -> bool:
-    """Whether an event matches a wait, as far as its row tells."""
+def is_fit(wait: WaitRow, event: Event, steps: Steps) -> bool:
+    """Whether an event matches a wait, as far as its row tells; the steps of it are counted."""
+    steps.taken += _STEPS_OF_A_WAIT
     if not fits(wait.pattern, event.pattern):
         return False
     if wait.correlation_id is not None and wait.correlation_id != event.correlation_id:
@@ -93,8 +101,9 @@ def is_fit(wait: WaitRow, event: Event) -> bool:
         # Without captures it is evaluated on the state of the instance, later.
         return True
     captured: list[JSON] = msgspec.json.decode(wait.captures)
+    steps.taken += len(wait.captures) // _BYTES_PER_STEP
     try:
-        return split_condition(wait.condition).matches(event.as_value(), captured)
+        return split_condition(wait.condition).matches(event.as_value(), captured, steps)
     except ExpressionError as error:
         log.debug("condition of %s/%s: %s", wait.instance_id, wait.node, error)
         return False

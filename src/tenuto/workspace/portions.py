@@ -1,0 +1,70 @@
+"""Pages that end by bytes as well as by rows: rows are read in portions, as many as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
+
+Row = TypeVar("Row")
+
+MOST_BYTES = 8_000_000
+"""A page ends with the row that reaches this size."""
+_FIRST = 8
+"""How many rows are read to learn how large they are."""
+_GROWTH = 8
+"""How many times as many rows are read as are known: the next ones may be larger."""
+
+
+class Portions:
+    """How many rows of a page were read, and how large they were."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._size = 0
+
+    def next(self, limit: int, shown: int) -> int:
+        """How many rows to read next, where so many are shown; none where the page is full.
+
+        A page with nothing to show goes on, however much was passed over.
+        """
+        if shown >= limit or (shown and self._size >= MOST_BYTES):
+            return 0
+        if self._size >= MOST_BYTES:
+            self._count = self._size = 0
+        most = _FIRST
+        if self._count:
+            fitting = (MOST_BYTES - self._size) * self._count // (self._size + 1)
+            most = min(max(fitting, 1), max(self._count, _FIRST) * _GROWTH)
+        return min(limit - shown, most)
+
+    def add(self, sizes: Iterable[int]) -> None:
+        """Count rows of these sizes."""
+        for size in sizes:
+            self._count += 1
+            self._size += size
+
+
+async def in_portions(
+    limit: int,
+    read: Callable[[int, Sequence[Row]], Awaitable[Sequence[Row]]],
+    size: Callable[[Row], int],
+) -> tuple[list[Row], bool]:
+    """The rows of a page, and whether there may be more.
+
+    `read` gives up to so many rows after those of the portion before; fewer at the end of the list.
+    """
+    rows: list[Row] = []
+    before: Sequence[Row] = ()
+    portions = Portions()
+    while wanted := portions.next(limit, len(rows)):
+        before = await read(wanted, before)
+        rows += before
+        if len(before) < wanted:
+            return rows, False
+        portions.add(map(size, before))
+    return rows, True
+
+
+def size_of_parts(*parts: bytes | str | None) -> int:
+    """The size of a row by its large columns."""
+    return 200 + sum(len(part) for part in parts if part)

@@ -1,0 +1,106 @@
+"""Tests that each list ends a page by bytes, and that its cursor goes on from there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenuto.workspace import portions
+from tests.api.conftest import DOUBLE, Caller, Serve
+
+pytestmark = pytest.mark.asyncio
+
+COUNT = 30
+LARGE = "x" * 2_000
+MOST = 20_000
+
+ECHO: dict[str, Any] = {
+    "id": "echo",
+    "steps": [
+        {"stepId": "a", "type": "TERMINATE", "status": "COMPLETED", "output": "{{workflow.input}}"}
+    ],
+}
+FAIL = {**ECHO, "id": "fail", "steps": [{"stepId": "r", "type": "TASK", "taskId": "refuse"}]}
+
+
+async def fill(call: Caller) -> None:
+    for flow in (ECHO, FAIL):
+        assert (await call.post("/workflows", flow)).status == 201
+    for number in range(COUNT):
+        await call.start("echo", {"text": LARGE, "n": number}, "?wait=30")
+        await call.start("fail", {"text": LARGE}, "?wait=30")
+        await call.post("/events", {"id": f"e{number}", "pattern": "a", "payload": LARGE})
+        await call.post("/workflows", {**DOUBLE, "id": f"w{number:02}", "description": LARGE})
+        await call.post(
+            "/workflows", {**DOUBLE, "id": "versions", "description": f"{number}{LARGE}"}
+        )
+        declared = {"id": f"t{number:02}", "kind": "pull", "inputSchema": {"description": LARGE}}
+        assert (await call.post("/tasks", declared)).status == 201
+
+
+LISTS = {
+    "/instances?workflowId=echo": (COUNT, "id"),
+    "/dead-letters?": (COUNT, "id"),
+    "/events?": (COUNT, "eventId"),
+    "/events?order=desc": (COUNT, "eventId"),
+    "/events?order=desc&pattern=a": (COUNT, "eventId"),
+    "/events?order=asc": (COUNT, "eventId"),
+    "/workflows?": (COUNT + 3, "id"),
+    "/workflows/versions/versions?": (COUNT, "version"),
+    "/tasks?": (COUNT, "id"),
+}
+
+
+async def test_every_list_ends_a_page_by_bytes_and_goes_on(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portions, "MOST_BYTES", MOST)
+    async with serve() as call:
+        await fill(call)
+        for path, (count, key) in LISTS.items():
+            seen: list[Any] = []
+            cursor, pages = "", 0
+            while True:
+                reply = (await call.get(f"{path}&limit=1000{cursor}")).json
+                assert len(reply["items"]) <= MOST // len(LARGE) + 1, path
+                seen += [each[key] for each in reply["items"]]
+                pages += 1
+                if reply["nextCursor"] is None:
+                    break
+                cursor = f"&cursor={reply['nextCursor']}"
+            assert (len(seen), len(set(seen))) == (count, count), path
+            assert pages >= count * len(LARGE) // (2 * MOST), path
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+async def test_a_log_ends_a_page_by_bytes_and_goes_on(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    monkeypatch.setattr(portions, "MOST_BYTES", 4_000)
+    steps = [
+        {
+            "stepId": f"s{n}",
+            "type": "TASK",
+            "taskId": "double",
+            "input": {"number": 1},
+            "transitions": {"default": f"s{n + 1}"} if n < 19 else {},
+        }
+        for n in range(20)
+    ]
+    async with serve() as call:
+        await call.post("/workflows", {"id": "long", "steps": steps})
+        started = await call.start("long", None, "?wait=30")
+        where = f"/instances/{started['instanceId']}/history?order={order}&limit=1000"
+        seqs: list[int] = []
+        cursor, pages = "", 0
+        while True:
+            reply = (await call.get(where + cursor)).json
+            seqs += [each["seq"] for each in reply["items"]]
+            pages += 1
+            if reply["nextCursor"] is None:
+                break
+            cursor = f"&cursor={reply['nextCursor']}"
+        assert sorted(seqs) == list(range(1, len(seqs) + 1))
+        assert seqs == sorted(seqs, reverse=order == "desc")
+        assert pages > 1
