@@ -35,6 +35,7 @@ from tenuto.store.parts.listeners import Listeners
 from tenuto.store.parts.mailbox import Mailbox
 from tenuto.store.parts.members import Members
 from tenuto.store.parts.outbox import Outbox
+from tenuto.store.parts.quarantine import Quarantine
 from tenuto.store.parts.stats import Stats
 from tenuto.store.parts.tasks import Tasks
 from tenuto.store.parts.timers import Timers
@@ -63,6 +64,7 @@ class Parts:
     audit: Audit
     tasks: Tasks
     bulk: Bulk
+    quarantine: Quarantine
     stats: Stats
     upkeep: Upkeep
 

@@ -7,6 +7,7 @@ from typing import TypedDict
 from tenuto.store.cold.access import AccessRecords
 from tenuto.store.cold.bulk import BulkRecords
 from tenuto.store.cold.port import RowPort
+from tenuto.store.cold.quarantine import QuarantineRecords
 
 
 class ColdParts(TypedDict):
@@ -14,8 +15,11 @@ class ColdParts(TypedDict):
 
     access: AccessRecords
     bulk: BulkRecords
+    quarantine: QuarantineRecords
 
 
 def cold_parts(port: RowPort) -> ColdParts:
     """The parts over the tables that a port reaches."""
-    return ColdParts(access=AccessRecords(port), bulk=BulkRecords(port))
+    return ColdParts(
+        access=AccessRecords(port), bulk=BulkRecords(port), quarantine=QuarantineRecords(port)
+    )

@@ -157,6 +157,7 @@ class MemoryDisk:
         self.bulks: dict[tuple[str, str], bytes] = {}
         self.bulks_held: dict[tuple[str, str], int] = {}
         """Until when each is claimed."""
+        self.quarantine: dict[tuple[str], bytes] = {}
         self.listening = 0
         """Counts the changes of listeners."""
         self.shares: dict[str, str] = {}
@@ -176,6 +177,7 @@ class MemoryDisk:
             self.deliveries,
             self.jobs,
             self.dead_letters,
+            self.quarantine,
         )
 
     def lives(self, process_id: str) -> bool:

@@ -20,6 +20,7 @@ from tenuto.store.memory.listeners import MemoryListeners
 from tenuto.store.memory.mailbox import MemoryMailbox
 from tenuto.store.memory.members import MemoryMembers
 from tenuto.store.memory.outbox import MemoryOutbox
+from tenuto.store.memory.quarantine import MemoryQuarantine
 from tenuto.store.memory.stats import MemoryStats
 from tenuto.store.memory.tasks import MemoryTasks
 from tenuto.store.memory.timers import MemoryTimers
@@ -58,6 +59,7 @@ class MemoryStore(Store):
         self.audit = MemoryAudit(context)
         self.tasks = MemoryTasks(context)
         self.bulk = MemoryBulk(context)
+        self.quarantine = MemoryQuarantine(context)
         self.stats = MemoryStats(context)
         self.upkeep = MemoryUpkeep(context)
 

@@ -172,6 +172,16 @@ CREATE TABLE push_targets (
     PRIMARY KEY (tenant, task_id)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE quarantine (
+    instance_id TEXT NOT NULL PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    place TEXT NOT NULL,
+    process_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    is_quarantined INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     version INTEGER NOT NULL,
@@ -294,6 +304,16 @@ CREATE TABLE workflow_instances (
     cancellation BLOB
 , follows INTEGER) STRICT, WITHOUT ROWID;
 
+CREATE TABLE workflow_searchable_values (
+    instance_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    definition_id TEXT NOT NULL,
+    value_text TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (instance_id, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE workflow_snapshots (
     instance_id TEXT NOT NULL PRIMARY KEY,
     version INTEGER NOT NULL,
@@ -341,6 +361,12 @@ CREATE INDEX webhook_deliveries_by_stream ON webhook_deliveries (listener_id, st
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (listener_id, due, number)
 WHERE due IS NOT NULL;
 
+CREATE INDEX webhook_deliveries_tried
+ON webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL AND attempts > 0;
+
+CREATE INDEX webhook_deliveries_untried
+ON webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL AND attempts = 0;
+
 CREATE INDEX workflow_current_steps_by_step
     ON workflow_current_steps (tenant, step_id, created_at, instance_id);
 
@@ -376,6 +402,11 @@ ON workflow_instances (root_id) WHERE root_id IS NOT NULL;
 CREATE INDEX workflow_instances_by_status
     ON workflow_instances (tenant, status, created_at);
 
+CREATE INDEX workflow_searchable_values_by_value
+ON workflow_searchable_values (
+    tenant, definition_id, name, value_text, created_at, instance_id
+);
+
 CREATE TRIGGER listeners_came AFTER INSERT ON listeners
 BEGIN
     UPDATE listening SET version = version + 1;
@@ -390,6 +421,11 @@ END;
 CREATE TRIGGER listeners_went AFTER DELETE ON listeners
 BEGIN
     UPDATE listening SET version = version + 1;
+END;
+
+CREATE TRIGGER quarantine_ends AFTER DELETE ON workflow_instances
+BEGIN
+    DELETE FROM quarantine WHERE instance_id = old.id;
 END;
 
 CREATE TRIGGER workflow_instances_created
