@@ -21,6 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import get_type_hints
 
 from tenuto.store.parts.access import Access
@@ -82,6 +83,14 @@ class Store(Parts, ABC):
     """Whether several engine processes may have the store open at once."""
     beat_every: timedelta
     """How often a process of a shared store has to `beat`, so as not to be presumed dead."""
+
+    @property
+    def files_at(self) -> Path | None:
+        """Where its processes may keep files that outlive them: a path that a suffix is added to.
+
+        None: nowhere, since the store itself does not outlive its process.
+        """
+        return None
 
     @property
     @abstractmethod

@@ -153,7 +153,16 @@ class StoreInstance:
         return await self._command(ResumeAsked(by=ACTOR))
 
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
-        """Continue after FAILED: failed steps, and steps withdrawn because of them, run again."""
+        """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
+
+        A quarantined instance is released; the processes at work see that within seconds.
+        """
+        reader = await self._known_reader()
+        for each in await reader.store.quarantine.suspects():
+            if each.instance_id == self.id and each.is_quarantined:
+                await reader.store.quarantine.clear(self.id)
+                [row] = (await reader.page(InstanceFilter(ids=(self.id,)), limit=1)).items
+                return self._space.done(row.status, by_others=True)
         return await self._command(_COMMANDS.retry(edited))
 
     async def retry_compensation(

@@ -41,4 +41,4 @@ class QuarantineRecords:
         ]
 
     async def clear(self, instance_id: str) -> bool:
-        return bool(await self._port.write("clear_suspect", {"instance_id": instance_id}))
+        return bool(await self._port.write_beside("clear_suspect", {"instance_id": instance_id}))
