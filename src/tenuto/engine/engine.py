@@ -188,7 +188,7 @@ class Engine:
         self.outbox.start(self.shared.loops)
         self.upkeep.start()
         if self.store.is_shared:
-            self.effects.start_sharing()
+            self.effects.start_sharing(self.quarantine.look)
             await self.membership.start_takeover()
         return taken_over
 
@@ -361,7 +361,8 @@ class Engine:
     def _put_aside(self, instance_id: str) -> None:
         """Stop the work for a quarantined instance, and look whether it was released."""
         self._forget(instance_id)
-        if not self._looks_for_released:
+        # A store that is shared is looked at anyway.
+        if not self._looks_for_released and not self.store.is_shared:
             self._looks_for_released = True
             every = self.settings.timers_every
             self.shared.loops.tick("quarantine", every, self.quarantine.look)

@@ -46,7 +46,7 @@ NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 """The plan of a missing instance: the only effect is the removal of its mailbox messages."""
 
 
-TAKING_OVER = "takeover"
+TAKING_OVER = "its takeover"
 """The place of computing what an instance owes that was taken over."""
 
 LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was done is over")

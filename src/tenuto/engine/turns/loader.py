@@ -119,9 +119,12 @@ class Loader:
         quarantine.note.on(state.id, LOADING)
         try:
             folded = fold_all(plan, state, map(from_row, rows))
-        except DecisionStopped:
-            quarantine.stopped(state.id, LOADING)
-            raise quarantine.refusal(state.id) from None
+        except (UnknownEntry, TenutoError):
+            raise
+        except (DecisionStopped, Exception) as error:
+            because = None if isinstance(error, DecisionStopped) else f"{LOADING}: {error!r}"
+            quarantine.stopped(state.id, LOADING, because)
+            raise quarantine.refusal(state.id) from error
         finally:
             quarantine.note.off()
         if quarantine.suspects:

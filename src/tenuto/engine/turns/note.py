@@ -9,12 +9,14 @@ from __future__ import annotations
 from mmap import mmap
 from typing import Final, NamedTuple, TypeAlias
 
-from tenuto.model.inputs import Input
+from tenuto.model.inputs import Input, TimerDue
 
 SIZE: Final = 4096
 ACCUSED, HUNG, TEXT = 0, 8, 16
 """Where the watchdog writes the number of a decision that it wants stopped, and of one that it
 kills the process for; and where the note begins, with the number of the decision."""
+
+_ROOM: Final = SIZE - TEXT
 
 Memory: TypeAlias = bytearray | mmap
 
@@ -47,9 +49,11 @@ class Note:
 
     def on(self, instance_id: str, place: str) -> None:
         """A decision begins."""
-        self._number += 1
+        self._number = number = self._number + 1
         self.place = place
-        text = f"{self._number}\t{instance_id}\t{place}\n".encode()[: SIZE - TEXT]
+        text = f"{number}\t{instance_id}\t{place}\n".encode()
+        if len(text) > _ROOM:
+            text = text[:_ROOM]
         self._memory[TEXT : TEXT + len(text)] = text
 
     def off(self) -> None:
@@ -81,7 +85,7 @@ def _number(memory: bytes | Memory, at: int) -> int:
 
 def place_of(input: Input) -> str:
     """The kind of an input and the step that it is about: the same when it comes again."""
-    about: object = getattr(input, "key", input)
+    about = input.key if isinstance(input, TimerDue) else input
     kind, node = type(input).__name__, getattr(about, "node", "")
     if not node:
         return kind

@@ -21,7 +21,7 @@ from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.quarantine")
 
-LOADING = "load"
+LOADING = "its log"
 """The place of an instance whose log cannot be folded: not even shown is it."""
 
 
@@ -70,7 +70,7 @@ class Quarantine:
         store: Store,
         clock: Clock,
         notes: Notes,
-        spawn: Callable[[Coroutine[None, None, None]], object],
+        spawn: Callable[[Coroutine[None, None, None]], asyncio.Task[None]],
     ) -> None:
         self._store = store
         self._clock = clock
@@ -86,7 +86,8 @@ class Quarantine:
         self.released: Callable[[str], None] = lambda _: None
         """Take an instance up again."""
         self.process_id = ""
-        self._unwritten: set[str] = set()
+        self._unwritten: dict[str, asyncio.Task[None]] = {}
+        """Instances that were quarantined here, until that is durable."""
         self._looking = asyncio.Lock()
 
     async def open(self, process_id: str) -> None:
@@ -112,7 +113,7 @@ class Quarantine:
         before = self.held
         found = {each.instance_id: each for each in await self._store.quarantine.suspects()}
         held = {id: each for id, each in found.items() if each.is_quarantined}
-        held |= {id: before[id] for id in self._unwritten & before.keys()}
+        held |= {id: before[id] for id in self._unwritten.keys() & before.keys()}
         self.held = held
         self.suspects = {id: each for id, each in found.items() if id not in held}
         for id in held.keys() - before.keys():
@@ -122,26 +123,27 @@ class Quarantine:
             log.warning("instance=%s was released", id)
             self.released(id)
 
-    def stopped(self, instance_id: str, place: str) -> None:
+    def stopped(self, instance_id: str, place: str, reason: str | None = None) -> None:
         """A decision was stopped: the instance is quarantined at once, and soon durably."""
-        noted = Noted(instance_id, place)
-        self.held[instance_id] = suspect = self._suspect(self.process_id, noted, is_stopped=True)
+        reason = reason or f"deciding on {place} did not end, and was stopped"
+        suspect = self._suspect(self.process_id, Noted(instance_id, place), reason)
+        self.held[instance_id] = suspect
         log.critical("instance=%s is quarantined: %s", instance_id, suspect.reason)
         self.put_aside(instance_id)
-        self._unwritten.add(instance_id)
-        self._spawn(self._written(suspect))
+        self._unwritten[instance_id] = self._spawn(self._written(suspect))
 
     def survived(self, instance_id: str, place: str) -> None:
         """A decision has ended: if it is the one that a process died of, that was by chance."""
         suspect = self.suspects.get(instance_id)
         if suspect is not None and suspect.place == place:
             del self.suspects[instance_id]
-            self._spawn(self._cleared(instance_id))
+            _ = self._spawn(self._cleared(instance_id))
 
     async def release(self, instance_id: str) -> None:
         """Decide on an instance again, here and everywhere."""
+        if (writing := self._unwritten.get(instance_id)) is not None:
+            await asyncio.shield(writing)
         await self._store.quarantine.clear(instance_id)
-        self._unwritten.discard(instance_id)
         async with self._looking:
             await self._refresh()
         await self._store.members.hint(())
@@ -155,11 +157,11 @@ class Quarantine:
             advice=f"Mend the cause, then release it: tenuto retry {instance_id}.",
         )
 
-    def _suspect(self, process_id: str, noted: Noted, *, is_stopped: bool = False) -> Suspect:
-        if is_stopped:
-            reason = f"deciding on {noted.place} did not end, and was stopped"
+    def _suspect(self, process_id: str, noted: Noted, stopped: str | None = None) -> Suspect:
+        if stopped is not None:
+            reason = stopped
         elif noted.is_hung:
-            reason = f"deciding on {noted.place} did not end; its process was killed"
+            reason = f"deciding on {noted.place} did not end; the process was killed"
         else:
             reason = f"processes died while they decided on {noted.place}"
         return Suspect(
@@ -168,12 +170,12 @@ class Quarantine:
             process_id=process_id,
             at=self._clock.now(),
             reason=reason,
-            is_quarantined=is_stopped or noted.is_hung,
+            is_quarantined=stopped is not None or noted.is_hung,
         )
 
     async def _written(self, suspect: Suspect) -> None:
         await self._until_stored(lambda: self._store.quarantine.suspect(suspect))
-        self._unwritten.discard(suspect.instance_id)
+        self._unwritten.pop(suspect.instance_id, None)
 
     async def _cleared(self, instance_id: str) -> None:
         await self._until_stored(lambda: self._store.quarantine.clear(instance_id))

@@ -25,7 +25,7 @@ from tenuto.engine.turns.watchers import Watchers
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.store.parts.turns import EventResult
 
-EFFECTS = "effects"
+EFFECTS = "its effects"
 """The place of computing what an instance owes that was read."""
 
 
