@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tenuto.access.authenticator import Authenticator, Tokens
     from tenuto.access.oidc import OidcSettings
     from tenuto.engine.engine import Engine
+    from tenuto.engine.membership.note_files import NoteFiles
     from tenuto.engine.settings import Settings
     from tenuto.ports import Caller, Clock, Ids, Sender
     from tenuto.store.protocol import Store
@@ -147,7 +148,19 @@ def build_engine(
         ids=ids or SystemIds(),
         settings=settings,
         sender=sender or LateSender(may_be_private=may_be_private),
+        notes=_notes(store, settings),
     )
+
+
+def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:
+    from tenuto.engine.membership.note_files import NoteFiles  # noqa: PLC0415 - with an engine
+
+    path = store.files_at
+    if path is None or settings is None:
+        return None if path is None else NoteFiles(path)
+    if store.is_shared and settings.notes_folder is not None:
+        path = Path(settings.notes_folder) / path.name
+    return NoteFiles(path, seconds=settings.decision_timeout)
 
 
 def build_caller(*, may_be_private: bool = False) -> Caller:

@@ -43,6 +43,7 @@ STEPS: Object = {
 }
 FOREVER: Object = {"id": "forever", "steps": [{"stepId": "a", "type": "TASK", "taskId": "forever"}]}
 _PATIENCE = 60
+ROOT = Path(__file__).parents[2]
 _PAUSE = 0.05
 
 
@@ -50,6 +51,9 @@ class Service:
     """One process; it may be stopped, killed and begun again, on the same port."""
 
     def __init__(self, store: str, folder: Path, number: int) -> None:
+        self.program: Sequence[str] = ("tenuto",)
+        """The module that is run, and its first words."""
+        self.settings: Sequence[str] = ()
         self._store = store
         self._folder = folder
         self._said = folder / f"said-{number}.txt"
@@ -62,16 +66,22 @@ class Service:
         return f"http://127.0.0.1:{self._port}"
 
     def begin(self) -> None:
-        words = ["serve", "--tasks", "tasks.py", "--port", str(self._port)]
+        """Start it, and return once it serves."""
+        self._port = int(self._heard(self.begin_to_begin(), r"http://127\.0\.0\.1:(\d+)"))
+
+    def begin_to_begin(self) -> int:
+        """Start it, which it may not survive; how much was said before."""
+        words = [*self.program, "serve", "--tasks", "tasks.py", "--port", str(self._port)]
+        words += [word for each in self.settings for word in ("--set", each)]
         before = self._said.stat().st_size if self._said.exists() else 0
         with self._said.open("ab") as said:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tenuto", *words],
+                [sys.executable, "-m", *words],
                 cwd=self._folder,
                 stderr=said,
-                env={**os.environ, "TENUTO_STORE": self._store},
+                env={**os.environ, "TENUTO_STORE": self._store, "PYTHONPATH": str(ROOT)},
             )
-        self._port = int(self._heard(before, r"http://127\.0\.0\.1:(\d+)"))
+        return before
 
     def tell(self, number: signal.Signals) -> None:
         assert self._process is not None
@@ -111,10 +121,12 @@ class Service:
 
 
 @contextmanager
-def services(store: str, folder: Path, count: int = 2) -> Iterator[list[Service]]:
+def services(
+    store: str, folder: Path, count: int = 2, *, is_begun: bool = True
+) -> Iterator[list[Service]]:
     made = [Service(store, folder, number) for number in range(count)]
     try:
-        for each in made:
+        for each in made if is_begun else ():
             each.begin()
         yield made
     finally:

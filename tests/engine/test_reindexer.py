@@ -29,6 +29,8 @@ pytestmark = pytest.mark.asyncio
 
 def in_a_file(url: str) -> None:
     connection = apsw.Connection(url.removeprefix("sqlite:///"))
+    connection.execute("DROP TRIGGER quarantine_ends")
+    connection.execute("DROP TABLE quarantine")
     connection.execute("DROP TABLE workflow_searchable_values")
     connection.execute("UPDATE schema_info SET version = 17, oldest_program = 17")
     connection.close()
@@ -37,6 +39,7 @@ def in_a_file(url: str) -> None:
 async def in_a_database(url: str) -> None:
     async with connected(url) as connection:
         await connection.execute("DROP FUNCTION tenuto.raise_wall, tenuto.reader_name")
+        await connection.execute("DROP TABLE tenuto.quarantine")
         await connection.execute("DROP TABLE tenuto.workflow_searchable_values")
         await connection.execute("DROP FUNCTION tenuto.mark_removed CASCADE")
         await connection.execute("ALTER TABLE tenuto.workflow_definitions DROP COLUMN is_removed")

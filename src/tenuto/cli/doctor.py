@@ -28,6 +28,7 @@ from tenuto.compose import MEMORY, exposed_files, is_postgres, sqlite_path
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON
+from tenuto.store.parts.quarantine import Suspect
 from tenuto.store.parts.upkeep import RowSecurity
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
         newest = await backend.space.page(limit=1)
         workers, now = await reader.store.members.workers(), reader.clock.now()
         is_pooled, wall = reader.store.is_pooled, await reader.store.upkeep.row_security()
+        suspects = await reader.store.quarantine.suspects()
     except TenutoError as error:
         yield _failed("store", error)
         return
@@ -130,6 +132,9 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
         yield _clock(newest.items[0].created_at - now, "the newest instance was made")
     if wall is not None:
         yield _wall(wall)
+    for suspect in suspects:
+        if suspect.is_quarantined:
+            yield _quarantined(suspect)
     if is_pooled and not listen_url(url):
         yield Finding(
             what="pooler",
@@ -138,6 +143,15 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
             advice="Name the database itself in TENUTO_LISTEN_URL: without it other processes "
             "notice changes only when they poll.",
         )
+
+
+def _quarantined(suspect: Suspect) -> Finding:
+    return Finding(
+        what="instance",
+        state="warning",
+        message=f"{suspect.instance_id} is quarantined: {suspect.reason}",
+        advice=f"Mend the cause, then release it: tenuto retry {suspect.instance_id}",
+    )
 
 
 def _wall(wall: RowSecurity) -> Finding:

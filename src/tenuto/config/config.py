@@ -10,7 +10,7 @@ from tenuto.engine.settings import Settings
 from tenuto.logs.setup import Format, Level
 
 Rate: TypeAlias = Annotated[float, Meta(ge=0.001)]
-SERVED: Final = Settings(unknown_tasks="wait", mail_every=0.5)
+SERVED: Final = Settings(unknown_tasks="wait", mail_every=0.5, decision_timeout=10.0)
 """The defaults of an engine behind a service."""
 
 

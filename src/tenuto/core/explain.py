@@ -31,6 +31,13 @@ _NO_OWNER: Mapping[str, str] = {
 }
 
 
+class Quarantined(Struct, frozen=True, gc=False, kw_only=True):
+    """Why no process decides on an instance."""
+
+    reason: str
+    since: datetime
+
+
 class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """Facts that are not in the log."""
 
@@ -47,11 +54,16 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """Instances that steps are, as far as they were looked at."""
     policies: Policies = NO_POLICIES
     """How tasks are tried where a step does not say."""
+    quarantine: Quarantined | None = None
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
     """Where an instance stands and why."""
-    causes = _ended(plan, state, facts) if state.has_ended else _going(plan, state, facts)
+    if facts.quarantine is not None:
+        # Nothing else: to look further may be what kills a process.
+        causes = [_quarantined(state.id, facts.quarantine)]
+    else:
+        causes = _ended(plan, state, facts) if state.has_ended else _going(plan, state, facts)
     return Explanation(
         instance_id=state.id,
         status=state.status,
@@ -89,6 +101,16 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
         message = "it goes on with the next decision"
         causes.append(Cause(kind=CauseKind.DECIDING, message=message, since=state.updated_at))
     return causes
+
+
+def _quarantined(instance_id: str, quarantine: Quarantined) -> Cause:
+    advice = f"Mend the cause, then release it: tenuto retry {instance_id}"
+    return Cause(
+        kind=CauseKind.QUARANTINED,
+        message=f"it is quarantined: {quarantine.reason}",
+        since=quarantine.since,
+        details={"reason": quarantine.reason, "advice": advice},
+    )
 
 
 def _paused(state: InstanceState, causes: list[Cause]) -> Cause:

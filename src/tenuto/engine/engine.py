@@ -20,12 +20,20 @@ from tenuto.engine.test_runs.test_runs import TestRuns
 from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.drafter import Decide, Undecided
 from tenuto.engine.turns.held import Held
-from tenuto.engine.turns.requests import Answer, IndexAgain, Request, StartFacts
+from tenuto.engine.turns.quarantine import NoNotes, Notes, Quarantine
+from tenuto.engine.turns.requests import Answer, IndexAgain, Request, StartFacts, TakenOver
 from tenuto.engine.turns.turns import AfterTurn, Turns
 from tenuto.engine.upkeep.upkeep import Upkeep
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
-from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded
+from tenuto.model.inputs import (
+    AttemptLost,
+    Input,
+    RetryAsked,
+    Started,
+    TaskFailed,
+    TaskSucceeded,
+)
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
@@ -55,10 +63,12 @@ class Engine:
         settings: Settings | None = None,
         sender: Sender | None = None,
         decide: Decide = decide,
+        notes: Notes | None = None,
     ) -> None:
         """Without a `sender` webhook deliveries wait for a process that has one.
 
-        `decide` is the core, or a wrapper of it.
+        `decide` is the core, or a wrapper of it. `notes` are where the process notes what it
+        decides on; None: nowhere.
         """
         self.settings = settings or Settings()
         self.store = store
@@ -74,7 +84,10 @@ class Engine:
             died=self._loop_died,
         )
         self.definitions = Definitions(shared)
-        self.turns = Turns(shared, self.definitions, decide=decide)
+        self.quarantine = Quarantine(
+            store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
+        )
+        self.turns = Turns(shared, self.definitions, self.quarantine, decide=decide)
         self.effects = Effects(shared, self.definitions, self.turns)
         resolver = self.definitions.resolver(self.turns.report)
         self.events = Events(
@@ -121,12 +134,15 @@ class Engine:
                 ),
             )
         )
+        self.quarantine.put_aside = self._put_aside
+        self.quarantine.released = self._released
         self.plans = self.definitions.plans
         self.declared_tasks = self.definitions.declared_tasks
         self.loader = self.turns.loader
         self.inspector = self.events.inspector
         self.runner = self.effects.runner
         self._is_open = self._was_open = False
+        self._looks_for_released = False
         self._fault: BaseException | None = None
 
     # -- life
@@ -142,6 +158,8 @@ class Engine:
         self._go_on_from(await opening)
         self._is_open = self._was_open = True
         try:
+            if not is_guest:
+                await self.quarantine.open(self.process_id)
             return await self._begin()
         except BaseException:
             await self._end(clean=False)
@@ -170,7 +188,7 @@ class Engine:
         self.outbox.start(self.shared.loops)
         self.upkeep.start()
         if self.store.is_shared:
-            self.effects.start_sharing()
+            self.effects.start_sharing(self.quarantine.look)
             await self.membership.start_takeover()
         return taken_over
 
@@ -203,6 +221,7 @@ class Engine:
         self._is_open = False
         await self.shared.loops.stop()
         await self.outbox.stop()
+        self.quarantine.close()
         try:
             await self.store.close(self.clock.now(), clean=clean)
         finally:
@@ -252,8 +271,15 @@ class Engine:
         return await self.turns.ask(chosen, started, facts)
 
     async def ask(self, instance_id: str, input: Input) -> Answer:
-        """Put a command to an instance; answered once it is durable."""
+        """Put a command to an instance; answered once it is durable.
+
+        A retry releases a quarantined instance, and changes nothing else of it.
+        """
         self._refuse_unless_working()
+        if isinstance(input, RetryAsked) and instance_id in self.quarantine.held:
+            await self.quarantine.release(instance_id)
+            state = (await self.loader.look_at(instance_id)).state
+            return Answer(instance_id=state.id, status=state.status, version=state.version)
         return await self.turns.ask(instance_id, input)
 
     async def index_again(self, instance_id: str) -> None:
@@ -331,6 +357,21 @@ class Engine:
     def _forget(self, instance_id: str) -> None:
         self.effects.forget(instance_id)
         self.turns.forget(instance_id)
+
+    def _put_aside(self, instance_id: str) -> None:
+        """Stop the work for a quarantined instance, and look whether it was released."""
+        self._forget(instance_id)
+        # A store that is shared is looked at anyway.
+        if not self._looks_for_released and not self.store.is_shared:
+            self._looks_for_released = True
+            every = self.settings.timers_every
+            self.shared.loops.tick("quarantine", every, self.quarantine.look)
+
+    def _released(self, instance_id: str) -> None:
+        """Take up an instance again that was released."""
+        self.effects.timekeeper.unpark(instance_id)
+        self.effects.mail_hint()
+        self.turns.report(Request(instance_id, TakenOver()))
 
     def _loop_died(self, name: str, error: BaseException) -> None:
         self._fault = error

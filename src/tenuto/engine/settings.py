@@ -52,6 +52,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Seconds after which timers read the clock again, since it may be set."""
     report_block_after: float = 1.0
     """Seconds that something may block the event loop before the log says where."""
+    decision_timeout: float | None = None
+    """Seconds that deciding on one instance may take until it is stopped, or its process killed,
+    and the instance quarantined; None: for ever. `serve`, `dev` and `run` have 10."""
+    notes_folder: str | None = None
+    """The folder in which a process of a database notes what it decides on, for the next one on
+    this machine; None: one in the system's folder for temporary files. With a file it is beside
+    that."""
     stop_grace: float = 10.0
     """Seconds that running tasks have to end when the engine stops."""
     unknown_tasks: Literal["fail", "wait"] = "fail"

@@ -112,6 +112,11 @@ class Metrics:
             "Whether events that others left unmatched are still being matched.",
             float(engine.is_catching_up),
         )
+        yield gauge(
+            "tenuto_quarantined_instances",
+            "Instances that no process decides on, since that did not end or killed processes.",
+            len(engine.quarantine.held),
+        )
         meter = engine.turns.meter
         yield histogram("tenuto_commit_seconds", "Seconds of a commit.", meter.commit_seconds)
         yield histogram("tenuto_turn_instances", "Instances and events in a turn.", meter.instances)

@@ -42,6 +42,8 @@ class CauseKind(StrEnum):
     """Its owner process sends no heartbeats, or it has no owner."""
     DECIDING = "deciding"
     """It goes on with the next decision: at once, if it has an owner."""
+    QUARANTINED = "quarantined"
+    """Deciding on it did not end, or killed processes: none decides on it until it is released."""
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"

@@ -21,6 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import get_type_hints
 
 from tenuto.store.parts.access import Access
@@ -35,6 +36,7 @@ from tenuto.store.parts.listeners import Listeners
 from tenuto.store.parts.mailbox import Mailbox
 from tenuto.store.parts.members import Members
 from tenuto.store.parts.outbox import Outbox
+from tenuto.store.parts.quarantine import Quarantine
 from tenuto.store.parts.stats import Stats
 from tenuto.store.parts.tasks import Tasks
 from tenuto.store.parts.timers import Timers
@@ -63,6 +65,7 @@ class Parts:
     audit: Audit
     tasks: Tasks
     bulk: Bulk
+    quarantine: Quarantine
     stats: Stats
     upkeep: Upkeep
 
@@ -80,6 +83,14 @@ class Store(Parts, ABC):
     """Whether several engine processes may have the store open at once."""
     beat_every: timedelta
     """How often a process of a shared store has to `beat`, so as not to be presumed dead."""
+
+    @property
+    def files_at(self) -> Path | None:
+        """Where its processes may keep files that outlive them: a path that a suffix is added to.
+
+        None: nowhere, since the store itself does not outlive its process.
+        """
+        return None
 
     @property
     @abstractmethod

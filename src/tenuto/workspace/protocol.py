@@ -273,6 +273,8 @@ class Instance(Protocol):
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
         """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
 
+        A quarantined instance is released instead, and goes on where it stood.
+
         `edited` is a new input for one of its tasks, instead of the one that it failed with.
         """
         ...

@@ -12,9 +12,12 @@ from tenuto.engine.bounds import Bounds
 from tenuto.engine.engine import Engine
 from tenuto.engine.settings import Settings
 from tenuto.engine.turns.draft import Draft
+from tenuto.engine.turns.drafter import Decide
 from tenuto.model.errors import StoreUnavailable
+from tenuto.model.inputs import RetryAsked
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.tenants import DEFAULT_TENANT
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.testing.fault_plan import Fault
 from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.virtual_clock import BEGIN, VirtualClock, Wall
@@ -27,6 +30,7 @@ from tests.kit.simulator.collect import collect
 from tests.kit.simulator.ledgers import Ledgers
 from tests.kit.simulator.outside import Outside
 from tests.kit.simulator.places import Place
+from tests.kit.simulator.poison import Poison
 from tests.kit.simulator.rest import Rest
 from tests.kit.simulator.scenario import Jump, Scenario
 from tests.kit.simulator.store import WitnessedStore
@@ -40,6 +44,8 @@ _UNTIL_REST = 250.0
 
 _PATIENCE_OUTSIDE = 900.0
 """Seconds after which an address that takes nothing is disabled."""
+_UNTIL_OTHERS_ENDED = 100.0
+"""Seconds within which what is not held up by anything has ended."""
 _MOST_LOOKS = 60
 """Minutes until what has not been told is given up."""
 
@@ -87,6 +93,8 @@ class Process:
         behaviours_of: Callable[[str], Behaviours],
     ) -> bool:
         """Whether it ended in good order."""
+        if self._scenario.poison is not None:
+            self._scenario.poison.begun()
         wire = Wire(self.loop, self._scenario.fault_plan, self._ledgers, self._random, stray)
         asyncio.set_event_loop(None)
         try:
@@ -131,6 +139,9 @@ class Process:
             if self._scenario.declarations
             else []
         )
+        if self._scenario.poison is not None and not self._scenario.poison.is_released:
+            mending = self._mend(self._scenario.poison, engines)
+            declaring.append(asyncio.create_task(mending, name="mend"))
         stopping = asyncio.create_task(self._until_stopped(), name="stop")
         watching = asyncio.create_task(self._watch(engines), name="watch")
         everything = asyncio.create_task(_all(playing), name="clients")
@@ -191,11 +202,32 @@ class Process:
             ),
             # Where nobody listens there is nobody to send to, and nothing is looked for.
             sender=self._outside if self._scenario.ears else None,
-            decide=self._scenario.decide,
+            decide=self._decide,
+            notes=self._scenario.poison,
         )
         engine.listen(_in_order())
         engine.runner.report_through(wire.to)
         return engine
+
+    @property
+    def _decide(self) -> Decide:
+        poison, decide = self._scenario.poison, self._scenario.decide
+        return decide if poison is None else poison.planted(decide, self.loop)
+
+    async def _mend(self, poison: Poison, engines: Sequence[Engine]) -> None:
+        """Once the poisonous instance is alone in not having ended, mend it and release it."""
+        while not (held := engines[0].quarantine.held):
+            await self.clock.sleep(5.0)
+        assert len(held) == 1, f"innocent ones are quarantined: {held}"
+        await self.clock.sleep(_UNTIL_OTHERS_ENDED)
+        rows = (await self._place.reader().instances.page(InstanceQuery(limit=100))).items
+        left = {row.id for row in rows if not row.status.is_final}
+        assert left == held.keys(), f"others stand still too: {left - held.keys()}"
+        poison.is_mended = True
+        while not poison.is_released:
+            with suppress(StoreUnavailable):
+                await engines[-1].ask(next(iter(left)), RetryAsked(by="operator"))
+                poison.is_released = True
 
     async def _deploy(self, engine: Engine) -> None:
         # First of all, so that nothing happens that they are not owed.

@@ -14,6 +14,7 @@ from tests.kit.checker.graph import read
 from tests.kit.checker.record import Fields
 from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.outside import Ear
+from tests.kit.simulator.poison import Poison
 from tests.kit.workload import (
     Action,
     Behaviours,
@@ -107,6 +108,8 @@ class Scenario:
     """What the tenant `default` declares, in order."""
     decide: Decide = decide
     """The core, or what stands around it."""
+    poison: Poison | None = None
+    """A bug that kills processes."""
 
     @property
     def tenants(self) -> list[str]:

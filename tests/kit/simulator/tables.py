@@ -20,6 +20,7 @@ KEPT = frozenset(
         "moments",
         "processes",
         "push_targets",
+        "quarantine",
         "schema_info",
         "secrets",
         "shares",

@@ -112,6 +112,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0018 searchable_values",
         "0021 ends_of_chains",
         "0022 makers_and_credentials",
+        "0023 quarantine",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 GRACE: Final = 3.0
 """Seconds that running tasks have when the command ends."""
+DECISION_TIMEOUT: Final = 10.0
+"""Seconds that a decision may take."""
 LOCKED: Final = "TEN-4002"
 
 
@@ -36,7 +38,11 @@ async def engine(
         None if store == MEMORY else store,
         listen_url=listen_url(store),
         settings=Settings(
-            unknown_tasks="wait", stop_grace=GRACE, mail_every=0.5, is_guest=is_guest
+            unknown_tasks="wait",
+            stop_grace=GRACE,
+            mail_every=0.5,
+            is_guest=is_guest,
+            decision_timeout=None if is_brief else DECISION_TIMEOUT,
         ),
     )
     if listener is not None:

@@ -33,6 +33,7 @@ from tenuto.engine.turns.approvals import (
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.requests import Answer
 from tenuto.model.durations import iso
+from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Conflict, StoreUnavailable, not_there
 from tenuto.model.ids import start_letter
 from tenuto.model.inputs import (
@@ -45,6 +46,7 @@ from tenuto.model.status import Status
 from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.workspace.protocol import Instance
 from tenuto.workspace.stored_instance import StoredInstance
+from tenuto.workspace.values import InstanceFilter
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
@@ -93,6 +95,20 @@ class StoreInstance(StoredInstance):
                 if found != after:
                     after = found
                     yield
+
+    async def retry(self, *, edited: EditedInput | None = None) -> Status:
+        """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
+
+        A quarantined instance is released; the processes at work see that within seconds.
+        """
+        await self._refuse_unless_known()
+        store = self._reader.store
+        for each in await store.quarantine.suspects():
+            if each.instance_id == self.id and each.is_quarantined:
+                await store.quarantine.clear(self.id)
+                [row] = (await self.space.page(InstanceFilter(ids=(self.id,)), limit=1)).items
+                return self.space.done(row.status, by_others=True)
+        return await super().retry(edited=edited)
 
     async def rerun(
         self,

@@ -78,7 +78,8 @@ def retry(
     """Let a failed instance go on, or try again to undo one of its steps.
 
     Steps that failed, and those that the failure cancelled, run again; completed ones stay. The
-    steps run in the process that has the store open, or in the next `tenuto run`.
+    steps run in the process that has the store open, or in the next `tenuto run`. An instance that
+    is quarantined is released, and goes on where it stood.
 
     tenuto retry @last-failed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 
 from tenuto.core import outstanding
@@ -105,10 +105,18 @@ class Effects:
         every = max(settings.jobs_every if store.is_shared else _SELDOM, settings.jobs_every)
         self.jobs.start(loops, every)
 
-    def start_sharing(self) -> None:
-        """Look for timers of other processes, and retry data that could not be read."""
+    def start_sharing(self, look: Callable[[], Awaitable[None]]) -> None:
+        """Look for timers of other processes, and retry data that could not be read.
+
+        First, `look` at what else other processes left.
+        """
+
+        async def look_at_others() -> None:
+            await look()
+            await self._look_at_timers()
+
         every = self._shared.settings.timers_every
-        self._shared.loops.tick("timers of others", every, self._look_at_timers)
+        self._shared.loops.tick("timers of others", every, look_at_others)
 
     # -- turns
 

@@ -111,6 +111,11 @@ class Timekeeper:
         if self.let_go(instance_id, report):
             self._parked.add((instance_id, report.key, report.due))
 
+    def unpark(self, instance_id: str) -> None:
+        """The instance can be decided on again: report its due rows."""
+        self._parked = {parked for parked in self._parked if parked[0] != instance_id}
+        self.look()
+
     def let_go(self, instance_id: str, report: TimerDue) -> bool:
         """Remove a row from those in hand; returns whether it was one."""
         hand = (instance_id, report.key, report.due)

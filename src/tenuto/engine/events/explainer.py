@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from tenuto.core.explain import Facts, Owner, explain
+from tenuto.core.explain import Facts, Owner, Quarantined, explain
 from tenuto.core.state import InstanceState
 from tenuto.engine.events.event_views import near_events_view
 from tenuto.engine.events.inspector import Inspector
@@ -68,9 +68,18 @@ class Explainer:
         """Where an instance stands and why."""
         return await self._explained(held, MOST_DEPTH, _Budget(MOST_IN_ALL))
 
+    async def _quarantine(self, instance_id: str) -> Quarantined | None:
+        for each in await self._store.quarantine.suspects():
+            if each.instance_id == instance_id and each.is_quarantined:
+                return Quarantined(reason=each.reason, since=each.at)
+        return None
+
     async def _explained(self, held: Held, depth: int, budget: _Budget) -> Explanation:
-        near = await self._inspector.near_events(held)
         now = self._clock.now()
+        quarantine = await self._quarantine(held.state.id)
+        if quarantine is not None:
+            return explain(held.plan, held.state, Facts(now=now, quarantine=quarantine))
+        near = await self._inspector.near_events(held)
         silences = {} if self._runner is None else self._runner.silences(held.state.id)
         facts = Facts(
             now=now,
@@ -95,7 +104,7 @@ class Explainer:
         wanted = budget.take(_children_of(state)) if depth else []
         if not wanted:
             return {}
-        loaded = await self._loader.load(wanted)
+        loaded = await self._loader.load(wanted, is_shown=True)
         return {
             id: await self._explained(held, depth - 1, budget)
             for id, held in loaded.items()

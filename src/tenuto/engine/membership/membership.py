@@ -137,6 +137,8 @@ class Membership:
             process_id = self.process_id
             self._has_orphans.clear()
             try:
+                # What a process died of must not be decided on here like anything else.
+                await self._turns.quarantine.look()
                 taken_over = await self._takeover.take_over()
             except Fenced:
                 # It was presumed dead between its last heartbeat and now.

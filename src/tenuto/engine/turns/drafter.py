@@ -13,6 +13,8 @@ from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.turns.draft import Draft, is_owed
 from tenuto.engine.turns.held import Cache, Held, Place
 from tenuto.engine.turns.loader import Loader
+from tenuto.engine.turns.note import DecisionStopped, place_of
+from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.engine.turns.requests import (
     Answer,
     IndexAgain,
@@ -44,6 +46,9 @@ NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 """The plan of a missing instance: the only effect is the removal of its mailbox messages."""
 
 
+TAKING_OVER = "its takeover"
+"""The place of computing what an instance owes that was taken over."""
+
 LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was done is over")
 
 
@@ -59,6 +64,8 @@ class Core(NamedTuple):
     decide: Decide
     policies: Callable[[str], Policies]
     """The current policies of a tenant's tasks."""
+    quarantine: Quarantine
+    """The instances that are not decided on, and the note of the one that is."""
 
 
 class Undecided(NamedTuple):
@@ -92,6 +99,8 @@ class Drafter:
         self._clock = clock
         self._undecided = undecided
         self._core = core
+        self._quarantine = core.quarantine
+        self._note = core.quarantine.note
         self._bounds = bounds
         self._is_offered = is_offered
         self._is_shared = is_shared
@@ -139,6 +148,8 @@ class Drafter:
             due, self._due = self._due, set()
             for instance_id in due & self._unprojected.keys():
                 grouped.setdefault(instance_id, [])
+        if self._quarantine.held:
+            self._leave_quarantined(grouped)
         held = self._at_hand(grouped)
         if self._is_shared:
             self._refuse_what_is_over(grouped, held)
@@ -164,20 +175,31 @@ class Drafter:
             if rows > bounds.turn_rows or size > bounds.turn_bytes:
                 left += waiting
                 continue
-            draft = Draft.of(instance_id, found, self._is_offered)
-            draft.policies = self._core.policies(found.tenant)
-            draft.is_shared = self._is_shared
-            draft.snapshot_every = bounds.snapshot_every
-            draft.is_shown = found.shown_in != self._stretch and found.owner_elsewhere is None
-            is_new_here = found.is_fresh and found.is_owned and found.performed is None
-            if is_new_here and not any(each.refusal for each in waiting):
-                self._take_over(draft, now)
-            for request in waiting:
-                self._decide(draft, request, now)
+            try:
+                draft = self._drafted(instance_id, found, waiting, now)
+            except DecisionStopped:
+                self._stopped(instance_id, waiting)
+                continue
             drafts.append(draft)
             rows += len(draft.rows)
             size += draft.size
         return drafts, left
+
+    def _drafted(
+        self, instance_id: str, found: Held, waiting: Sequence[Request], now: datetime
+    ) -> Draft:
+        """The decisions on what waits for one instance."""
+        draft = Draft.of(instance_id, found, self._is_offered)
+        draft.policies = self._core.policies(found.tenant)
+        draft.is_shared = self._is_shared
+        draft.snapshot_every = self._bounds.snapshot_every
+        draft.is_shown = found.shown_in != self._stretch and found.owner_elsewhere is None
+        is_new_here = found.is_fresh and found.is_owned and found.performed is None
+        if is_new_here and not any(each.refusal for each in waiting):
+            self._take_over(draft, now)
+        for request in waiting:
+            self._decide(draft, request, now)
+        return draft
 
     def _decide(self, draft: Draft, request: Request, now: datetime) -> None:
         if isinstance(request.input, _NOTES):
@@ -196,8 +218,15 @@ class Drafter:
             self._take(draft, request, _refused(input, because), now)
 
     def _take(self, draft: Draft, request: Request, input: Input, now: datetime) -> None:
-        decision = self._core.decide(draft.held.plan, draft.state, input, now, draft.policies)
-        draft.take(request, decision)
+        place = place_of(input)
+        self._note.on(draft.instance_id, place)
+        try:
+            decision = self._core.decide(draft.held.plan, draft.state, input, now, draft.policies)
+            draft.take(request, decision)
+        finally:
+            self._note.off()
+        if self._quarantine.suspects:
+            self._quarantine.survived(draft.instance_id, place)
 
     def _take_note(self, draft: Draft, request: Request, now: datetime) -> None:
         """An input for the owner of the instance, not for the core."""
@@ -217,7 +246,14 @@ class Drafter:
         the takeover may still be on its way.
         """
         held = draft.held
-        for effect in outstanding(held.plan, draft.state, draft.policies):
+        self._note.on(draft.instance_id, TAKING_OVER)
+        try:
+            owed = outstanding(held.plan, draft.state, draft.policies)
+        finally:
+            self._note.off()
+        if self._quarantine.suspects:
+            self._quarantine.survived(draft.instance_id, TAKING_OVER)
+        for effect in owed:
             if isinstance(effect, StartAttempt) and _place(effect) not in held.jobs:
                 lost = AttemptLost(
                     node=effect.node,
@@ -226,6 +262,26 @@ class Drafter:
                     clean=held.was_left_clean,
                 )
                 self._decide(draft, Request(draft.instance_id, lost), now)
+
+    def _leave_quarantined(self, grouped: dict[str, list[Request]]) -> None:
+        """Leave instances that must not be decided on; their rows stay until they are released."""
+        for instance_id in grouped.keys() & self._quarantine.held.keys():
+            self._unprojected.pop(instance_id, None)
+            for request in grouped.pop(instance_id):
+                request.refuse(self._quarantine.refusal(instance_id))
+                self._undecided.left_alone(request)
+
+    def _stopped(self, instance_id: str, requests: list[Request]) -> None:
+        """A decision took too long, and nothing of it was written."""
+        self._note.off()
+        if any(each.start is not None and each.is_new for each in requests):
+            # There is no such instance: nothing is left that could be decided on.
+            error = TenutoError("the decision on the start did not end", code="TEN-4000")
+            for request in requests:
+                request.refuse(error)
+            return
+        self._quarantine.stopped(instance_id, self._note.place)
+        self._leave_quarantined({instance_id: requests})
 
     def _at_hand(self, grouped: dict[str, list[Request]]) -> dict[str, Held]:
         """The requested instances that need not be read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from tenuto.core import InstanceState, Plan, blank, fold_all
@@ -11,8 +11,10 @@ from tenuto.engine.batcher import Batcher
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.draft import ROW_BYTES, size_of_rows
 from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.note import DecisionStopped
+from tenuto.engine.turns.quarantine import LOADING, Quarantine
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
-from tenuto.model.log import UnknownEntry, from_row
+from tenuto.model.log import LogRow, UnknownEntry, from_row
 from tenuto.model.status import Status
 from tenuto.store.parts.turns import StoredInstance
 from tenuto.store.protocol import Store
@@ -23,11 +25,13 @@ _NOTHING: Mapping[str, InstanceState] = MappingProxyType({})
 class Loader:
     """Rebuilds instances from their logs."""
 
-    def __init__(self, store: Store, plans: Plans) -> None:
+    def __init__(self, store: Store, plans: Plans, quarantine: Quarantine | None = None) -> None:
+        """Without `quarantine` it is for a process that only reads."""
         self.process_id: str | None = None
         """The id of the owner of own instances; None for read-only use."""
         self._store = store
         self._plans = plans
+        self._quarantine = quarantine
         self._together = Batcher(self._load_in_order)
 
     async def look_at(self, instance_id: str) -> Held:
@@ -40,11 +44,16 @@ class Loader:
         return found
 
     async def load(
-        self, instance_ids: Sequence[str], known: Mapping[str, InstanceState] = _NOTHING
+        self,
+        instance_ids: Sequence[str],
+        known: Mapping[str, InstanceState] = _NOTHING,
+        *,
+        is_shown: bool = False,
     ) -> dict[str, Held | TenutoError]:
         """Instances by id; one that this program cannot read has an error in its place.
 
-        From a `known` state that was durable once, only the log since then is folded.
+        From a `known` state that was durable once, only the log since then is folded. One that is
+        quarantined can be loaded to be shown, and not to be worked for.
         """
         versions = {instance_id: state.version for instance_id, state in known.items()}
         stored = await self._store.turns.load(instance_ids, versions)
@@ -55,6 +64,7 @@ class Loader:
         loaded: dict[str, Held | TenutoError] = {}
         for instance_id, instance in stored.items():
             try:
+                self._refuse_quarantined(instance_id, is_shown=is_shown)
                 loaded[instance_id] = await self._held(instance, known.get(instance_id))
             except StoreUnavailable:
                 raise
@@ -66,7 +76,7 @@ class Loader:
         return loaded
 
     async def _load_in_order(self, ids: Sequence[str]) -> list[Held | TenutoError | None]:
-        loaded = await self.load(list(dict.fromkeys(ids)))
+        loaded = await self.load(list(dict.fromkeys(ids)), is_shown=True)
         return [loaded.get(id) for id in ids]
 
     async def _held(self, stored: StoredInstance, known: InstanceState | None) -> Held:
@@ -93,13 +103,40 @@ class Loader:
     ) -> InstanceState:
         if known is not None and known.version >= stored.state_version:
             new = [row for row in stored.tail if row.seq > known.version]
-            return fold_all(plan, known, map(from_row, new))
+            return self._folded(plan, known, new)
         state = blank(stored.row.id)
         if stored.state is not None:
             seqs = references(stored.state)
             rows = await self._store.instances.entries_at(stored.row.id, seqs) if seqs else []
             state = decode(stored.state, {row.seq: from_row(row) for row in rows})
-        return fold_all(plan, state, map(from_row, stored.tail))
+        return self._folded(plan, state, stored.tail)
+
+    def _folded(self, plan: Plan, state: InstanceState, rows: Iterable[LogRow]) -> InstanceState:
+        """The state after more entries of its log, under the eye of the watchdog."""
+        quarantine = self._quarantine
+        if quarantine is None:
+            return fold_all(plan, state, map(from_row, rows))
+        quarantine.note.on(state.id, LOADING)
+        try:
+            folded = fold_all(plan, state, map(from_row, rows))
+        except (UnknownEntry, TenutoError):
+            raise
+        except (DecisionStopped, Exception) as error:
+            because = None if isinstance(error, DecisionStopped) else f"{LOADING}: {error!r}"
+            quarantine.stopped(state.id, LOADING, because)
+            raise quarantine.refusal(state.id) from error
+        finally:
+            quarantine.note.off()
+        if quarantine.suspects:
+            quarantine.survived(state.id, LOADING)
+        return folded
+
+    def _refuse_quarantined(self, instance_id: str, *, is_shown: bool) -> None:
+        """Conflict for one that must not be worked for; one that can be folded may be shown."""
+        if self._quarantine is None or instance_id not in self._quarantine.held:
+            return
+        if not is_shown or self._quarantine.held[instance_id].place == LOADING:
+            raise self._quarantine.refusal(instance_id)
 
 
 def _goes_on(stored: StoredInstance, known: InstanceState) -> bool:

@@ -18,10 +18,15 @@ from tenuto.engine.turns.held import Cache, Held
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.lane import Lane
 from tenuto.engine.turns.loader import Loader
+from tenuto.engine.turns.note import DecisionStopped
+from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.engine.turns.requests import Answer, EventRequest, Matter, Request, StartFacts
 from tenuto.engine.turns.watchers import Watchers
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.store.parts.turns import EventResult
+
+EFFECTS = "its effects"
+"""The place of computing what an instance owes that was read."""
 
 
 class AfterTurn(NamedTuple):
@@ -41,14 +46,17 @@ class AfterTurn(NamedTuple):
 class Turns:
     """Every input of every instance that this process advances goes through here."""
 
-    def __init__(self, shared: Shared, definitions: Definitions, *, decide: Decide) -> None:
+    def __init__(
+        self, shared: Shared, definitions: Definitions, quarantine: Quarantine, *, decide: Decide
+    ) -> None:
         self._shared = shared
         self.process_id = ""
         """The id under which this process owns instances."""
         store = shared.store
-        self.loader = Loader(store, definitions.plans)
+        self.quarantine = quarantine
+        self.loader = Loader(store, definitions.plans, quarantine)
         self.meter = TurnMeter()
-        self._core = Core(decide, definitions.declared_tasks.of)
+        self._core = Core(decide, definitions.declared_tasks.of, quarantine)
         self._caches = [Cache() for _ in range(store.lanes)]
         self.intakes = [Intake(shared.settings.bounds) for _ in range(store.lanes)]
         self.lanes: list[Lane] = []
@@ -130,11 +138,28 @@ class Turns:
     # -- called by lanes
 
     def concluded(self, draft: Draft) -> None:
-        self._after.concluded(draft)
+        if draft.held.is_fresh:
+            self._conclude_fresh(draft)
+        else:
+            self._after.concluded(draft)
         if draft.state.status.is_final:
             self.watchers.saw(draft.instance_id, draft.held)
         for listener in self._listeners:
             listener(draft)
+
+    def _conclude_fresh(self, draft: Draft) -> None:
+        """Perform what an instance owes that was read: that has to be computed first."""
+        note = self.quarantine.note
+        note.on(draft.instance_id, EFFECTS)
+        try:
+            self._after.concluded(draft)
+        except DecisionStopped:
+            self.quarantine.stopped(draft.instance_id, EFFECTS)
+            self.forget(draft.instance_id)
+        finally:
+            note.off()
+        if self.quarantine.suspects:
+            self.quarantine.survived(draft.instance_id, EFFECTS)
 
     def stored(self, requests: Sequence[EventRequest], results: Mapping[str, EventResult]) -> None:
         self._after.stored(requests, results)

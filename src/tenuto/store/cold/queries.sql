@@ -173,3 +173,32 @@ SELECT count(*), min(waiting.offered_at)
 FROM (
     SELECT offered_at FROM tenuto.jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
 ) AS waiting;
+
+------------------------------------------------------------------------------------------ quarantine
+
+-- name: put_suspect
+-- Record a suspect; one that is known from another process is quarantined.
+INSERT INTO tenuto.quarantine AS known (
+    instance_id, tenant, place, process_id, at, reason, is_quarantined
+)
+VALUES (
+    :instance_id,
+    coalesce((SELECT i.tenant FROM tenuto.workflow_instances AS i WHERE i.id = :instance_id), ''),
+    :place, :process_id, :at, :reason, :is_quarantined
+)
+ON CONFLICT (instance_id) DO UPDATE SET
+    place = excluded.place,
+    process_id = excluded.process_id,
+    at = excluded.at,
+    reason = excluded.reason,
+    is_quarantined = 1
+WHERE known.is_quarantined = 0 AND known.process_id <> excluded.process_id;
+
+-- name: suspects
+-- All suspects.
+SELECT instance_id, tenant, place, process_id, at, reason, is_quarantined
+FROM tenuto.quarantine ORDER BY instance_id;
+
+-- name: clear_suspect
+-- Remove a suspect.
+DELETE FROM tenuto.quarantine WHERE instance_id = :instance_id RETURNING 1;

@@ -2928,6 +2928,10 @@ letters AS (
     DELETE FROM tenuto.dead_letters WHERE instance_id = ANY(:ids::text[])
 ),
 
+suspects AS (
+    DELETE FROM tenuto.quarantine WHERE instance_id = ANY(:ids::text[])
+),
+
 told AS (
     DELETE FROM tenuto.outbox
     WHERE share = ANY(:shares::bigint[]) AND instance_id = ANY(:ids::text[])

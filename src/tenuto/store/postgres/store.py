@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 from tenuto.model.errors import StoreUnavailable
 from tenuto.store.parts.members import BEAT_EVERY
@@ -53,6 +57,7 @@ class PostgresStore(PostgresParts, Store):
         self.lanes = lanes
         self.beat_every = beat_every
         address = read_address(url, schema)
+        self._shown = address.shown
         self._database = Database(
             address,
             read_address(listen_url, address.schema, what=LISTEN_URL) if listen_url else address,
@@ -90,6 +95,12 @@ class PostgresStore(PostgresParts, Store):
     def is_listening(self) -> bool:
         """Whether hints arrive at the moment."""
         return self._database.process_id is not None and self._database.listener.is_listening
+
+    @property
+    def files_at(self) -> Path | None:
+        # Known to all processes of this user on this machine, and to nobody else.
+        folder = Path(tempfile.gettempdir()) / f"tenuto-{os.getuid()}"
+        return folder / hashlib.sha256(self._shown.encode()).hexdigest()[:16]
 
     @property
     def is_pooled(self) -> bool:

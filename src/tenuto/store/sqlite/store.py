@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 
 import apsw
 
@@ -100,6 +101,10 @@ class SqliteStore(Store):
         store = cls(path, threads=threads)
         store._file.may_write = False
         return store
+
+    @property
+    def files_at(self) -> Path | None:
+        return Path(self.path)
 
     @property
     def is_pooled(self) -> bool:

@@ -33,7 +33,7 @@ CREATE TABLE audit_log (
     before BLOB,
     after BLOB,
     previous_hash BLOB NOT NULL,
-    hash BLOB NOT NULL,
+    hash BLOB NOT NULL, credential TEXT,
     PRIMARY KEY (tenant, number)
 ) STRICT;
 
@@ -170,6 +170,16 @@ CREATE TABLE push_targets (
     version INTEGER NOT NULL,
     state BLOB NOT NULL,
     PRIMARY KEY (tenant, task_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE quarantine (
+    instance_id TEXT NOT NULL PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    place TEXT NOT NULL,
+    process_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    is_quarantined INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE schema_info (
@@ -310,6 +320,8 @@ CREATE TABLE workflow_snapshots (
     state BLOB NOT NULL
 ) STRICT;
 
+CREATE INDEX access_keys_by_maker ON access_keys (tenant, created_by);
+
 CREATE INDEX access_keys_by_tenant ON access_keys (tenant, created_at, id);
 
 CREATE UNIQUE INDEX audit_log_by_id ON audit_log (tenant, id);
@@ -397,6 +409,11 @@ ON workflow_searchable_values (
     tenant, definition_id, name, value_text, created_at, instance_id
 );
 
+CREATE TRIGGER audit_log_grew AFTER INSERT ON audit_log
+BEGIN
+    UPDATE audit_heads SET number = new.number, hash = new.hash WHERE tenant = new.tenant;
+END;
+
 CREATE TRIGGER listeners_came AFTER INSERT ON listeners
 BEGIN
     UPDATE listening SET version = version + 1;
@@ -411,6 +428,11 @@ END;
 CREATE TRIGGER listeners_went AFTER DELETE ON listeners
 BEGIN
     UPDATE listening SET version = version + 1;
+END;
+
+CREATE TRIGGER quarantine_ends AFTER DELETE ON workflow_instances
+BEGIN
+    DELETE FROM quarantine WHERE instance_id = old.id;
 END;
 
 CREATE TRIGGER workflow_instances_created

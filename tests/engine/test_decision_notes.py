@@ -1,0 +1,126 @@
+"""The note of what a process decides on: who reads it, and when it accuses anybody."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from stat import S_IMODE
+
+import pytest
+
+from tenuto.engine.membership import watchdog, watchdog_process
+from tenuto.engine.membership.note_files import NoteFiles
+from tenuto.engine.membership.watchdog_process import _is_paused
+from tenuto.engine.turns import note as notes
+from tenuto.engine.turns.note import (
+    ACCUSED,
+    HUNG,
+    SIZE,
+    TEXT,
+    DecisionStopped,
+    Note,
+    Noted,
+    place_of,
+    read,
+)
+from tenuto.engine.turns.quarantine import Left
+from tenuto.model.inputs import TaskSucceeded, TimerDue, TimerKey, TimerKind
+
+
+def test_a_note_says_what_is_decided_on_and_whether_it_hangs() -> None:
+    note, memory = Note(), bytearray(SIZE)
+    note.keep_in(memory)
+    assert read(bytes(memory)) is None
+    note.on("i1", "TimerDue nap")
+    assert read(bytes(memory)) == Noted("i1", "TimerDue nap")
+    memory[HUNG : HUNG + 8] = (1).to_bytes(8, "little")
+    assert read(bytes(memory)) == Noted("i1", "TimerDue nap", is_hung=True)
+    note.off()
+    assert read(bytes(memory)) is None
+    note.on("ž" * 3_000, "x")
+    assert (found := read(bytes(memory))) is not None
+    assert found.instance_id.startswith("žž")
+    assert not found.is_hung, "the next decision is another one"
+    memory[TEXT : TEXT + 4] = b"torn"
+    assert read(bytes(memory)) is None
+
+
+def test_only_the_accused_decision_is_stopped() -> None:
+    note, memory = Note(), bytearray(SIZE)
+    note.keep_in(memory)
+    note.on("i1", "x")
+    memory[ACCUSED : ACCUSED + 8] = (1).to_bytes(8, "little")
+    with pytest.raises(DecisionStopped):
+        note.stop_if_accused()
+    note.off()
+    note.stop_if_accused()
+    note.on("i2", "x")
+    note.stop_if_accused()
+
+
+def test_the_place_of_an_input_is_the_same_when_it_comes_again() -> None:
+    first = TaskSucceeded(node="a", attempt=1, output=1, iteration="7")
+    assert place_of(first) == place_of(TaskSucceeded(node="a", attempt=2, output=2, iteration="7"))
+    assert place_of(first) == "TaskSucceeded a[7]"
+    due = TimerDue(key=TimerKey(TimerKind.DELAY, "nap"), due=datetime.now(UTC))
+    assert place_of(due) == "TimerDue nap"
+
+
+def test_only_the_notes_of_dead_processes_are_read(tmp_path: Path) -> None:
+    living, reading = (NoteFiles(tmp_path / "folder" / "store") for _ in range(2))
+    note = Note()
+    living.open("p1", note)
+    note.on("i1", "x")
+    assert list(reading.left()) == []
+    [file] = (tmp_path / "folder").iterdir()
+    assert (S_IMODE(file.stat().st_mode), S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
+    living.let_go()  # as the kernel does when a process ends
+    assert list(reading.left()) == [Left("p1", Noted("i1", "x"))] == list(reading.left())
+    reading.forget("p1")
+    assert list(reading.left()) == []
+
+
+def test_a_process_that_stops_or_dies_between_decisions_leaves_no_note(tmp_path: Path) -> None:
+    files = [NoteFiles(tmp_path / "store") for _ in range(2)]
+    for number, each in enumerate(files):
+        each.open(f"p{number}", Note())
+    files[0].close()
+    files[1].let_go()
+    assert list(NoteFiles(tmp_path / "store").left()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_costs_the_note_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "in the way").touch()
+    note = Note()
+    files = NoteFiles(tmp_path / "in the way" / "store", seconds=10)
+    files.open("p1", note)
+    note.on("i1", "x")
+    note.off()
+    files.close()
+
+
+def test_a_process_that_is_paused_is_not_taken_for_hanging() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert not _is_paused(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        os.waitpid(process.pid, os.WUNTRACED)
+        assert _is_paused(process.pid)
+        process.send_signal(signal.SIGCONT)
+        process.kill()
+
+
+def test_the_watchdog_reads_what_the_process_writes() -> None:
+    """It is a program of its own, which imports nothing: both must mean the same bytes."""
+    there = watchdog_process
+    assert (there._SIZE, there._ACCUSED, there._HUNG, there._TEXT) == (
+        notes.SIZE,
+        notes.ACCUSED,
+        notes.HUNG,
+        notes.TEXT,
+    )
+    assert Path(there.__file__) == watchdog._SCRIPT
