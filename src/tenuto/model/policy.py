@@ -75,7 +75,7 @@ EVENTS_KEPT = timedelta(days=7)
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Limits on sizes, so that one value cannot starve other instances."""
+    """Limits on sizes, so that one value or one family cannot starve other instances."""
 
     input_bytes: int = 1_000_000
     output_bytes: int = 1_000_000
@@ -83,6 +83,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     context_bytes: int = 16_000_000
     log_entries: int = 1_000_000
     loop_items: int = 100_000
+    max_descendants: int = 10_000
+    """The most instances at once that one instance has led to: as children and their children, or
+    by events. A further one is cut (`TOO_MANY_DESCENDANTS`)."""
 
 
 DEFAULT_LIMITS = Limits()
