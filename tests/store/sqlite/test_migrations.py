@@ -110,6 +110,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0016 forgetting",
         "0017 turns_of_postings",
         "0018 searchable_values",
+        "0021 origins",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

@@ -8,21 +8,18 @@ precedes all others for it; until it has been taken, the others stay.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
-from tenuto.core import Rejection
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
-from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.effects.mailbox_starts import MailboxStarts
 from tenuto.engine.events.mailbox_messages import InboxReader, InInbox
-from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request, StartFacts
+from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request
 from tenuto.model.effects import SendMail
-from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.ids import start_letter
-from tenuto.model.inputs import Occurrence, Started
-from tenuto.model.policy import OUTAGE_RETRY_SECONDS
-from tenuto.ports import Clock
+from tenuto.model.inputs import CancelAsked, Occurrence, Started
 from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.store.protocol import Store
 
@@ -39,10 +36,8 @@ class MailboxDelivery:
         self,
         *,
         store: Store,
-        plans: Plans,
-        clock: Clock,
+        starts: MailboxStarts,
         report: Callable[[Request], None],
-        spawn: Callable[[Coroutine[None, None, None]], object],
         unreadable: Callable[[MailKey], None],
         may_start: Callable[[], Collection[str]],
         bounds: Bounds = DEFAULT_BOUNDS,
@@ -52,10 +47,8 @@ class MailboxDelivery:
         `may_start`: instances with unreadable messages, which may be their starts.
         """
         self._store = store
-        self._plans = plans
-        self._clock = clock
+        self.starts = starts
         self._report = report
-        self._spawn = spawn
         self._unreadable = unreadable
         self._may_start = may_start
         self._bounds = bounds
@@ -76,18 +69,12 @@ class MailboxDelivery:
         if key in self._in_hand:
             return  # a read was faster
         self._in_hand[key] = isinstance(message.input, Started)
-        if not isinstance(message.input, Started):
-            self._report(Request(message.to, message.input, mail_id=message.id))
-            return
         request = Request(message.to, message.input, mail_id=message.id)
         started = message.input
-        known = self._plans.known(tenant, started.definition_id, started.definition_version)
-        if known is None or self._plans.was_hidden(tenant, started.definition_id):
-            self._spawn(self._start_later(request, started, tenant))
-        else:
-            needs = started.parent is None
-            request.start = StartFacts(plan=known.plan, tenant=tenant, needs_definition=needs)
-            self._report(request)
+        if not isinstance(started, Started):
+            self._forward(request)
+            return
+        self.starts.begin(request, started, tenant)
 
     async def run_once(self) -> int:
         """Read new messages; returns how many were handed over."""
@@ -114,11 +101,15 @@ class MailboxDelivery:
         self._is_in_doubt = False
         return count + await self._hand_over_again()
 
-    def taken(self, instance_id: str, mail_ids: Iterable[str]) -> None:
-        """The log of an instance has taken messages: their rows are gone."""
+    def taken(self, instance_id: str, mail_ids: Iterable[str], *, started: bool = True) -> None:
+        """The log of an instance has taken messages: their rows are gone.
+
+        `started`: whether there is such an instance.
+        """
         for mail_id in mail_ids:
             key = MailKey(mail_id, instance_id)
-            self._in_hand.pop(key, None)
+            if self._in_hand.pop(key, None):
+                self.starts.settled(instance_id, started=started)
             if self._taken is not None:
                 self._taken.add(key)
 
@@ -126,14 +117,18 @@ class MailboxDelivery:
         """The instance does not exist: the message is handed over again later."""
         if request.mail_id is not None:
             key = MailKey(request.mail_id, request.instance_id)
-            self._in_hand.setdefault(key, isinstance(request.input, Started))
+            is_start = isinstance(request.input, Started)
+            self._in_hand.setdefault(key, is_start)
+            if is_start:
+                self.starts.settled(request.instance_id, started=False)
             self._left.append(request)
 
     def leave_to_owner(self, request: Request) -> None:
         """Another process owns the instance: leave the message to it."""
         if request.mail_id is not None:
             key = MailKey(request.mail_id, request.instance_id)
-            self._in_hand.pop(key, None)
+            if self._in_hand.pop(key, None):
+                self.starts.settled(request.instance_id, started=False)
             self._others.append(key)
 
     def given_back(self, key: MailKey) -> None:
@@ -153,6 +148,7 @@ class MailboxDelivery:
     def let_all_go(self) -> None:
         """Drop the messages in hand, which may be another process's now."""
         self._in_hand.clear()
+        self.starts.let_all_go()
         self._left.clear()
         self._others.clear()
 
@@ -226,47 +222,19 @@ class MailboxDelivery:
                 # never exist, unless another process has its start in hand.
                 is_known = message.instance_id in starting or self._store.is_shared
                 request.drops_if_gone = not is_known
-                self._report(request)
+                self._forward(request)
+
+    def _forward(self, request: Request) -> None:
+        """Hand over a message to an instance that there is, or that is about to start."""
+        if isinstance(request.input, CancelAsked) and self.starts.withdraw(request.instance_id):
+            request.drops_if_gone = True
+        self._report(request)
 
     async def _start_of_known(self, request: Request, started: Started, tenant: str | None) -> None:
         if tenant is None:
-            self._refuse(request, "the instance that it comes from is gone", _GONE)
+            self.starts.refuse(request, "the instance that it comes from is gone", _GONE)
         else:
-            await self._start(request, started, tenant)
-
-    async def _start_later(self, request: Request, started: Started, tenant: str) -> None:
-        while True:
-            try:
-                await self._start(request, started, tenant)
-            except StoreUnavailable:
-                await self._clock.sleep(OUTAGE_RETRY_SECONDS)
-            else:
-                return
-
-    async def _start(self, request: Request, started: Started, tenant: str) -> None:
-        """Start an instance, or refuse it where its definition is gone."""
-        # A child was promised to its parent; every other start after a removal comes too late.
-        found = self._plans.for_start if started.parent is not None else self._plans.for_new
-        try:
-            deployed = await found(tenant, started.definition_id, started.definition_version)
-        except StoreUnavailable:
-            raise
-        except NotFound as error:
-            self._refuse(request, str(error), error.code)
-        except TenutoError as error:
-            log.warning("instance=%s is not started here: %s", request.instance_id, error)
-            if request.mail_id is not None:
-                self._unreadable(MailKey(request.mail_id, request.instance_id))
-        else:
-            needs = started.parent is None
-            request.start = StartFacts(plan=deployed.plan, tenant=tenant, needs_definition=needs)
-            self._report(request)
-
-    def _refuse(self, request: Request, message: str, code: str) -> None:
-        """Report the refusal to the parent, and remove the message."""
-        request.drops_if_gone = True
-        request.refusal = Rejection(code=code, message=message)
-        self._report(request)
+            await self.starts.begin_known(request, started, tenant)
 
 
 def _key(message: Mail) -> MailKey:

@@ -415,6 +415,7 @@ class Draft(Struct, eq=False):
             parent_id=state.parent.id if state.parent else None,
             root_id=state.parent.root_id if state.parent else None,
             rerun_of=state.rerun_of,
+            origin_id=None if (origin := state.led_to_by) == state.id else origin,
             tenant=request.start.tenant,
             key=request.start.key,
             content_hash=request.start.content_hash,

@@ -89,7 +89,7 @@ CREATE TABLE events (
     content_hash BLOB NOT NULL,
     turn_id TEXT NOT NULL,
     resumed INTEGER NOT NULL DEFAULT 0,
-    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0,
+    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0, origin TEXT,
     UNIQUE (tenant, id)
 ) STRICT;
 
@@ -292,7 +292,17 @@ CREATE TABLE workflow_instances (
     output BLOB,
     last_error BLOB,
     cancellation BLOB
-, follows INTEGER) STRICT, WITHOUT ROWID;
+, follows INTEGER, origin_id TEXT) STRICT, WITHOUT ROWID;
+
+CREATE TABLE workflow_searchable_values (
+    instance_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    definition_id TEXT NOT NULL,
+    value_text TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (instance_id, name)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workflow_snapshots (
     instance_id TEXT NOT NULL PRIMARY KEY,
@@ -341,6 +351,12 @@ CREATE INDEX webhook_deliveries_by_stream ON webhook_deliveries (listener_id, st
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (listener_id, due, number)
 WHERE due IS NOT NULL;
 
+CREATE INDEX webhook_deliveries_tried
+ON webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL AND attempts > 0;
+
+CREATE INDEX webhook_deliveries_untried
+ON webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL AND attempts = 0;
+
 CREATE INDEX workflow_current_steps_by_step
     ON workflow_current_steps (tenant, step_id, created_at, instance_id);
 
@@ -375,6 +391,14 @@ ON workflow_instances (root_id) WHERE root_id IS NOT NULL;
 
 CREATE INDEX workflow_instances_by_status
     ON workflow_instances (tenant, status, created_at);
+
+CREATE INDEX workflow_instances_open_by_origin
+ON workflow_instances (origin_id) WHERE origin_id IS NOT NULL AND completed_at IS NULL;
+
+CREATE INDEX workflow_searchable_values_by_value
+ON workflow_searchable_values (
+    tenant, definition_id, name, value_text, created_at, instance_id
+);
 
 CREATE TRIGGER listeners_came AFTER INSERT ON listeners
 BEGIN
