@@ -116,9 +116,11 @@ class Service:
         await self.live.close()
         await self.bulk.stop()
 
-    def count_request(self, principal: Principal) -> None:
-        """Count a request of a principal; 429 where there have been too many."""
-        _take(self.rates, f"{principal.tenant} {principal.kind} {principal.name}")
+    def count_request(self, principal: Principal, more: int = 1) -> None:
+        """Count a request of a principal, or `more` items of it; 429 where there were too many."""
+        if more > 0:
+            who = f"{principal.tenant} {principal.kind} {principal.name}"
+            _take(self.rates, who, more)
 
     def count_source(self, address: str) -> None:
         """Count a request from an address; 429 where there have been too many."""
@@ -142,8 +144,8 @@ class Service:
             self.authentication.ring.forget(id)
 
 
-def _take(limiter: RateLimiter | None, who: str) -> None:
-    seconds = 0.0 if limiter is None else limiter.take(who)
+def _take(limiter: RateLimiter | None, who: str, cost: int = 1) -> None:
+    seconds = 0.0 if limiter is None else limiter.take(who, cost)
     if seconds > 0:
         headers = {"retry-after": str(math.ceil(seconds))}
         raise Refusal(429, "TEN-4291", "too many requests at once", headers=headers)

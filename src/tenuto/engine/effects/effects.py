@@ -61,9 +61,7 @@ class Effects:
             given_back=self._given_back,
             most=settings.bounds.unreadable_kept,
         )
-        self._families = Families(
-            store.instances.open_of_origin, clock, most=settings.limits.max_descendants
-        )
+        self._families = Families(shared)
         self.mailbox = MailboxDelivery(
             store=store,
             starts=MailboxStarts(
@@ -74,9 +72,9 @@ class Effects:
                 spawn=shared.background.spawn,
                 unreadable=self._unreadable_message,
             ),
-            report=turns.report,
             unreadable=self._unreadable_message,
             may_start=lambda: self.unreadable.instances_of_messages,
+            waiting=turns.promised,
             bounds=settings.bounds,
         )
         self.jobs = JobRunner(
@@ -108,7 +106,8 @@ class Effects:
     async def start(self) -> None:
         """Fetch mailbox messages and jobs once, then repeatedly; begin to report timers."""
         loops, settings, store = self._shared.loops, self._shared.settings, self._shared.store
-        await self.mailbox.run_once()
+        if await self.mailbox.begin():
+            self._mail_hint.set()
         self.timekeeper.start(loops)
         loops.tick("mailbox", settings.mail_every, self.mailbox.run_once, hint=self._mail_hint)
         await self.jobs.run_once()

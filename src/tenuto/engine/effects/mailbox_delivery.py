@@ -19,7 +19,7 @@ from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.ids import start_letter
-from tenuto.model.inputs import CancelAsked, Occurrence, Started
+from tenuto.model.inputs import Occurrence, Started
 from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.store.protocol import Store
 
@@ -37,20 +37,21 @@ class MailboxDelivery:
         *,
         store: Store,
         starts: MailboxStarts,
-        report: Callable[[Request], None],
         unreadable: Callable[[MailKey], None],
         may_start: Callable[[], Collection[str]],
+        waiting: Callable[[], int] = lambda: 0,
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         """`unreadable`: a mailbox message is for a process whose program can read it.
 
-        `may_start`: instances with unreadable messages, which may be their starts.
+        `may_start`: instances with unreadable messages, which may be their starts. `waiting`: how
+        many promised inputs wait before the lanes.
         """
         self._store = store
         self.starts = starts
-        self._report = report
         self._unreadable = unreadable
         self._may_start = may_start
+        self._waiting = waiting
         self._bounds = bounds
         self._in_hand: dict[MailKey, bool] = {}
         """Messages that were handed over and are not taken yet; whether each is a start."""
@@ -69,20 +70,27 @@ class MailboxDelivery:
         if key in self._in_hand:
             return  # a read was faster
         self._in_hand[key] = isinstance(message.input, Started)
-        request = Request(message.to, message.input, mail_id=message.id)
+        request = Request(message.to, message.input, mail_id=message.id, tenant=tenant)
         started = message.input
         if not isinstance(started, Started):
-            self._forward(request)
+            self.starts.follow(request)
             return
         self.starts.begin(request, started, tenant)
 
+    async def begin(self) -> bool:
+        """Read the oldest messages, and no more than one read has; whether there may be more."""
+        return await self._read(1) >= self._bounds.mail_batch
+
     async def run_once(self) -> int:
         """Read new messages; returns how many were handed over."""
+        return await self._read(self._bounds.mail_rounds)
+
+    async def _read(self, rounds: int) -> int:
         await self.put_back()
         count = 0
         again, self._is_in_doubt = self._is_in_doubt, True
         batch = self._bounds.mail_batch
-        for _ in range(self._bounds.mail_rounds):
+        for _ in range(rounds):
             taken = self._taken = set()
             try:
                 messages = await self._store.mailbox.claim(batch + len(self._in_hand), again=again)
@@ -94,6 +102,9 @@ class MailboxDelivery:
             count += len(fresh)
             if len(fresh) < batch:
                 break
+            if self._waiting() > self._bounds.turn_requests:
+                self._is_in_doubt = False
+                return count  # the rest is read with the next pass
         else:
             # Not all was read: a missing instance may exist once the others were handed over.
             self._is_in_doubt = False
@@ -163,7 +174,7 @@ class MailboxDelivery:
         for request in left:
             if not isinstance(request.input, Started):
                 request.drops_if_gone = request.instance_id not in starting
-            self._report(request)
+            self.starts.follow(request)
         return len(left)
 
     async def _started_elsewhere(self, requests: list[Request]) -> set[str]:
@@ -183,19 +194,20 @@ class MailboxDelivery:
         return starting.union(self._may_start())
 
     async def _hand_over(self, messages: list[Mail]) -> None:
-        tenants, inbox = _Tenants(self._store), InboxReader(self._store)
+        inbox = InboxReader(self._store)
         starting = self._starting()
-        for message in messages:
+        inputs = [_decoded(message) for message in messages]
+        tenants = await self._tenants(inputs)
+        for message, decoded in zip(messages, inputs, strict=True):
             key = _key(message)
             self._in_hand[key] = False
-            try:
-                input = _decode(message.input)
-            except msgspec.MsgspecError as error:
+            input = decoded
+            if isinstance(input, msgspec.MsgspecError):
                 log.warning(
                     "instance=%s: message=%s is unreadable: %s",
                     message.instance_id,
                     message.id,
-                    error,
+                    input,
                 )
                 self._in_hand[key] = True  # it may be the start
                 starting.add(message.instance_id)
@@ -211,51 +223,45 @@ class MailboxDelivery:
             if isinstance(input, Started):
                 self._in_hand[key] = True
                 starting.add(message.instance_id)
-                try:
-                    await self._start_of_known(request, input, await tenants.of(input))
-                except StoreUnavailable:
-                    # The next read brings it again, and its successors.
-                    self._in_hand.pop(key, None)
-                    raise
+                tenant = tenants.get(_source(input)) if input.cause is None else input.cause.tenant
+                if tenant is None:
+                    self.starts.refuse(request, "the instance that it comes from is gone", _GONE)
+                else:
+                    self.starts.begin(request, input, tenant)
             else:
                 # Messages come oldest first: an instance without a start before this message will
                 # never exist, unless another process has its start in hand.
                 is_known = message.instance_id in starting or self._store.is_shared
                 request.drops_if_gone = not is_known
-                self._forward(request)
+                self.starts.follow(request)
 
-    def _forward(self, request: Request) -> None:
-        """Hand over a message to an instance that there is, or that is about to start."""
-        if isinstance(request.input, CancelAsked) and self.starts.withdraw(request.instance_id):
-            request.drops_if_gone = True
-        self._report(request)
+    async def _tenants(self, inputs: Iterable[object]) -> dict[str | None, str]:
+        """The tenants of the instances that starts come from; those that are gone have none."""
+        sources = {
+            source
+            for input in inputs
+            if isinstance(input, Started)
+            and input.cause is None
+            and (source := _source(input)) is not None
+        }
+        found = await self._store.turns.load(sorted(sources)) if sources else {}
+        return {id: instance.row.tenant for id, instance in found.items()}
 
-    async def _start_of_known(self, request: Request, started: Started, tenant: str | None) -> None:
-        if tenant is None:
-            self.starts.refuse(request, "the instance that it comes from is gone", _GONE)
-        else:
-            await self.starts.begin_known(request, started, tenant)
+
+def _decoded(
+    message: Mail,
+) -> Occurrence | LookAgain | IndexAgain | InInbox | msgspec.MsgspecError:
+    try:
+        input: Occurrence | LookAgain | IndexAgain | InInbox = _decode(message.input)
+    except msgspec.MsgspecError as error:
+        return error
+    return input
+
+
+def _source(started: Started) -> str | None:
+    """The instance that a start comes from, as its parent or for a rerun."""
+    return started.rerun_of if started.parent is None else started.parent.id
 
 
 def _key(message: Mail) -> MailKey:
     return MailKey(message.id, message.instance_id)
-
-
-class _Tenants:
-    """The tenants of new instances: those of the instances or events that caused them."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: dict[str, str | None] = {}
-
-    async def of(self, started: Started) -> str | None:
-        """None: the instance that caused the start is gone."""
-        if started.cause is not None:
-            return started.cause.tenant
-        source = started.parent.id if started.parent is not None else started.rerun_of
-        if source is None:
-            return None
-        if source not in self._known:
-            found = (await self._store.turns.load([source])).get(source)
-            self._known[source] = None if found is None else found.row.tenant
-        return self._known[source]

@@ -14,7 +14,7 @@ from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.effects.families import Families, origin_of_start
 from tenuto.engine.turns.requests import Request, StartFacts
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
-from tenuto.model.inputs import Started
+from tenuto.model.inputs import CancelAsked, Started
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock
 from tenuto.store.parts.mailbox import MailKey
@@ -22,6 +22,20 @@ from tenuto.store.parts.mailbox import MailKey
 log = logging.getLogger("tenuto.mail")
 
 _NEEDLESS = Rejection(code="TEN-3043", message="it was cancelled before it had begun")
+
+
+class _Start:
+    """A start in hand."""
+
+    __slots__ = ("followers", "is_handed_over", "origin", "request")
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.origin: str | None = None
+        """The origin for which it was admitted."""
+        self.is_handed_over = False
+        self.followers: list[Request] = []
+        """Later messages to the same instance, which wait until it is handed over."""
 
 
 class MailboxStarts:
@@ -44,12 +58,12 @@ class MailboxStarts:
         self._report = report
         self._spawn = spawn
         self._unreadable = unreadable
-        self._begun: dict[str, tuple[Request, str | None]] = {}
-        """Starts in hand by instance, and the origin for which each was admitted."""
+        self._begun: dict[str, _Start] = {}
+        """Starts in hand, by instance."""
 
     def begin(self, request: Request, started: Started, tenant: str) -> None:
         """Start an instance at once where nothing has to be read for it, else later."""
-        self._begun[request.instance_id] = request, None
+        self._begun[request.instance_id] = _Start(request)
         known = self._plans.known(tenant, started.definition_id, started.definition_version)
         if known is None or self._plans.was_hidden(tenant, started.definition_id):
             self._spawn(self._begin_later(request, started, tenant))
@@ -62,9 +76,8 @@ class MailboxStarts:
             request.start = _facts(known.plan, started, tenant)
             self._hand_over(request, origin, is_admitted=is_admitted)
 
-    async def begin_known(self, request: Request, started: Started, tenant: str) -> None:
+    async def _begin_now(self, request: Request, started: Started, tenant: str) -> None:
         """Start an instance, or refuse it where its definition is gone; reads what it needs."""
-        self._begun[request.instance_id] = request, None
         # A child was promised to its parent; every other start after a removal comes too late.
         found = self._plans.for_start if started.parent is not None else self._plans.for_new
         try:
@@ -75,6 +88,9 @@ class MailboxStarts:
             self.refuse(request, str(error), error.code)
         except TenutoError as error:
             log.warning("instance=%s is not started here: %s", request.instance_id, error)
+            for follower in self._begun.pop(request.instance_id, _Start(request)).followers:
+                follower.drops_if_gone = False
+                self._report(follower)
             if request.mail_id is not None:
                 self._unreadable(MailKey(request.mail_id, request.instance_id))
         else:
@@ -87,20 +103,31 @@ class MailboxStarts:
         """Report the refusal to the parent, and remove the message."""
         request.drops_if_gone = True
         request.refusal = Rejection(code=code, message=message)
-        self._report(request)
+        self._report_start(request)
 
-    def withdraw(self, instance_id: str) -> bool:
-        """A start is needed no more: whether it is in hand, and refused unless it is too late."""
-        found = self._begun.get(instance_id)
-        if found is not None and found[0].refusal is None:
-            found[0].refusal = _NEEDLESS
-        return found is not None
+    def follow(self, request: Request) -> None:
+        """Hand over a message to an instance, after its start if that is in hand.
+
+        One that is cancelled before is not started at all. Its cancellation comes after its start
+        all the same: were the process to die in between, it would be started after all.
+        """
+        start = self._begun.get(request.instance_id)
+        if start is None:
+            self._report(request)
+            return
+        if isinstance(request.input, CancelAsked):
+            start.request.refusal = start.request.refusal or _NEEDLESS
+            request.drops_if_gone = True
+        if start.is_handed_over:
+            self._report_after(request, start.request)
+        else:
+            start.followers.append(request)
 
     def settled(self, instance_id: str, *, started: bool) -> None:
         """A start is in hand no more; `started`: whether there is such an instance now."""
-        _, origin = self._begun.pop(instance_id, (None, None))
-        if origin is not None:
-            self._families.settled(origin, started=started)
+        start = self._begun.pop(instance_id, None)
+        if start is not None and start.origin is not None:
+            self._families.settled(start.origin, added=started)
 
     def let_all_go(self) -> None:
         """Forget the starts in hand, which may be another process's now."""
@@ -110,17 +137,32 @@ class MailboxStarts:
     async def _begin_later(self, request: Request, started: Started, tenant: str) -> None:
         while True:
             try:
-                await self.begin_known(request, started, tenant)
+                await self._begin_now(request, started, tenant)
             except StoreUnavailable:
                 await self._clock.sleep(OUTAGE_RETRY_SECONDS)
             else:
                 return
 
     def _hand_over(self, request: Request, origin: str | None, *, is_admitted: bool) -> None:
+        start = self._begun.get(request.instance_id)
         if origin is not None and not is_admitted:
             request.refusal = request.refusal or self._families.refusal(origin)
-            origin = None
-        self._begun[request.instance_id] = request, origin
+        elif start is not None:
+            start.origin = origin
+        self._report_start(request)
+
+    def _report_start(self, request: Request) -> None:
+        self._report(request)
+        start = self._begun.get(request.instance_id)
+        if start is not None:
+            start.is_handed_over = True
+            for follower in start.followers:
+                self._report_after(follower, request)
+            start.followers.clear()
+
+    def _report_after(self, request: Request, start: Request) -> None:
+        """Into the same queue as the start, since tenants have queues of their own."""
+        request.tenant = start.tenant if start.start is None else start.start.tenant
         self._report(request)
 
 
