@@ -67,8 +67,8 @@ class BoundedCounts:
         self._counts: OrderedDict[str, _Count] = OrderedDict()
         self._asking: dict[str, asyncio.Future[None]] = {}
 
-    def admits(self, key: str) -> bool | None:
-        """Whether one more may be added; None: the store has to be asked first, by `admit`."""
+    def has_room(self, key: str) -> bool | None:
+        """Whether one more may be added; None: the store has to be asked first."""
         count = self._count(key)
         if count.number >= self.most:
             return False if self._clock.ticks() < count.full_until else None
@@ -78,20 +78,33 @@ class BoundedCounts:
             if self._is_shared:
                 count.uncounted = 0
                 self._spawn(self._refresh(key))
-        count.number += 1
-        count.pending += 1
-        count.uncounted += 1
         return True
 
-    async def admit(self, key: str) -> bool:
+    async def room(self, key: str) -> bool:
         """Whether one more may be added; asks the store where that is due."""
-        while (verdict := self.admits(key)) is None:
-            asking = self._asking.get(key)
-            if asking is None:
-                await self._ask(key)
-            else:
-                await asyncio.shield(asking)
+        while (verdict := self.has_room(key)) is None:
+            await self._asked(key)
         return verdict
+
+    def admits(self, key: str) -> bool | None:
+        """The same as `has_room`; one more counts from now on, until it is settled as pending."""
+        verdict = self.has_room(key)
+        if verdict:
+            self._count(key).pending += 1
+            self.added(key)
+        return verdict
+
+    async def admit(self, key: str) -> bool:
+        """The same as `admits`; asks the store where that is due."""
+        while (verdict := self.admits(key)) is None:
+            await self._asked(key)
+        return verdict
+
+    def added(self, key: str) -> None:
+        """There is one more."""
+        count = self._count(key)
+        count.number += 1
+        count.uncounted += 1
 
     def settled(self, key: str, *, added: bool) -> None:
         """One that was admitted is durable, or was refused for another reason."""
@@ -116,8 +129,12 @@ class BoundedCounts:
         least = self.most * share
         return {key: each.number for key, each in self._counts.items() if each.number > least}
 
-    async def _ask(self, key: str) -> None:
+    async def _asked(self, key: str) -> None:
         """Count once for all that wait; where that fails, another of them tries."""
+        asking = self._asking.get(key)
+        await (self._ask(key) if asking is None else asyncio.shield(asking))
+
+    async def _ask(self, key: str) -> None:
         self._asking[key] = asking = asyncio.get_running_loop().create_future()
         try:
             found = await self._ask_store(key, self.most + 1)

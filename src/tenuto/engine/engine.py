@@ -23,6 +23,7 @@ from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.requests import Answer, IndexAgain, Request, StartFacts
 from tenuto.engine.turns.turns import AfterTurn, Turns
 from tenuto.engine.upkeep.upkeep import Upkeep
+from tenuto.engine.usage import Usage
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import AttemptLost, Input, Started, TaskFailed, TaskSucceeded
@@ -73,6 +74,7 @@ class Engine:
             settings=self.settings,
             died=self._loop_died,
         )
+        self.usage = Usage(shared)
         self.definitions = Definitions(shared)
         self.turns = Turns(shared, self.definitions, decide=decide)
         self.effects = Effects(shared, self.definitions, self.turns)
@@ -241,6 +243,7 @@ class Engine:
         NotFound where it `needs_definition`, and that was removed before.
         """
         self._refuse_unless_working()
+        await self.usage.refuse_start(tenant)
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(
             plan=plan,
@@ -267,6 +270,7 @@ class Engine:
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record its recipients; answered once that is durable."""
         self._refuse_when_closed()
+        await self.usage.refuse_event(event.tenant)
         result = await self.events.router.publish(event)
         self.outbox.hint()
         if self.settings.is_guest and (result.resumed or result.cancelled or result.started):
@@ -326,6 +330,7 @@ class Engine:
 
     def _concluded(self, draft: Draft) -> None:
         self.effects.concluded(draft)
+        self.usage.concluded(draft)
         self.outbox.concluded(draft)
 
     def _forget(self, instance_id: str) -> None:

@@ -11,7 +11,7 @@ class Quotas(Struct, frozen=True, kw_only=True):
     """How much one tenant may have stored; beyond that, what would add to it is refused."""
 
     definitions: int = 10_000
-    """Workflows, without those that were removed."""
+    """Workflows, removed ones too."""
     versions: int = 1_000
     """Versions of one workflow."""
     tasks: int = 10_000
@@ -26,6 +26,9 @@ class Quotas(Struct, frozen=True, kw_only=True):
     """Open waits for events, and triggers."""
     events: int = 10_000_000
     """Events in the inbox."""
+
+
+DEFAULT_QUOTAS = Quotas()
 
 
 class QuotaExceeded(Overloaded):

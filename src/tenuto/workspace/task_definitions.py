@@ -16,6 +16,7 @@ from tenuto.engine.engine import Engine
 from tenuto.model.checks import converted
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import Given, Object, as_json
+from tenuto.model.quotas import refuse_beyond
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.tasks import TaskRow
 from tenuto.store.protocol import Store
@@ -54,6 +55,7 @@ class TaskDefinitions:
     async def add(self, task: TaskDefinition) -> Declared:
         """Declare a task; Conflict if the id is in use."""
         self._refuse(task)
+        self._refuse_beyond_quota()
         row = self._row(task, None)
         if not await self._store.tasks.put(row):
             raise Conflict(
@@ -78,10 +80,16 @@ class TaskDefinitions:
                 raise Conflict(f"the task {task.id} has version {version}", code="TEN-3062")
             if before is not None and before.document == _encode(task):
                 return declared(before)
+            if before is None:
+                self._refuse_beyond_quota()
             row = self._row(task, before)
             if await self._store.tasks.put(row):
                 await self._changed(row)
                 return declared(row)
+
+    def _refuse_beyond_quota(self) -> None:
+        used = self._known.number_of(self._tenant)
+        refuse_beyond("tasks", used, self._engine.settings.quotas.tasks)
 
     async def get(self, id: str) -> Declared:
         """A task; NotFound."""

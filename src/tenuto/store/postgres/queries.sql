@@ -2775,6 +2775,33 @@ CROSS JOIN (
 
 ------------------------------------------------------------------------------------- for good
 
+-- name: stored_instances
+-- How many instances of a tenant have not ended.
+SELECT count(*) FROM (
+    SELECT instance.id
+    FROM unnest(:statuses::text[]) AS wanted (status)
+    CROSS JOIN LATERAL (
+        SELECT known.id FROM tenuto.workflow_instances AS known
+        WHERE known.tenant = :tenant AND known.status = wanted.status
+        LIMIT :most
+    ) AS instance
+    LIMIT :most
+) AS found;
+
+-- name: stored_waits
+-- How many waits and triggers a tenant has.
+SELECT count(*) FROM (
+    SELECT wait.instance_id FROM tenuto.workflow_event_subscriptions AS wait
+    WHERE wait.tenant = :tenant
+    LIMIT :most
+) AS found;
+
+-- name: stored_events
+-- How many events a tenant has in the inbox.
+SELECT count(*) FROM (
+    SELECT event.number FROM tenuto.events AS event WHERE event.tenant = :tenant LIMIT :most
+) AS found;
+
 -- name: open_of_origin
 -- How many instances of an origin have not ended.
 SELECT count(*) FROM (

@@ -1619,6 +1619,26 @@ SELECT
         )
     );
 
+-- name: stored_instances
+-- How many instances of a tenant have not ended.
+SELECT count(*) FROM (
+    SELECT 1 FROM json_each(:statuses) AS wanted
+    CROSS JOIN workflow_instances AS instance
+        INDEXED BY workflow_instances_by_status
+    WHERE instance.tenant = :tenant AND instance.status = wanted.value
+    LIMIT :most
+);
+
+-- name: stored_waits
+-- How many waits and triggers a tenant has.
+SELECT count(*) FROM (
+    SELECT 1 FROM workflow_event_subscriptions WHERE tenant = :tenant LIMIT :most
+);
+
+-- name: stored_events
+-- How many events a tenant has in the inbox.
+SELECT count(*) FROM (SELECT 1 FROM events WHERE tenant = :tenant LIMIT :most);
+
 -- name: open_of_origin
 -- How many instances of an origin have not ended.
 SELECT count(*) FROM (
