@@ -17,6 +17,8 @@ from tenuto.ports import Clock
 
 _COUNTS = 40
 """A key is counted about so often until it has its most."""
+_UNCOUNTED = 4
+"""For so many times that share additions go on until the first count is known."""
 _FULL_SECONDS = 1.0
 """For so long a key that had its most is not counted again."""
 _MOST_KEPT = 100_000
@@ -26,7 +28,7 @@ _MOST_KEPT = 100_000
 class _Count:
     """What this process knows of one key."""
 
-    __slots__ = ("full_until", "is_counted", "number", "pending", "uncounted")
+    __slots__ = ("full_until", "is_asked", "is_counted", "number", "pending", "uncounted")
 
     def __init__(self) -> None:
         self.number = 0
@@ -36,6 +38,8 @@ class _Count:
         self.uncounted = 0
         """How many were admitted since the store was asked."""
         self.is_counted = False
+        self.is_asked = False
+        """Whether the store is being asked."""
         self.full_until = 0.0
 
 
@@ -72,11 +76,12 @@ class BoundedCounts:
         count = self._count(key)
         if count.number >= self.most:
             return False if self._clock.ticks() < count.full_until else None
-        if count.uncounted >= self._every:
-            if not count.is_counted:
+        if count.uncounted >= self._every and (self._is_shared or not count.is_counted):
+            if not count.is_counted and count.uncounted >= _UNCOUNTED * self._every:
                 return None
-            if self._is_shared:
-                count.uncounted = 0
+            if not count.is_asked:
+                # Additions go on meanwhile: a burst does not wait for the store.
+                count.is_asked = True
                 self._spawn(self._refresh(key))
         return True
 
@@ -145,13 +150,13 @@ class BoundedCounts:
             count.uncounted, count.is_counted = 0, True
             count.full_until = self._clock.ticks() + _FULL_SECONDS
         finally:
+            self._count(key).is_asked = False
             self._asking.pop(key, None)
             asking.set_result(None)
 
     async def _refresh(self, key: str) -> None:
         with suppress(StoreUnavailable):
-            if key not in self._asking:
-                await self._ask(key)
+            await self._asked(key)
 
     def _count(self, key: str) -> _Count:
         count = self._counts.get(key)

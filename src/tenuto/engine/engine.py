@@ -270,8 +270,13 @@ class Engine:
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record its recipients; answered once that is durable."""
         self._refuse_when_closed()
-        await self.usage.refuse_event(event.tenant)
-        result = await self.events.router.publish(event)
+        await self.usage.admit_event(event.tenant)
+        is_stored = False
+        try:
+            result = await self.events.router.publish(event)
+            is_stored = result.outcome == "stored"
+        finally:
+            self.usage.settle_event(event.tenant, is_stored=is_stored)
         self.outbox.hint()
         if self.settings.is_guest and (result.resumed or result.cancelled or result.started):
             await self.effects.hinted(())

@@ -31,10 +31,14 @@ class Usage:
         for name, counts in (("instances", self._instances), ("waits", self._waits)):
             await _refuse(name, counts, tenant)
 
-    async def refuse_event(self, tenant: str) -> None:
+    async def admit_event(self, tenant: str) -> None:
         """QuotaExceeded where a tenant has too many events for another one from outside."""
-        await _refuse("events", self._events, tenant)
-        self._events.added(tenant)
+        if not await self._events.admit(tenant):
+            raise QuotaExceeded("events", self._events.most, self._events.most)
+
+    def settle_event(self, tenant: str, *, is_stored: bool) -> None:
+        """An event that was admitted is in the inbox, or was not stored."""
+        self._events.settled(tenant, added=is_stored)
 
     def concluded(self, draft: Draft) -> None:
         """An instance has begun, opened waits, published events, or ended."""
