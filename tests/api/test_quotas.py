@@ -6,7 +6,7 @@ import pytest
 
 from tenuto import Client, Overloaded, Settings, Tenuto
 from tenuto.model.errors import OVER_QUOTA
-from tenuto.model.policy import Limits
+from tenuto.model.quotas import Quotas
 from tests.api.conftest import Serve
 
 pytestmark = pytest.mark.asyncio
@@ -23,7 +23,7 @@ BODIES = {
 
 @pytest.mark.parametrize("kind", BODIES)
 async def test_one_more_than_the_quota_is_refused_by_its_name(serve: Serve, kind: str) -> None:
-    app = Tenuto(settings=Settings(limits=Limits(webhooks=2, subscriptions=2)))
+    app = Tenuto(settings=Settings(quotas=Quotas(webhooks=2, subscriptions=2)))
     async with serve(app=app) as call:
         for _ in range(2):
             assert (await call.post(f"/{kind}", BODIES[kind])).status == 201
@@ -38,7 +38,7 @@ async def test_one_more_than_the_quota_is_refused_by_its_name(serve: Serve, kind
 
 
 async def test_the_client_raises_what_the_app_raises_and_does_not_try_again(serve: Serve) -> None:
-    app = Tenuto(settings=Settings(limits=Limits(webhooks=0)))
+    app = Tenuto(settings=Settings(quotas=Quotas(webhooks=0)))
     async with serve(app=app) as call, Client(call.url) as client:
         for space in (app, client):
             with pytest.raises(Overloaded) as refused:

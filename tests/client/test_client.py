@@ -28,7 +28,7 @@ from tenuto import (
     task,
     workflow,
 )
-from tenuto.model.policy import Limits
+from tenuto.model.quotas import Quotas
 from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, served, tasks
 
 APPROVE: dict[str, Any] = {
@@ -39,7 +39,7 @@ APPROVE: dict[str, Any] = {
 
 @pytest_asyncio.fixture
 async def server() -> AsyncIterator[Caller]:
-    settings = Settings(unknown_tasks="wait", limits=Limits(webhooks=200))
+    settings = Settings(unknown_tasks="wait", quotas=Quotas(webhooks=200))
     async with served(app=Tenuto(tasks=tasks(), settings=settings)) as caller:
         for document in (DOUBLE, WAIT, REFUSE):
             await caller.app.deploy(document)

@@ -36,6 +36,7 @@ def test_an_event_is_published_under_an_id_that_stays_the_same() -> None:
         payload={"id": 7},
         received_at=run.now,
         correlation_id="7",
+        origin=run.state.id,
     )
     assert (run.status, run.output) == (
         Status.COMPLETED,

@@ -32,6 +32,9 @@ def in_a_file(url: str) -> None:
     connection.execute("DROP TRIGGER quarantine_ends")
     connection.execute("DROP TABLE quarantine")
     connection.execute("DROP TABLE workflow_searchable_values")
+    connection.execute("DROP INDEX workflow_instances_open_by_origin")
+    connection.execute("ALTER TABLE workflow_instances DROP COLUMN origin_id")
+    connection.execute("ALTER TABLE events DROP COLUMN origin")
     connection.execute("UPDATE schema_info SET version = 17, oldest_program = 17")
     connection.close()
 
@@ -42,6 +45,8 @@ async def in_a_database(url: str) -> None:
         await connection.execute("DROP TABLE tenuto.quarantine")
         await connection.execute("DROP TABLE tenuto.workflow_searchable_values")
         await connection.execute("DROP FUNCTION tenuto.mark_removed CASCADE")
+        await connection.execute("ALTER TABLE tenuto.workflow_instances DROP COLUMN origin_id")
+        await connection.execute("ALTER TABLE tenuto.events DROP COLUMN origin")
         await connection.execute("ALTER TABLE tenuto.workflow_definitions DROP COLUMN is_removed")
         await connection.execute("UPDATE tenuto.schema_info SET version = 17, oldest_program = 16")
 

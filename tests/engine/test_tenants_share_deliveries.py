@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tenuto import Overloaded, Settings, Tenuto
 from tenuto.engine.bounds import Bounds
 from tenuto.model.errors import OVER_QUOTA
-from tenuto.model.policy import Limits
+from tenuto.model.quotas import Quotas
 from tests.engine.notification_world import QUIET, World
 
 NARROW = replace(QUIET, bounds=Bounds(webhooks=8, failing_webhooks=4))
@@ -57,7 +57,7 @@ def test_a_tenant_alone_has_all_slots() -> None:
 @pytest.mark.asyncio
 @pytest.mark.parametrize("kind", ["webhooks", "subscriptions"])
 async def test_a_tenant_has_so_many_of_a_kind_and_no_more(kind: str) -> None:
-    settings = Settings(limits=Limits(webhooks=3, subscriptions=3))
+    settings = Settings(quotas=Quotas(webhooks=3, subscriptions=3))
     async with Tenuto(settings=settings) as app:
 
         async def add(tenant: str) -> str:
@@ -79,4 +79,4 @@ async def test_a_tenant_has_so_many_of_a_kind_and_no_more(kind: str) -> None:
 
 
 def test_the_default_quota_is_a_hundred() -> None:
-    assert (Limits().webhooks, Limits().subscriptions) == (100, 100)
+    assert (Quotas().webhooks, Quotas().subscriptions) == (100, 100)

@@ -243,13 +243,13 @@ async def test_a_start_by_an_event_that_comes_after_a_removal_is_a_recorded_refu
     """Its message was read before the definition was removed, and is dropped."""
     app = shop.app
     await app.deploy(RECEIPT)
-    mailbox, held = app.engine.effects.mailbox, asyncio.Queue[Request]()
-    report = mailbox._report
-    monkeypatch.setattr(mailbox, "_report", held.put_nowait)
+    starts, held = app.engine.effects.mailbox.starts, asyncio.Queue[Request]()
+    report = starts._report
+    monkeypatch.setattr(starts, "_report", held.put_nowait)
     await app.publish("order.paid", {"id": 7}, id="e")
     request = await held.get()
     await app.remove_definition("receipt")
-    monkeypatch.setattr(mailbox, "_report", report)
+    monkeypatch.setattr(starts, "_report", report)
     report(request)
     await at_rest(app)
     [delivery] = await app.engine.store.inbox.deliveries_of("default", "e")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tenuto import Settings, TaskError, Tenuto
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import Limits
+from tenuto.model.quotas import Quotas
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.engine_workspace import EngineWorkspace
@@ -86,7 +86,7 @@ class Mirrored(NamedTuple):
 
 def app_on(store: object) -> Tenuto:
     # A long test furnishes the same tenants again and again.
-    settings = Settings(limits=Limits(webhooks=1_000_000, subscriptions=1_000_000))
+    settings = Settings(quotas=Quotas(webhooks=1_000_000, subscriptions=1_000_000))
     app = Tenuto(store, settings=settings)  # type: ignore[arg-type]
 
     @app.task(name="work")

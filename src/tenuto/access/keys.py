@@ -22,11 +22,10 @@ from tenuto.model.errors import (
     Forbidden,
     InvalidInput,
     NotFound,
-    Overloaded,
     Problem,
     Unauthenticated,
 )
-from tenuto.model.policy import DEFAULT_LIMITS
+from tenuto.model.quotas import DEFAULT_QUOTAS, refuse_beyond
 from tenuto.model.tenants import tenant_problem
 from tenuto.ports import Clock, Ids
 from tenuto.store.parts.access import KeyRow
@@ -99,7 +98,7 @@ class Keys:
         clock: Clock,
         ids: Ids,
         *,
-        most: int = DEFAULT_LIMITS.keys,
+        most: int = DEFAULT_QUOTAS.keys,
         changed: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`changed` is called with the id of a key that was created or revoked.
@@ -176,11 +175,7 @@ class Keys:
             each.state(now) == "active" or each.created_at > since
             for each in await self._store.access.keys(tenant)
         )
-        if count >= self._most:
-            raise Overloaded(
-                f"the tenant has {count:,} keys, which is its quota (keys: {self._most:,})",
-                code="TEN-5018",
-            )
+        refuse_beyond("keys", count, self._most)
 
 
 def refuse_more(principal: Principal, tenant: str, wish: KeyWish) -> None:

@@ -47,7 +47,7 @@ from tenuto.api.responses import (
 )
 from tenuto.api.routes import Routes
 from tenuto.api.service import Service
-from tenuto.api.shapes import Query
+from tenuto.api.shapes import Query, items_in
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.moments import moments_in, spelled
 
@@ -154,6 +154,9 @@ class RequestPipeline:
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
     ) -> object:
         arguments = _arguments(operation, call)
+        for body in arguments:
+            # A batch counts as what it holds; the request itself was the first.
+            self.service.count_request(call.principal, items_in(body) - 1)
         if not operation.is_audited:
             return await operation.handler(call, *arguments)
         return await self._audit.change(incoming, call, lambda: operation.handler(call, *arguments))

@@ -70,7 +70,7 @@ class Service:
             store,
             self.clock,
             self.ids,
-            most=app.engine.settings.limits.keys,
+            most=app.engine.settings.quotas.keys,
             changed=self._key_changed,
         )
         self.rates = _limiter(self.clock, config.rate, config.burst)
@@ -132,9 +132,11 @@ class Service:
         await self.live.close()
         await self.bulk.stop()
 
-    def count_request(self, principal: Principal) -> None:
-        """Count a request of a principal; 429 where there have been too many."""
-        _take(self.rates, f"{principal.tenant} {principal.kind} {principal.identity}")
+    def count_request(self, principal: Principal, more: int = 1) -> None:
+        """Count a request of a principal, or `more` items of it; 429 where there were too many."""
+        if more > 0:
+            who = f"{principal.tenant} {principal.kind} {principal.identity}"
+            _take(self.rates, who, more)
 
     def count_source(self, address: str) -> None:
         """Count a request from an address; 429 where there have been too many."""
@@ -187,8 +189,8 @@ class Service:
             self.authentication.ring.forget(id)
 
 
-def _take(limiter: RateLimiter | None, who: str) -> None:
-    seconds = 0.0 if limiter is None else limiter.take(who)
+def _take(limiter: RateLimiter | None, who: str, cost: int = 1) -> None:
+    seconds = 0.0 if limiter is None else limiter.take(who, cost)
     if seconds > 0:
         raise _too_many("TEN-4291", "too many requests at once", seconds)
 

@@ -68,6 +68,17 @@ class Query(Received):
     """Query parameters."""
 
 
+def items_in(body: object) -> int:
+    """How many starts, events or reports a body holds: it is a list of them, or has one."""
+    if isinstance(body, list):
+        return len(body)
+    if not isinstance(body, Struct):
+        return 1
+    fields = (getattr(body, name) for name in body.__struct_fields__)
+    lists = (value for value in fields if isinstance(value, list | tuple))
+    return max((len(each) for each in lists if each and isinstance(each[0], Struct)), default=1)
+
+
 class Answer(Shape):
     """The body of an answer."""
 

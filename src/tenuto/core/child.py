@@ -21,6 +21,7 @@ from tenuto.model.failure import (
     CHILD_FAILED,
     TIMEOUT,
     TOO_LARGE,
+    TOO_MANY_DESCENDANTS,
     Failure,
 )
 from tenuto.model.family import MOST_DEPTH
@@ -109,9 +110,13 @@ def _failure(d: Deciding, key: NodeKey, report: ChildReported) -> Failure | None
         because = f": {report.reason}" if report.reason else ""
         message = f"{config.workflow_id} was cancelled{because}"
         return Failure(code=CHILD_CANCELLED, message=message, details=details, retryable=False)
-    if report.error is not None:
-        message = f"{config.workflow_id} failed: {report.error.message}"
-        details["error"] = error_view(report.error)
+    error = report.error
+    if error is not None and error.code == TOO_MANY_DESCENDANTS and error.step_id is None:
+        # It never began: this is the step's own failure, not that of a workflow below it.
+        return Failure(code=error.code, message=error.message, details=details, retryable=False)
+    if error is not None:
+        message = f"{config.workflow_id} failed: {error.message}"
+        details["error"] = error_view(error)
         retryable = report.retryable
         return Failure(code=CHILD_FAILED, message=message, details=details, retryable=retryable)
     size, limit = size_of(report.output), d.plan.limits.output_bytes

@@ -72,6 +72,7 @@ def start_child(d: Deciding, key: NodeKey, version: int) -> None:
         deadline=d.state.deadline,
         parent=_parent(d, key, node.attempt),
         chain=d.state.chain,
+        origin=UNSET if d.state.origin is None else d.state.origin,
         traceparent=_traceparent(d.state, key, node.attempt),
     )
     d.order(SendMail(to=child, id=start_letter(child), at=d.now, input=started))

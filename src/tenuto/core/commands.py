@@ -54,6 +54,7 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
             parent=asked.parent,
             event_id=None if asked.cause is None else asked.cause.event_id,
             chain=asked.chain,
+            origin=None if asked.origin is UNSET else asked.origin,
             traceparent=None if asked.traceparent is UNSET else asked.traceparent,
         )
     )

@@ -41,6 +41,7 @@ def begin(d: Deciding, key: NodeKey, config: Emit) -> None:
         received_at=d.now,
         correlation_id=correlation_id,
         chain=d.state.chain,
+        origin=d.state.led_to_by,
     )
     complete(d, key, {"eventId": event.id, "pattern": pattern})
     node = d.state.nodes[key]

@@ -54,6 +54,7 @@ class Told(Struct, frozen=True, kw_only=True):
     cancellation: bytes | None = None
     """JSON: of one that was cancelled."""
     chain: int = 0
+    origin: str | None = None
     tenant: str = "default"
 
 
@@ -115,6 +116,7 @@ def _event(told: Told, pattern: str, status: str, row: LogRow, payload: Object) 
         timestamp=at,
         correlation_id=told.correlation_id,
         chain=told.chain,
+        origin=told.origin,
         tenant=told.tenant,
     )
 

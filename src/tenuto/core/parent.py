@@ -7,7 +7,15 @@ from datetime import datetime
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.undo_plan import has_undo
 from tenuto.model.effects import SendMail
-from tenuto.model.failure import INTERNAL, INVALID_INPUT, NOT_STORABLE, UNKNOWN_WORKFLOW, LastError
+from tenuto.model.failure import (
+    CANCELLED,
+    INTERNAL,
+    INVALID_INPUT,
+    NOT_STORABLE,
+    TOO_MANY_DESCENDANTS,
+    UNKNOWN_WORKFLOW,
+    LastError,
+)
 from tenuto.model.family import Parent
 from tenuto.model.inputs import ChildReported
 from tenuto.model.json import JSON
@@ -17,6 +25,8 @@ _CODES = {
     "TEN-2002": UNKNOWN_WORKFLOW,
     "TEN-2004": NOT_STORABLE,
     "TEN-2101": INVALID_INPUT,
+    "TEN-3042": TOO_MANY_DESCENDANTS,
+    "TEN-3043": CANCELLED,
 }
 """What refusals are called inside an instance."""
 

@@ -17,7 +17,7 @@ from tenuto.core.keys import NO_KEYS, Keys
 from tenuto.model.approvals import People
 from tenuto.model.entries import PlannedUndo, SkippedUndo
 from tenuto.model.failure import Cancellation, Failure, LastError
-from tenuto.model.family import Parent
+from tenuto.model.family import Parent, origin_of
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
@@ -289,6 +289,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     parent: Parent | None = None
     chain: int = 0
     """How many starts by events of instances led to it, as `Event.chain` counts them."""
+    origin: str | None = None
+    """The instance that led to it by events, if one did."""
     created_at: datetime
     updated_at: datetime
     started_at: datetime | None = None
@@ -343,6 +345,11 @@ class InstanceState(Struct, gc=False, kw_only=True):
         return self.status.is_final and (
             self.compensation is None or not self.compensation.is_under_way
         )
+
+    @property
+    def led_to_by(self) -> str:
+        """The instance that it counts for: its own, its root, or what led to that by events."""
+        return origin_of(self.id, self.parent, self.origin)
 
     @property
     def needs_owner(self) -> bool:

@@ -19,6 +19,9 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """With more bytes of the log a turn takes no further instance."""
     turn_requests: int = 2_000
     """The most inputs of a kind in one turn; results, timers and mail count together."""
+    turn_share: int = 25
+    """The most inputs of each tenant in one turn, about, and half of the most rows, while several
+    tenants are at work: each of them waits for the turns of the others."""
     decision_entries: int = MOST_ENTRIES
     """The most entries of one decision; further decisions continue it."""
     waiting: int = 10_000

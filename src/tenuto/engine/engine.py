@@ -24,6 +24,7 @@ from tenuto.engine.turns.quarantine import NoNotes, Notes, Quarantine
 from tenuto.engine.turns.requests import Answer, IndexAgain, Request, StartFacts, TakenOver
 from tenuto.engine.turns.turns import AfterTurn, Turns
 from tenuto.engine.upkeep.upkeep import Upkeep
+from tenuto.engine.usage import Usage
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.inputs import (
@@ -83,6 +84,7 @@ class Engine:
             settings=self.settings,
             died=self._loop_died,
         )
+        self.usage = Usage(shared)
         self.definitions = Definitions(shared)
         self.quarantine = Quarantine(
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
@@ -260,6 +262,7 @@ class Engine:
         NotFound where it `needs_definition`, and that was removed before.
         """
         self._refuse_unless_working()
+        await self.usage.refuse_start(tenant)
         chosen = instance_id or self.ids.instance_id(self.clock.now())
         facts = StartFacts(
             plan=plan,
@@ -293,7 +296,13 @@ class Engine:
     async def publish(self, event: Event) -> EventResult:
         """Store an event and record its recipients; answered once that is durable."""
         self._refuse_when_closed()
-        result = await self.events.router.publish(event)
+        await self.usage.admit_event(event.tenant)
+        is_stored = False
+        try:
+            result = await self.events.router.publish(event)
+            is_stored = result.outcome == "stored"
+        finally:
+            self.usage.settle_event(event.tenant, is_stored=is_stored)
         self.outbox.hint()
         if self.settings.is_guest and (result.resumed or result.cancelled or result.started):
             await self.effects.hinted(())
@@ -352,6 +361,7 @@ class Engine:
 
     def _concluded(self, draft: Draft) -> None:
         self.effects.concluded(draft)
+        self.usage.concluded(draft)
         self.outbox.concluded(draft)
 
     def _forget(self, instance_id: str) -> None:

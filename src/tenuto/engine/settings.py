@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.model.policy import DEFAULT_RETRY, EVENTS_KEPT, Limits, RetryPolicy
+from tenuto.model.quotas import Quotas
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -15,6 +16,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     retry: RetryPolicy = DEFAULT_RETRY
     limits: Limits = Limits()
+    quotas: Quotas = Quotas()
+    """How much one tenant may have stored."""
     bounds: Bounds = DEFAULT_BOUNDS
     """How much is processed at once."""
     mail_every: float = 2.0

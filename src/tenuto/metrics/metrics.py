@@ -67,6 +67,7 @@ class Metrics:
         yield from self._of_instances(tenant)
         yield from self._of_process()
         yield from self._of_requests()
+        yield from self._of_quotas(tenant)
         yield gauge(
             "tenuto_store_up", "Whether the store answered.", float(self._depths is not None)
         )
@@ -126,6 +127,21 @@ class Metrics:
             "The longest that the event loop was late since the last look.",
             self.loop_lag.take(),
         )
+
+    def _of_quotas(self, tenant: str) -> Iterator[Metric]:
+        """Only what is nearly used up: series do not grow with tenants."""
+        used: dict[tuple[str, ...], float] = {}
+        limits: dict[tuple[str, ...], float] = {}
+        tenants: dict[tuple[str, ...], float] = {}
+        for (quota, of_tenant), (number, most) in self._engine.usage.shown().items():
+            tenants[quota,] = tenants.get((quota,), 0) + 1
+            if of_tenant == tenant:
+                used[quota,], limits[quota,] = number, most
+        about = "of a quota of the tenant that is used by more than 80 %."
+        yield gauges("tenuto_quota_used", f"What is used {about}", ("quota",), used)
+        yield gauges("tenuto_quota_limit", f"The limit {about}", ("quota",), limits)
+        help = "Tenants that have used more than 80 % of a quota."  # noqa: A001
+        yield gauges("tenuto_quota_tenants", help, ("quota",), tenants)
 
     def _of_requests(self) -> Iterator[Metric]:
         requests = self.requests

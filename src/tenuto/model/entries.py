@@ -91,6 +91,8 @@ class InputSet(_Entry, frozen=True, kw_only=True):
     """The event that started it, if one did."""
     chain: int = 0
     """The length of the chain of starts by events that led to it, as in `Event.chain`."""
+    origin: str | None = None
+    """The instance that led to it by events, if one did."""
     traceparent: str | None = None
     """The trace that it belongs to, as W3C writes it."""
 

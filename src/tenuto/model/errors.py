@@ -164,15 +164,6 @@ def not_there(id: str) -> NotFound:
     return NotFound(f"there is no instance {id}")
 
 
-def over_quota(quota: str, most: int) -> Overloaded:
-    """The error for one more record than a tenant may have; `quota` is the name of the limit."""
-    return Overloaded(
-        f"the tenant has {most:,} {quota} already, the most that it may have",
-        code=OVER_QUOTA,
-        advice=f"Remove one that is not needed; the operator can raise engine.limits.{quota}.",
-    )
-
-
 def may_be_written(message: str, advice: str | None = None) -> StoreUnavailable:
     """The error for a write that may be stored or not."""
     return StoreUnavailable(message, code=MAY_BE_WRITTEN, advice=advice)

@@ -59,6 +59,8 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
     chain: int = 0
     """The length of the chain of starts by events that led to it: one for each lifecycle event,
     a thousand for each emitted event."""
+    origin: str | None = None
+    """The instance that led to it, which starts by it count for; None: it came from outside."""
     tenant: str = "default"
     """Its tenant: only waits and triggers of this tenant see it, and ids are unique within it."""
 

@@ -31,6 +31,16 @@ class Parent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     """How many instances are above: 1 for a child of the root."""
 
 
+def origin_of(id: str, parent: Parent | None, origin: str | None) -> str:
+    """The instance that all of a family, and of those that its events start, count for.
+
+    `origin` is the one that led to the family's root by events, if one did.
+    """
+    if origin is not None:
+        return origin
+    return id if parent is None else parent.root_id
+
+
 def child_id(at: datetime, parent_id: str, key: NodeKey, attempt: int) -> str:
     """The id of the child that one attempt starts: a UUIDv7 that follows from these alone.
 

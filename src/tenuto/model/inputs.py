@@ -87,6 +87,8 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """The event that starts it, if one does."""
     chain: int = 0
     """The length of the chain of starts by events that led to it, as in `Event.chain`."""
+    origin: str | UnsetType = UNSET
+    """The instance that led to it by events, as in `Event.origin`; left out as `traceparent` is."""
     traceparent: str | UnsetType = UNSET
     """The trace that it belongs to, if the start named one. It does not count when two starts
     are compared, so it is left out if none was named."""

@@ -77,7 +77,7 @@ EVENTS_KEPT = timedelta(days=7)
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Limits on sizes and quotas of a tenant, so that none can starve others."""
+    """Limits on sizes, so that one value or one family cannot starve other instances."""
 
     input_bytes: int = 1_000_000
     output_bytes: int = 1_000_000
@@ -85,12 +85,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     context_bytes: int = 16_000_000
     log_entries: int = 1_000_000
     loop_items: int = 100_000
-    keys: int = 1_000
-    """API keys of a tenant that are active, or were made within a day."""
-    webhooks: int = 100
-    """Of one tenant: each event that they match is delivered once to each."""
-    subscriptions: int = 100
-    """Of one tenant."""
+    max_descendants: int = 10_000
+    """The most instances at once that one instance has led to: as children and their children, or
+    by events. A further one is cut (`TOO_MANY_DESCENDANTS`)."""
 
 
 DEFAULT_LIMITS = Limits()

@@ -56,6 +56,7 @@ class InstanceColumns(NamedTuple):
     parent_id: str | None
     root_id: str | None
     rerun_of: str | None
+    origin_id: str | None
     output: bytes | None
     last_error: bytes | None
     cancellation: bytes | None
@@ -126,6 +127,7 @@ class EventColumns(NamedTuple):
     correlation_id: str | None
     content_hash: bytes
     chain: int
+    origin: str | None
 
 
 class TimerColumns(NamedTuple):
@@ -202,6 +204,7 @@ def instance_columns(id: str, new: NewInstance, update: InstanceUpdate | None) -
         new.parent_id,
         new.root_id,
         new.rerun_of,
+        new.origin_id,
         None,
         None,
         None,
@@ -334,6 +337,7 @@ def event_columns(event: Event) -> EventColumns:
         event.correlation_id,
         blake2b(_encode_sorted(content), digest_size=16).digest(),
         event.chain,
+        event.origin,
     )
 
 
@@ -346,6 +350,7 @@ def event_value(columns: EventColumns) -> Event:
         timestamp=from_ms(columns.timestamp),
         correlation_id=columns.correlation_id,
         chain=columns.chain,
+        origin=columns.origin,
         tenant=columns.tenant,
     )
 

@@ -22,7 +22,7 @@ tenant, id, content, progress, created_at, is_open, is_stopped, token
 -- An instance.
 id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,
     created_at, updated_at, started_at, completed_at, current_steps, parent_id, root_id, rerun_of,
-    output, last_error, cancellation
+    origin_id, output, last_error, cancellation
 
 -- fragment: searchable_columns
 -- A value by which an instance is found.
@@ -54,7 +54,8 @@ attempt = excluded.attempt,
 
 -- fragment: event_columns
 -- An event of the inbox.
-tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain
+tenant, id, pattern, payload, received_at, timestamp, correlation_id, content_hash, chain,
+    origin
 
 -- fragment: job_columns
 -- A job as it is offered.

@@ -15,7 +15,7 @@ from tenuto.model.checks import converted
 from tenuto.model.durations import iso
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
-from tenuto.model.policy import DEFAULT_LIMITS
+from tenuto.model.quotas import DEFAULT_QUOTAS
 from tenuto.ports import Clock, Ids
 from tenuto.store.parts.access import KeyRow
 from tenuto.store.parts.audit import AuditOutcome
@@ -37,7 +37,7 @@ class TenantKeys:
         *,
         tenant: str,
         actor: str,
-        most: int = DEFAULT_LIMITS.keys,
+        most: int = DEFAULT_QUOTAS.keys,
     ) -> None:
         self._keys = Keys(store, clock, ids, most=most)
         self._log = AuditLog(store.audit, clock, ids)

@@ -216,7 +216,7 @@ class StoredWorkspace(ABC):
             may_be_private=source.settings.private_webhooks,
             changed=self._listeners_changed,
             tenant=self.tenant,
-            limits=source.settings.limits,
+            quotas=source.settings.quotas,
             adding=self._adding_listeners(),
         )
 
@@ -239,7 +239,7 @@ class StoredWorkspace(ABC):
             source.ids,
             tenant=self.tenant,
             actor=self.actor,
-            most=source.settings.limits.keys,
+            most=source.settings.quotas.keys,
         )
 
     @property

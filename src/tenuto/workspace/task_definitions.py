@@ -17,6 +17,7 @@ from tenuto.engine.outbox.signatures import new_secret
 from tenuto.model.checks import converted
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import Given, Object, as_json
+from tenuto.model.quotas import refuse_beyond
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.tasks import TaskRow
 from tenuto.store.protocol import Store
@@ -56,6 +57,7 @@ class TaskDefinitions:
     async def add(self, task: TaskDefinition) -> Declared:
         """Declare a task; Conflict if the id is in use."""
         self._refuse(task)
+        self._refuse_beyond_quota()
         task = self._with_secret(task, None)
         row = self._row(task, None)
         if not await self._store.tasks.put(row):
@@ -85,12 +87,18 @@ class TaskDefinitions:
             signing = self._with_secret(task, known)
             if before is not None and before.document == _encode(signing):
                 return declared(before)
+            if before is None:
+                self._refuse_beyond_quota()
             row = self._row(signing, before)
             if await self._store.tasks.put(row):
                 await self._changed(row)
                 is_new = signing.secret not in (known, task.secret)
                 made = signing.secret if is_new else None
                 return msgspec.structs.replace(declared(row), secret=made)
+
+    def _refuse_beyond_quota(self) -> None:
+        used = self._known.number_of(self._tenant)
+        refuse_beyond("tasks", used, self._engine.settings.quotas.tasks)
 
     async def get(self, id: str) -> Declared:
         """A task; NotFound."""

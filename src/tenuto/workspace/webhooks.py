@@ -15,8 +15,8 @@ from tenuto.engine.confirmed_write import confirmed_write
 from tenuto.engine.definitions.listener_rows import hears_inbox, level_heard
 from tenuto.engine.outbox.endpoints import Endpoint, Health, encoded, endpoint_of, health_of
 from tenuto.engine.outbox.signatures import new_secret
-from tenuto.model.errors import InvalidInput, NotFound, Problem, over_quota
-from tenuto.model.policy import DEFAULT_LIMITS, Limits
+from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.model.quotas import DEFAULT_QUOTAS, Quotas, refuse_beyond
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids
 from tenuto.store.parts.listeners import Backlog, Listener
@@ -46,7 +46,7 @@ class _Listeners:
         may_be_private: bool = False,
         changed: Callable[[], None] = lambda: None,
         tenant: str = DEFAULT_TENANT,
-        limits: Limits = DEFAULT_LIMITS,
+        quotas: Quotas = DEFAULT_QUOTAS,
         adding: asyncio.Lock | None = None,
     ) -> None:
         """`changed` is called when a listener was added, changed or enabled.
@@ -59,7 +59,7 @@ class _Listeners:
         self._may_be_private = may_be_private
         self._changed = changed
         self._tenant = tenant
-        self._most = limits.webhooks if self.kind == "webhook" else limits.subscriptions
+        self._most = quotas.webhooks if self.kind == "webhook" else quotas.subscriptions
         self._adding = adding or asyncio.Lock()
 
     async def remove(self, id: str) -> None:
@@ -117,8 +117,8 @@ class _Listeners:
         )
         async with self._adding:
             here = await self._store.seen_by(self._tenant).listeners.of(self._tenant)
-            if sum(each.kind == self.kind for each in here) >= self._most:
-                raise over_quota(f"{self.kind}s", self._most)
+            used = sum(each.kind == self.kind for each in here)
+            refuse_beyond(f"{self.kind}s", used, self._most)
             await confirmed_write(lambda: self._store.listeners.put(listener), self._clock)
         self._changed()
         return listener

@@ -16,6 +16,7 @@ from tenuto.expr import bounds
 from tenuto.model import entries, ids, policy
 from tenuto.model.durations import Duration
 from tenuto.model.policy import Limits, RetryPolicy
+from tenuto.model.quotas import Quotas
 from tests.docs.reference.notes import notes_of, one_line, table
 
 _HEADS = ("name", "value", "")
@@ -34,6 +35,9 @@ def limits_page() -> str:
         "## Sizes\n",
         f"`Limits`: {one_line(Limits.__doc__)}\n",
         _struct(Limits),
+        "## Quotas\n",
+        f"`Quotas`: {one_line(Quotas.__doc__)}\n",
+        _struct(Quotas),
         "## Ids and names\n",
         _constants(ids),
         "## Retries\n",

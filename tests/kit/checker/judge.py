@@ -107,6 +107,8 @@ def _summarise(picture: Picture, instance: Instance, rows: list[Row], whole: Who
             last_seq=picture.version,
             parent=picture.parent,
             event=picture.started_by,
+            origin=rows[0].payload.get("origin") if rows else None,
+            began_at=rows[0].at if rows else 0,
             started_by=tuple(str(each["eventPattern"]) for each in picture.graph.started_by),
             births=picture.births,
             deaths=picture.deaths,

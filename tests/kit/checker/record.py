@@ -133,6 +133,8 @@ class Run:
     """The clock when the run had come to rest."""
     at_rest: bool = True
     """All faults are over and everything that could move has moved."""
+    most_descendants: int | None = None
+    """How many instances one instance may have led to at once."""
     bound_ms: int = 1_000
     """How late a timer may be at rest."""
     quotas: dict[str, int] = field(default_factory=dict)

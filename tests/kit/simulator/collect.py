@@ -44,6 +44,7 @@ async def collect(
     now: datetime,
     ears: Sequence[Ear] = (),
     tenant: str = DEFAULT_TENANT,
+    most_descendants: int | None = None,
 ) -> Run:
     """The run of one tenant as it lies on its disk, also while a process is at work there.
 
@@ -77,6 +78,7 @@ async def collect(
         now=epoch_ms(now),
         owed=[(table, id) for table, id in place.owed() if id not in others],
         listeners=listeners,
+        most_descendants=most_descendants,
         heard=deepcopy(ledgers.heard) if ears else [],
     )
 

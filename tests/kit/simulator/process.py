@@ -15,6 +15,7 @@ from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.drafter import Decide
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.inputs import RetryAsked
+from tenuto.model.policy import Limits
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.store.parts.instances import InstanceQuery
@@ -190,6 +191,7 @@ class Process:
                 outbox_every=20.0,
                 watch_every=20.0,
                 disable_webhooks_after=_PATIENCE_OUTSIDE,
+                limits=Limits(max_descendants=knobs.descendants),
                 bounds=Bounds(
                     snapshot_every=knobs.snapshot_every,
                     turn_rows=knobs.most_rows,
@@ -249,6 +251,7 @@ class Process:
                     now=self.clock.now(),
                     ears=self._scenario.ears,
                     tenant=tenant,
+                    most_descendants=self._scenario.most_descendants,
                 )
             )
 

@@ -82,6 +82,11 @@ class Knobs:
     decision_entries: int = 1_000
     mail_every: float = 100.0
     project_every: float = 100.0
+    descendants: int = 10_000
+
+
+_UNCOUNTED = 10
+"""What processes start before they have counted."""
 
 
 @dataclass(slots=True)
@@ -115,6 +120,11 @@ class Scenario:
     def tenants(self) -> list[str]:
         """Whoever has a job, the tenant `default` first; all have the same documents."""
         return [DEFAULT_TENANT, *sorted({job.tenant for job in self.jobs} - {DEFAULT_TENANT})]
+
+    @property
+    def most_descendants(self) -> int:
+        """How many one instance may have led to: each engine counts, and anew after a crash."""
+        return self.knobs.descendants * self.engines + _UNCOUNTED
 
     @property
     def documents(self) -> dict[str, Document]:

@@ -91,6 +91,7 @@ class World:
             now=now,
             ears=self._scenario.ears,
             tenant=tenant,
+            most_descendants=self._scenario.most_descendants,
         )
         return asyncio.run(reading)
 

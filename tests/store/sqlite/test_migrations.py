@@ -113,6 +113,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0021 ends_of_chains",
         "0022 makers_and_credentials",
         "0023 quarantine",
+        "0024 origins",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

@@ -15,7 +15,7 @@ from tenuto.api.operation import API, JSON_MEDIA, Resource
 from tenuto.api.paging import Limit, Page
 from tenuto.api.problems import ErrorItem, error_item
 from tenuto.api.request_parser import read_json, refuse_media
-from tenuto.api.shapes import Answer, Moment, Query, shaped
+from tenuto.api.shapes import Answer, Moment, Query, items_in, shaped
 from tenuto.events import GivenEvent
 from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
 from tenuto.model.durations import epoch_ms, from_epoch_ms
@@ -105,6 +105,7 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAn
         return _answer(published)
     refuse_media(call.headers.get("content-type"), MEDIA)
     document = read_json(call.body)
+    call.service.count_request(call.principal, items_in(document) - 1)
     results = await call.workspace.publish_all(document, dry_run=dry_run)
     call.after = recorded_events(results)
     return published_answer(results, is_batch=isinstance(document, list))

@@ -70,6 +70,10 @@ class DeclaredTasks:
             self._read_functions()
         return self._declared.get(tenant, self._undeclared)
 
+    def number_of(self, tenant: str) -> int:
+        """How many tasks a tenant has declared."""
+        return len(self._rows.get(tenant, ()))
+
     async def read(self) -> None:
         """Read them all."""
         rows: list[TaskRow] = []

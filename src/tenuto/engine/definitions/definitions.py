@@ -23,6 +23,7 @@ class Definitions:
             shared.clock,
             settings.retry,
             settings.limits,
+            quotas=settings.quotas,
             listeners_changed=shared.outbox_hint.set,
             most_entries=settings.bounds.decision_entries,
         )

@@ -31,6 +31,7 @@ from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
 from tenuto.model.graph import Definition, SubWorkflow
 from tenuto.model.json import JSON, size_of
 from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
+from tenuto.model.quotas import DEFAULT_QUOTAS, Quotas, refuse_beyond
 from tenuto.model.test_run import PREFIX, TestRunSpec, is_test_run
 from tenuto.ports import Clock
 from tenuto.store.errors import DataRefused, Superseded
@@ -97,6 +98,7 @@ class Plans:
         retry: RetryPolicy = DEFAULT_RETRY,
         limits: Limits = DEFAULT_LIMITS,
         *,
+        quotas: Quotas = DEFAULT_QUOTAS,
         listeners_changed: Callable[[], None] = lambda: None,
         most_entries: int = DEFAULT_BOUNDS.decision_entries,
     ) -> None:
@@ -106,6 +108,7 @@ class Plans:
         self._store = store
         self._clock = clock
         self._limits = limits
+        self._quotas = quotas
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
         self._kept_bytes = 0
@@ -194,6 +197,7 @@ class Plans:
             await self._refuse_unless_newest(tenant, plan.definition.id, only_after)
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
+        await self._refuse_beyond_quotas(tenant, plan.definition.id, digest)
         now = self._clock.now()
         listener = listener_of(plan.definition, digest, now, tenant)
         if listener is not None:
@@ -222,6 +226,18 @@ class Plans:
         for name in await self._missing(tenant, plan):
             log.warning("definition=%s starts %s, which is not saved yet", row.id, name)
         return self._keep(row, plan)
+
+    async def _refuse_beyond_quotas(self, tenant: str, id: str, digest: bytes) -> None:
+        """QuotaExceeded where a tenant has too many definitions, or one too many versions."""
+        known = self._deployed.get((tenant, id, self._newest.get((tenant, id), 0)))
+        if is_test_run(id) or (known is not None and known.digest == digest):
+            return
+        newest = await self._store.definitions.get(tenant, id)
+        if newest is None:
+            used = len(await self._store.definitions.ids(tenant))
+            refuse_beyond("definitions", used, self._quotas.definitions)
+        elif newest.content_hash != digest:
+            refuse_beyond("versions", newest.version, self._quotas.versions)
 
     async def _refuse_unless_newest(self, tenant: str, id: str, version: int) -> None:
         newest = await self._store.definitions.get(tenant, id)

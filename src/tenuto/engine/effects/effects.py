@@ -10,8 +10,10 @@ from tenuto.core import outstanding
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.effects.dispatcher import Dispatcher, Others
+from tenuto.engine.effects.families import Families
 from tenuto.engine.effects.job_runner import JobRunner
 from tenuto.engine.effects.mailbox_delivery import MailboxDelivery
+from tenuto.engine.effects.mailbox_starts import MailboxStarts
 from tenuto.engine.effects.task_context import context_for, context_of
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.effects.unreadable import Unreadable
@@ -59,14 +61,20 @@ class Effects:
             given_back=self._given_back,
             most=settings.bounds.unreadable_kept,
         )
+        self._families = Families(shared)
         self.mailbox = MailboxDelivery(
             store=store,
-            plans=definitions.plans,
-            clock=clock,
-            report=turns.report,
-            spawn=shared.background.spawn,
+            starts=MailboxStarts(
+                plans=definitions.plans,
+                families=self._families,
+                clock=clock,
+                report=turns.report,
+                spawn=shared.background.spawn,
+                unreadable=self._unreadable_message,
+            ),
             unreadable=self._unreadable_message,
             may_start=lambda: self.unreadable.instances_of_messages,
+            waiting=turns.promised,
             bounds=settings.bounds,
         )
         self.jobs = JobRunner(
@@ -98,7 +106,8 @@ class Effects:
     async def start(self) -> None:
         """Fetch mailbox messages and jobs once, then repeatedly; begin to report timers."""
         loops, settings, store = self._shared.loops, self._shared.settings, self._shared.store
-        await self.mailbox.run_once()
+        if await self.mailbox.begin():
+            self._mail_hint.set()
         self.timekeeper.start(loops)
         loops.tick("mailbox", settings.mail_every, self.mailbox.run_once, hint=self._mail_hint)
         await self.jobs.run_once()
@@ -122,8 +131,12 @@ class Effects:
 
     def concluded(self, draft: Draft) -> None:
         """Perform the effects of one instance's share of a turn."""
+        state = draft.state
         if draft.mail_taken:
-            self.mailbox.taken(draft.instance_id, draft.mail_taken)
+            started = state.version > 0
+            self.mailbox.taken(draft.instance_id, draft.mail_taken, started=started)
+        if state.status.is_final and not draft.before.status.is_final:
+            self._families.ended(state.led_to_by)
         self.dispatcher.perform(draft)
 
     def left_alone(self, request: Request) -> None:

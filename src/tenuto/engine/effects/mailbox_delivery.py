@@ -8,21 +8,18 @@ precedes all others for it; until it has been taken, the others stay.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
-from tenuto.core import Rejection
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
-from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.effects.mailbox_starts import MailboxStarts
 from tenuto.engine.events.mailbox_messages import InboxReader, InInbox
-from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request, StartFacts
+from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request
 from tenuto.model.effects import SendMail
-from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.errors import StoreUnavailable
 from tenuto.model.ids import start_letter
 from tenuto.model.inputs import Occurrence, Started
-from tenuto.model.policy import OUTAGE_RETRY_SECONDS
-from tenuto.ports import Clock
 from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.store.protocol import Store
 
@@ -39,25 +36,22 @@ class MailboxDelivery:
         self,
         *,
         store: Store,
-        plans: Plans,
-        clock: Clock,
-        report: Callable[[Request], None],
-        spawn: Callable[[Coroutine[None, None, None]], object],
+        starts: MailboxStarts,
         unreadable: Callable[[MailKey], None],
         may_start: Callable[[], Collection[str]],
+        waiting: Callable[[], int] = lambda: 0,
         bounds: Bounds = DEFAULT_BOUNDS,
     ) -> None:
         """`unreadable`: a mailbox message is for a process whose program can read it.
 
-        `may_start`: instances with unreadable messages, which may be their starts.
+        `may_start`: instances with unreadable messages, which may be their starts. `waiting`: how
+        many promised inputs wait before the lanes.
         """
         self._store = store
-        self._plans = plans
-        self._clock = clock
-        self._report = report
-        self._spawn = spawn
+        self.starts = starts
         self._unreadable = unreadable
         self._may_start = may_start
+        self._waiting = waiting
         self._bounds = bounds
         self._in_hand: dict[MailKey, bool] = {}
         """Messages that were handed over and are not taken yet; whether each is a start."""
@@ -76,26 +70,27 @@ class MailboxDelivery:
         if key in self._in_hand:
             return  # a read was faster
         self._in_hand[key] = isinstance(message.input, Started)
-        if not isinstance(message.input, Started):
-            self._report(Request(message.to, message.input, mail_id=message.id))
-            return
-        request = Request(message.to, message.input, mail_id=message.id)
+        request = Request(message.to, message.input, mail_id=message.id, tenant=tenant)
         started = message.input
-        known = self._plans.known(tenant, started.definition_id, started.definition_version)
-        if known is None or self._plans.was_hidden(tenant, started.definition_id):
-            self._spawn(self._start_later(request, started, tenant))
-        else:
-            needs = started.parent is None
-            request.start = StartFacts(plan=known.plan, tenant=tenant, needs_definition=needs)
-            self._report(request)
+        if not isinstance(started, Started):
+            self.starts.follow(request)
+            return
+        self.starts.begin(request, started, tenant)
+
+    async def begin(self) -> bool:
+        """Read the oldest messages, and no more than one read has; whether there may be more."""
+        return await self._read(1) >= self._bounds.mail_batch
 
     async def run_once(self) -> int:
         """Read new messages; returns how many were handed over."""
+        return await self._read(self._bounds.mail_rounds)
+
+    async def _read(self, rounds: int) -> int:
         await self.put_back()
         count = 0
         again, self._is_in_doubt = self._is_in_doubt, True
         batch = self._bounds.mail_batch
-        for _ in range(self._bounds.mail_rounds):
+        for _ in range(rounds):
             taken = self._taken = set()
             try:
                 messages = await self._store.mailbox.claim(batch + len(self._in_hand), again=again)
@@ -107,6 +102,9 @@ class MailboxDelivery:
             count += len(fresh)
             if len(fresh) < batch:
                 break
+            if self._waiting() > self._bounds.turn_requests:
+                self._is_in_doubt = False
+                return count  # the rest is read with the next pass
         else:
             # Not all was read: a missing instance may exist once the others were handed over.
             self._is_in_doubt = False
@@ -114,11 +112,15 @@ class MailboxDelivery:
         self._is_in_doubt = False
         return count + await self._hand_over_again()
 
-    def taken(self, instance_id: str, mail_ids: Iterable[str]) -> None:
-        """The log of an instance has taken messages: their rows are gone."""
+    def taken(self, instance_id: str, mail_ids: Iterable[str], *, started: bool = True) -> None:
+        """The log of an instance has taken messages: their rows are gone.
+
+        `started`: whether there is such an instance.
+        """
         for mail_id in mail_ids:
             key = MailKey(mail_id, instance_id)
-            self._in_hand.pop(key, None)
+            if self._in_hand.pop(key, None):
+                self.starts.settled(instance_id, started=started)
             if self._taken is not None:
                 self._taken.add(key)
 
@@ -126,14 +128,18 @@ class MailboxDelivery:
         """The instance does not exist: the message is handed over again later."""
         if request.mail_id is not None:
             key = MailKey(request.mail_id, request.instance_id)
-            self._in_hand.setdefault(key, isinstance(request.input, Started))
+            is_start = isinstance(request.input, Started)
+            self._in_hand.setdefault(key, is_start)
+            if is_start:
+                self.starts.settled(request.instance_id, started=False)
             self._left.append(request)
 
     def leave_to_owner(self, request: Request) -> None:
         """Another process owns the instance: leave the message to it."""
         if request.mail_id is not None:
             key = MailKey(request.mail_id, request.instance_id)
-            self._in_hand.pop(key, None)
+            if self._in_hand.pop(key, None):
+                self.starts.settled(request.instance_id, started=False)
             self._others.append(key)
 
     def given_back(self, key: MailKey) -> None:
@@ -153,6 +159,7 @@ class MailboxDelivery:
     def let_all_go(self) -> None:
         """Drop the messages in hand, which may be another process's now."""
         self._in_hand.clear()
+        self.starts.let_all_go()
         self._left.clear()
         self._others.clear()
 
@@ -167,7 +174,7 @@ class MailboxDelivery:
         for request in left:
             if not isinstance(request.input, Started):
                 request.drops_if_gone = request.instance_id not in starting
-            self._report(request)
+            self.starts.follow(request)
         return len(left)
 
     async def _started_elsewhere(self, requests: list[Request]) -> set[str]:
@@ -187,19 +194,20 @@ class MailboxDelivery:
         return starting.union(self._may_start())
 
     async def _hand_over(self, messages: list[Mail]) -> None:
-        tenants, inbox = _Tenants(self._store), InboxReader(self._store)
+        inbox = InboxReader(self._store)
         starting = self._starting()
-        for message in messages:
+        inputs = [_decoded(message) for message in messages]
+        tenants = await self._tenants(inputs)
+        for message, decoded in zip(messages, inputs, strict=True):
             key = _key(message)
             self._in_hand[key] = False
-            try:
-                input = _decode(message.input)
-            except msgspec.MsgspecError as error:
+            input = decoded
+            if isinstance(input, msgspec.MsgspecError):
                 log.warning(
                     "instance=%s: message=%s is unreadable: %s",
                     message.instance_id,
                     message.id,
-                    error,
+                    input,
                 )
                 self._in_hand[key] = True  # it may be the start
                 starting.add(message.instance_id)
@@ -215,79 +223,45 @@ class MailboxDelivery:
             if isinstance(input, Started):
                 self._in_hand[key] = True
                 starting.add(message.instance_id)
-                try:
-                    await self._start_of_known(request, input, await tenants.of(input))
-                except StoreUnavailable:
-                    # The next read brings it again, and its successors.
-                    self._in_hand.pop(key, None)
-                    raise
+                tenant = tenants.get(_source(input)) if input.cause is None else input.cause.tenant
+                if tenant is None:
+                    self.starts.refuse(request, "the instance that it comes from is gone", _GONE)
+                else:
+                    self.starts.begin(request, input, tenant)
             else:
                 # Messages come oldest first: an instance without a start before this message will
                 # never exist, unless another process has its start in hand.
                 is_known = message.instance_id in starting or self._store.is_shared
                 request.drops_if_gone = not is_known
-                self._report(request)
+                self.starts.follow(request)
 
-    async def _start_of_known(self, request: Request, started: Started, tenant: str | None) -> None:
-        if tenant is None:
-            self._refuse(request, "the instance that it comes from is gone", _GONE)
-        else:
-            await self._start(request, started, tenant)
+    async def _tenants(self, inputs: Iterable[object]) -> dict[str | None, str]:
+        """The tenants of the instances that starts come from; those that are gone have none."""
+        sources = {
+            source
+            for input in inputs
+            if isinstance(input, Started)
+            and input.cause is None
+            and (source := _source(input)) is not None
+        }
+        found = await self._store.turns.load(sorted(sources)) if sources else {}
+        return {id: instance.row.tenant for id, instance in found.items()}
 
-    async def _start_later(self, request: Request, started: Started, tenant: str) -> None:
-        while True:
-            try:
-                await self._start(request, started, tenant)
-            except StoreUnavailable:
-                await self._clock.sleep(OUTAGE_RETRY_SECONDS)
-            else:
-                return
 
-    async def _start(self, request: Request, started: Started, tenant: str) -> None:
-        """Start an instance, or refuse it where its definition is gone."""
-        # A child was promised to its parent; every other start after a removal comes too late.
-        found = self._plans.for_start if started.parent is not None else self._plans.for_new
-        try:
-            deployed = await found(tenant, started.definition_id, started.definition_version)
-        except StoreUnavailable:
-            raise
-        except NotFound as error:
-            self._refuse(request, str(error), error.code)
-        except TenutoError as error:
-            log.warning("instance=%s is not started here: %s", request.instance_id, error)
-            if request.mail_id is not None:
-                self._unreadable(MailKey(request.mail_id, request.instance_id))
-        else:
-            needs = started.parent is None
-            request.start = StartFacts(plan=deployed.plan, tenant=tenant, needs_definition=needs)
-            self._report(request)
+def _decoded(
+    message: Mail,
+) -> Occurrence | LookAgain | IndexAgain | InInbox | msgspec.MsgspecError:
+    try:
+        input: Occurrence | LookAgain | IndexAgain | InInbox = _decode(message.input)
+    except msgspec.MsgspecError as error:
+        return error
+    return input
 
-    def _refuse(self, request: Request, message: str, code: str) -> None:
-        """Report the refusal to the parent, and remove the message."""
-        request.drops_if_gone = True
-        request.refusal = Rejection(code=code, message=message)
-        self._report(request)
+
+def _source(started: Started) -> str | None:
+    """The instance that a start comes from, as its parent or for a rerun."""
+    return started.rerun_of if started.parent is None else started.parent.id
 
 
 def _key(message: Mail) -> MailKey:
     return MailKey(message.id, message.instance_id)
-
-
-class _Tenants:
-    """The tenants of new instances: those of the instances or events that caused them."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: dict[str, str | None] = {}
-
-    async def of(self, started: Started) -> str | None:
-        """None: the instance that caused the start is gone."""
-        if started.cause is not None:
-            return started.cause.tenant
-        source = started.parent.id if started.parent is not None else started.rerun_of
-        if source is None:
-            return None
-        if source not in self._known:
-            found = (await self._store.turns.load([source])).get(source)
-            self._known[source] = None if found is None else found.row.tenant
-        return self._known[source]

@@ -7,6 +7,8 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from tenuto.core.cancel_trigger import holds
 from tenuto.core.payload import started_input
 from tenuto.engine.definitions.plans import Deployed, Plans
@@ -113,6 +115,7 @@ class Triggers:
             correlation_id=event.correlation_id,
             cause=EventCause(event_id=event.id, trigger=row.position, tenant=event.tenant),
             chain=event.chain_of_starts,
+            origin=UNSET if event.origin is None else event.origin,
         )
 
 

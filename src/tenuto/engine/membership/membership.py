@@ -23,6 +23,8 @@ log = logging.getLogger("tenuto.engine")
 
 _HINTED_BEATS = 0.5
 """Seconds between heartbeats that hints cause: mailbox messages come with hints too."""
+_SLICES = 0.02
+"""Seconds between slices of the instances of dead processes."""
 _SOONER = 3
 """By how much the next heartbeat comes sooner after one that did not reach the store."""
 
@@ -52,6 +54,7 @@ class Membership:
             look_back=events.past,
             report=turns.report,
             has_room=lambda: not effects.unreadable.is_full,
+            waiting=turns.promised,
             batch=shared.settings.bounds.recovery_batch,
         )
         self._entering = asyncio.Lock()
@@ -61,6 +64,8 @@ class Membership:
         self._is_up_to_date = asyncio.Event()
         self._looks = 0
         """How often unfinished work was looked for."""
+        self._claimed = asyncio.Event()
+        """Set when instances of dead processes were claimed that may not be taken up yet."""
         self._has_orphans = asyncio.Event()
         """Set when a process is dead, and its instances are not taken over yet."""
         self.heartbeat_hint = asyncio.Event()
@@ -77,6 +82,7 @@ class Membership:
     async def start(self) -> int:
         """Take over the instances of dead processes; returns how many those were."""
         taken_over = await self.take_over()
+        self._shared.loops.run("recovery", self._take_up, hint=self._claimed)
         self._shared.loops.run("catching up", self._catch_up, hint=self._unfinished)
         return taken_over
 
@@ -120,6 +126,7 @@ class Membership:
             await self._shared.store.members.enter(new_id, self._shared.clock.now())
             self.process_id = new_id
             self._turns.let_all_go(new_id)
+            self._takeover.let_all_go()
             lost = self._effects.let_all_go()
             log.warning(
                 "process %s was silent for so long that it was replaced, with %d attempts; "
@@ -144,8 +151,17 @@ class Membership:
                 # It was presumed dead between its last heartbeat and now.
                 await self.fenced(process_id)
             else:
+                if taken_over:
+                    self._claimed.set()
+                    self._turns.take_small_turns()
                 self.look_for_unfinished()
                 return taken_over
+
+    async def _take_up(self) -> float | None:
+        if not self._takeover.take_up():
+            return None
+        self._turns.take_small_turns()
+        return _SLICES
 
     async def _inherit(self) -> None:
         taken_over = await self.take_over()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS
@@ -19,6 +20,9 @@ from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.parts.waits import WaitKey, WaitRow
 from tenuto.store.protocol import Store
+
+_SLICE = 100
+"""While more inputs wait before the lanes, no further instance is taken up."""
 
 log = logging.getLogger("tenuto.recovery")
 
@@ -34,15 +38,22 @@ class Takeover:
         look_back: LookBack,
         report: Callable[[Request], None],
         has_room: Callable[[], bool] = lambda: True,
+        waiting: Callable[[], int] = lambda: 0,
         batch: int = DEFAULT_BOUNDS.recovery_batch,
     ) -> None:
-        """`has_room`: whether more can be taken over now; `batch`: how many are claimed at once."""
+        """`has_room`: whether more can be taken over now; `batch`: how many are claimed at once.
+
+        `waiting`: how many promised inputs wait before the lanes.
+        """
         self._store = store
         self._router = router
         self._past = look_back
         self._report = report
         self._has_room = has_room
+        self._waiting = waiting
         self._batch = batch
+        self._claimed: deque[str] = deque()
+        """Instances that are owned by this process and not taken up yet, the oldest first."""
 
     async def take_over(self) -> int:
         """Claim the instances of dead processes; returns how many there were."""
@@ -51,10 +62,25 @@ class Takeover:
         while orphans := await self._store.members.claim_orphans(
             self._batch if self._has_room() else 0
         ):
-            for orphan in orphans:
-                self._report(Request(orphan.instance_id, TakenOver()))
+            self._claimed.extend(orphan.instance_id for orphan in orphans)
             count += len(orphans)
+        self.take_up()
         return count
+
+    def take_up(self) -> bool:
+        """Hand a slice of the claimed instances to their lanes; whether there are more.
+
+        A slice is what is missing to a few waiting inputs: so recovery delays new work by little,
+        however much there is to recover. An instance that something happens to before its turn is
+        taken up then.
+        """
+        for _ in range(min(len(self._claimed), _SLICE - self._waiting())):
+            self._report(Request(self._claimed.popleft(), TakenOver()))
+        return bool(self._claimed)
+
+    def let_all_go(self) -> None:
+        """Forget the claimed instances, which may be another process's now."""
+        self._claimed.clear()
 
     async def finish(self) -> None:
         """Match events, and let waits look back, that dead processes left, however many.

@@ -239,7 +239,7 @@ class Drainer:
 
 def _lifecycle_of(row: InstanceRow, first: Sequence[LogRow]) -> Told:
     payload = first[0].payload if first else None
-    chain = 0 if payload is None else int(msgspec.json.decode(payload).get("chain", 0))
+    begun = {} if payload is None else msgspec.json.decode(payload)
     return Told(
         instance_id=row.id,
         workflow_id=row.definition_id,
@@ -247,6 +247,7 @@ def _lifecycle_of(row: InstanceRow, first: Sequence[LogRow]) -> Told:
         correlation_id=row.correlation_id,
         output=row.output,
         cancellation=row.cancellation,
-        chain=chain,
+        chain=int(begun.get("chain", 0)),
+        origin=begun.get("origin") or row.root_id or row.id,
         tenant=row.tenant,
     )

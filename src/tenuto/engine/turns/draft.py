@@ -139,6 +139,16 @@ class Draft(Struct, eq=False):
         """The mailbox messages that the instance's log takes with it."""
         return () if self._owed is None else self._owed.mail_taken
 
+    @property
+    def waits_opened(self) -> int:
+        """How many waits it opens, without those that it closes again."""
+        return 0 if self._owed is None else len(self._owed.opened)
+
+    @property
+    def events_published(self) -> int:
+        """How many events it publishes."""
+        return 0 if self._owed is None else len(self._owed.events)
+
     def arms_opened(self, node: str, iteration: str) -> list[WaitRow]:
         """The rows of a wait that this turn opens and does not close again, as they are listed."""
         return [] if self._owed is None else self._owed.arms_opened(node, iteration)
@@ -415,6 +425,7 @@ class Draft(Struct, eq=False):
             parent_id=state.parent.id if state.parent else None,
             root_id=state.parent.root_id if state.parent else None,
             rerun_of=state.rerun_of,
+            origin_id=None if (origin := state.led_to_by) == state.id else origin,
             tenant=request.start.tenant,
             key=request.start.key,
             content_hash=request.start.content_hash,

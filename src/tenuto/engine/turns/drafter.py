@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, outstanding
@@ -55,6 +56,7 @@ LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was 
 Decide: TypeAlias = Callable[[Plan, InstanceState, Input, datetime, Policies], Decision]
 """The core's `decide`, or a wrapper of it."""
 
+_instance_id = attrgetter("instance_id")
 _NOTES = (LookAgain, IndexAgain, TakenOver, OfferJob)
 
 
@@ -138,15 +140,18 @@ class Drafter:
         """Whether a turn is due without any request."""
         return bool(self._due)
 
-    async def draft(self, requests: Sequence[Request]) -> tuple[list[Draft], list[Request]]:
+    async def draft(
+        self, requests: Sequence[Request], most_rows: int
+    ) -> tuple[list[Draft], list[Request]]:
         """Decide on as many requests as fit a turn; returns the drafts, and the requests left over.
 
-        Nothing is awaited between the first decision and the last.
+        With more than `most_rows` rows of the log it takes no further instance. Nothing is awaited
+        between the first decision and the last.
         """
         grouped, left = _grouped(requests)
         if self._due:
             due, self._due = self._due, set()
-            for instance_id in due & self._unprojected.keys():
+            for instance_id in sorted(due & self._unprojected.keys()):
                 grouped.setdefault(instance_id, [])
         if self._quarantine.held:
             self._leave_quarantined(grouped)
@@ -161,9 +166,9 @@ class Drafter:
         drafts: list[Draft] = []
         rows = size = 0
         bounds = self._bounds
-        for instance_id in sorted(grouped):
+        for instance_id, requested in grouped.items():
             found = held.get(instance_id)
-            waiting = grouped[instance_id]
+            waiting = requested
             if found is None:
                 self._unprojected.pop(instance_id, None)
                 continue
@@ -172,7 +177,7 @@ class Drafter:
                 if not waiting:
                     self._unprojected.pop(instance_id, None)
                     continue
-            if rows > bounds.turn_rows or size > bounds.turn_bytes:
+            if rows > most_rows or size > bounds.turn_bytes:
                 left += waiting
                 continue
             try:
@@ -183,6 +188,7 @@ class Drafter:
             drafts.append(draft)
             rows += len(draft.rows)
             size += draft.size
+        drafts.sort(key=_instance_id)
         return drafts, left
 
     def _drafted(

@@ -90,6 +90,11 @@ class Cache:
                 self._resting.move_to_end(instance_id)
         return found
 
+    def tenant_of(self, instance_id: str) -> str:
+        """The tenant of an instance in memory; empty for any other."""
+        found = self._owned.get(instance_id) or self._resting.get(instance_id)
+        return "" if found is None else found.tenant
+
     def put(self, instance_id: str, held: Held) -> None:
         if self._performed:
             self._performed.pop(instance_id, None)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TypeVar
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.turns.batch import Batch, PendingLookBack, PendingMatch
+from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.requests import EventRequest, Request
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.waits import LookedBack
@@ -16,20 +18,34 @@ from tenuto.store.parts.waits import LookedBack
 MOST_BYTES = 4_000_000
 """The most bytes of mailbox messages that matchings may write in one turn."""
 
+_LEAST_MATCHES = 20
+_SHARED_TURNS = 200
+"""After so many turns of one tenant alone its turns are large again."""
+
 _T = TypeVar("_T")
 
 
 class Intake:
-    """The queues before one lane; promised inputs precede new ones."""
+    """The queues before one lane; promised inputs precede new ones, and tenants take turns."""
 
-    def __init__(self, bounds: Bounds = DEFAULT_BOUNDS) -> None:
+    def __init__(
+        self, bounds: Bounds = DEFAULT_BOUNDS, tenant_of: Callable[[str], str] = lambda _: ""
+    ) -> None:
+        """`tenant_of`: the tenant of an instance, where that is known at once, else empty."""
         self._most_messages = bounds.turn_messages
+        self._bounds = bounds
         self._most_taken = bounds.turn_requests
+        self.most_rows = bounds.turn_rows
+        """With more rows of the log the turn that was taken last takes no further instance."""
+        self._newest_tenant = ""
+        self._shared_for = 0
+        """For how many turns it counts that another tenant was at work."""
         self._most_waiting = bounds.waiting
-        self._finish: deque[Request] = deque()
-        self._begin: deque[Request] = deque()
-        self._events: deque[EventRequest] = deque()
-        self._matches: deque[PendingMatch] = deque()
+        self._tenant_of = tenant_of
+        self._finish: FairQueue[Request] = FairQueue(self._tenant_of_request)
+        self._begin: FairQueue[Request] = FairQueue(self._tenant_of_request)
+        self._events: FairQueue[EventRequest] = FairQueue(lambda request: request.event.tenant)
+        self._matches: FairQueue[PendingMatch] = FairQueue(lambda pending: pending.match.tenant)
         self._looked_back: deque[PendingLookBack] = deque()
         self._suspects: deque[Batch] = deque()
         """Parts of a turn that the store refused, tried apart."""
@@ -53,7 +69,7 @@ class Intake:
     def ask(self, request: Request) -> None:
         """Take a new input; Overloaded when too much is waiting."""
         self._refuse_when_ended()
-        if len(self._begin) >= self._most_waiting:
+        if self._begin.is_full_for(request, self._most_waiting):
             raise Overloaded(f"{len(self._begin)} starts and commands are waiting")
         self._begin.append(request)
         self.wake_up()
@@ -61,7 +77,7 @@ class Intake:
     def store_event(self, request: EventRequest) -> None:
         """Take an event for the inbox; Overloaded when too much is waiting."""
         self._refuse_when_ended()
-        if len(self._events) >= self._most_waiting:
+        if self._events.is_full_for(request, self._most_waiting):
             raise Overloaded(f"{len(self._events)} events are waiting")
         self._events.append(request)
         self.wake_up()
@@ -105,6 +121,12 @@ class Intake:
             queue.clear()
         self.is_idle.set()
 
+    def _tenant_of_request(self, request: Request) -> str:
+        start = request.start
+        if start is not None:
+            return start.tenant
+        return request.tenant or self._tenant_of(request.instance_id)
+
     def _refuse_when_ended(self) -> None:
         if self._ended is not None:
             raise self._ended
@@ -147,24 +169,45 @@ class Intake:
         )
 
     def take(self) -> Batch:
-        """The next batch: results before new work."""
+        """The next batch: results before new work, of which some is always taken."""
         if self._suspects:
             return self._suspects.popleft()
-        requests = list(self._finish)
-        self._finish.clear()
-        room = max(self._most_taken - len(requests), self._most_taken // 10)
+        self._size_turn()
+        promised = self._finish.take(self._most_taken)
+        room = max(self._most_taken - len(promised), self._most_taken // 10)
         return Batch(
-            requests + _drained(self._begin, room),
+            _mixed(promised, self._begin.take(room)),
             self._taken_events(),
             self._taken_matches(),
             _drained(self._looked_back, self._most_taken),
         )
 
+    def take_small_turns(self) -> None:
+        """Much work came at once that nobody waits for: others that come soon wait for little."""
+        self._shared_for = _SHARED_TURNS
+
+    def _size_turn(self) -> None:
+        """Small turns while several tenants are at work: each of them waits for the others."""
+        bounds, most = self._bounds, 1
+        for queue in (self._finish, self._begin, self._events):
+            most = max(most, len(queue.tenants))
+            for tenant in islice(queue.tenants, 3):
+                if tenant and tenant != self._newest_tenant:
+                    self._shared_for = _SHARED_TURNS if self._newest_tenant else 0
+                    self._newest_tenant = tenant
+        self._most_taken, self.most_rows = bounds.turn_requests, bounds.turn_rows
+        if self._shared_for:
+            self._shared_for -= 1
+            self._most_taken = min(self._most_taken, bounds.turn_share * most)
+            self.most_rows = min(self.most_rows, 2 * bounds.turn_share * most)
+
     def _taken_events(self) -> list[EventRequest]:
         """Events up to the first whose id is among them: a turn has each id once."""
         taken: dict[str, EventRequest] = {}
         while (
-            self._events and len(taken) < self._most_taken and self._events[0].event.id not in taken
+            self._events
+            and len(taken) < self._most_taken
+            and self._events.first.event.id not in taken
         ):
             request = self._events.popleft()
             taken[request.event.id] = request
@@ -174,8 +217,8 @@ class Intake:
         """As many matchings as fit a turn with their messages, and at least one."""
         taken: list[PendingMatch] = []
         messages = size = 0
-        while self._matches and len(taken) < self._most_taken // 10:
-            mail = self._matches[0].match.mail
+        while self._matches and len(taken) < max(self._most_taken // 10, _LEAST_MATCHES):
+            mail = self._matches.first.match.mail
             messages += len(mail)
             size += sum(len(message.input) for message in mail)
             if taken and (messages > self._most_messages or size > MOST_BYTES):
@@ -185,7 +228,7 @@ class Intake:
 
     def go_first(self, requests: Sequence[Request]) -> None:
         """Requests that were taken already, and go before all others next time."""
-        self._finish.extendleft(reversed(requests))
+        self._finish.put_first(requests)
 
     def try_apart(self, parts: Sequence[Batch]) -> None:
         """Parts of a turn that the store refused: each is a turn by itself, before all others."""
@@ -202,7 +245,7 @@ class Intake:
         """Nothing was written: promised inputs wait; with an error new ones are refused."""
         if error is None:
             self.go_first(batch.requests)
-            self._events.extendleft(reversed(batch.events))
+            self._events.put_first(batch.events)
         else:
             self.go_first([request for request in batch.requests if not request.is_new])
             for request in batch.requests:
@@ -211,8 +254,20 @@ class Intake:
             for event in batch.events:
                 if not event.future.done():
                     event.future.set_exception(error)
-        self._matches.extendleft(reversed(batch.matches))
+        self._matches.put_first(batch.matches)
         self._looked_back.extendleft(reversed(batch.looked_back))
+
+
+def _mixed(promised: list[Request], new: list[Request]) -> list[Request]:
+    """New requests evenly among promised ones: a turn may have no room for those at its end."""
+    if not (promised and new):
+        return promised or new
+    share = len(promised) // len(new) + 1
+    mixed: list[Request] = []
+    for place, request in enumerate(new):
+        mixed.append(request)
+        mixed += promised[place * share : (place + 1) * share]
+    return mixed + promised[len(new) * share :]
 
 
 def _drained(queue: deque[_T], most: int) -> list[_T]:

@@ -132,7 +132,7 @@ class Lane:
         drafts: list[Draft] = []
         process_id = self._process.process_id
         try:
-            drafts, left = await self._drafter.draft(batch.requests)
+            drafts, left = await self._drafter.draft(batch.requests, self._intake.most_rows)
             # A bounded turn keeps the loop and the store responsive; the rest comes first next
             # time. Neither the rest nor settled requests depend on the outcome of this turn.
             if left:

@@ -109,7 +109,8 @@ class Obligations:
         if started.cause is not None:
             place = (started.definition_id, "", str(started.cause.trigger))
             outcome: DeliveryOutcome = "started" if refusal is None else "refused"
-            self._deliver(started.cause.event_id, place, outcome, refusal)
+            cause = started.cause
+            self._deliver(cause.event_id, place, outcome, refusal, tenant=cause.tenant)
 
     def _deliver(
         self,
@@ -117,11 +118,12 @@ class Obligations:
         place: tuple[str, str, str],
         outcome: DeliveryOutcome,
         reason: str | None = None,
+        tenant: str | None = None,
     ) -> None:
         node, iteration, arm = place
         to = (self._instance_id, node, iteration)
         self.deliveries.append(
-            Delivery(event_id, *to, outcome, arm=arm, reason=reason, tenant=self._inbox)
+            Delivery(event_id, *to, outcome, arm=arm, reason=reason, tenant=tenant or self._inbox)
         )
 
     def send(self, message: SendMail) -> None:

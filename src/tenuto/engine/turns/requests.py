@@ -84,6 +84,8 @@ class Request(Struct, eq=False):
     """Of a report about a job: the token of its lease."""
     refusal: Rejection | None = None
     """Why it is refused: there can be no such instance, or the store refuses the consequences."""
+    tenant: str = ""
+    """The tenant, where the sender knows it: tenants take turns."""
     setbacks: int = 0
     """How often not even its refusal could be written."""
 

@@ -58,7 +58,7 @@ class Turns:
         self.meter = TurnMeter()
         self._core = Core(decide, definitions.declared_tasks.of, quarantine)
         self._caches = [Cache() for _ in range(store.lanes)]
-        self.intakes = [Intake(shared.settings.bounds) for _ in range(store.lanes)]
+        self.intakes = [Intake(shared.settings.bounds, each.tenant_of) for each in self._caches]
         self.lanes: list[Lane] = []
         self._deferred = DeferredInputs(
             shared.clock, self.report, shared.settings.bounds.first_retry
@@ -124,6 +124,15 @@ class Turns:
 
     def intake_of(self, id: str) -> Intake:
         return self.intakes[self._number_of(id)]
+
+    def take_small_turns(self) -> None:
+        """Let new work, which comes soon, wait for little of what is recovered."""
+        for intake in self.intakes:
+            intake.take_small_turns()
+
+    def promised(self) -> int:
+        """How many results, timers and messages wait."""
+        return sum(intake.promised for intake in self.intakes)
 
     def at_hand(self, instance_id: str) -> Held | None:
         """An instance that this process runs, in its newest state."""

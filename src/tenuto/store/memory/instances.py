@@ -57,6 +57,11 @@ class MemoryInstances(MemoryPart):
         stored = self._disk.keys.get((tenant, key))
         return None if stored is None else unpack(UsedKey, stored)
 
+    async def open_of_origin(self, origin_id: str, most: int) -> int:
+        rows = (unpack(InstanceColumns, row) for row in self._disk.instances.values())
+        found = sum(row.origin_id == origin_id and row.completed_at is None for row in rows)
+        return min(found, most)
+
     async def erase(
         self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
     ) -> list[str]:

@@ -9,11 +9,11 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.log import LogRow
 from tenuto.model.status import FINAL
 from tenuto.model.test_run import is_test_run
-from tenuto.store.columns import InstanceColumns, MailColumns, TimerColumns
+from tenuto.store.columns import InstanceColumns, MailColumns, TimerColumns, WaitColumns
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Job, MemoryDisk, StoredEvent, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
-from tenuto.store.parts.upkeep import Depths, RowSecurity
+from tenuto.store.parts.upkeep import Depths, RowSecurity, Stored
 
 
 class MemoryUpkeep(MemoryPart):
@@ -52,6 +52,20 @@ class MemoryUpkeep(MemoryPart):
             oldest_untold=_oldest(_first_undelivered(disk)),
             oldest_posting=_oldest(postings),
         )
+
+    async def stored(self, what: Stored, tenant: str, most: int) -> int:
+        disk = self._disk
+        if what == "instances":
+            rows = (unpack(InstanceColumns, row) for row in disk.instances.values())
+            found = sum(row.tenant == tenant and row.status not in FINAL for row in rows)
+        elif what == "waits":
+            waits = (
+                unpack(WaitColumns, row) for arms in disk.waits.values() for row in arms.values()
+            )
+            found = sum(wait.tenant == tenant for wait in waits)
+        else:
+            found = sum(key[0] == tenant for key in disk.event_numbers)
+        return min(found, most)
 
     async def tenants(self) -> list[str]:
         disk = self._disk

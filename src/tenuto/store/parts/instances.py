@@ -111,6 +111,9 @@ class Instances(Protocol):
         Needed only if a start cannot be committed any more: `commit` checks keys by itself.
         """
 
+    async def open_of_origin(self, origin_id: str, most: int) -> int:
+        """How many instances with this origin have not ended; it counts to `most` at most."""
+
     @writes
     async def erase(
         self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY

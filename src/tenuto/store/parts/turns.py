@@ -42,6 +42,8 @@ class NewInstance(Struct, frozen=True, gc=False, kw_only=True):
     parent_id: str | None = None
     root_id: str | None = None
     rerun_of: str | None = None
+    origin_id: str | None = None
+    """The instance that led to it, as its root or by events; None: it was started from outside."""
     key: str | None = None
     """The idempotency key: at most one instance per (tenant, key) is ever created."""
     content_hash: bytes = b""

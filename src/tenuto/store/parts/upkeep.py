@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 COUNTED = 100_000
 """Counts stop here, so that counting a backlog stays cheap."""
+
+
+Stored: TypeAlias = Literal["instances", "waits", "events"]
 
 
 class Depths(Struct, frozen=True, gc=False, kw_only=True):
@@ -52,6 +55,12 @@ class Upkeep(Protocol):
 
     async def depths(self, now: datetime) -> Depths:
         """The backlogs. A cheap query, however much is stored."""
+
+    async def stored(self, what: Stored, tenant: str, most: int) -> int:
+        """How many of a kind a tenant has, by an index; it counts to `most` at most.
+
+        Instances that have not ended; open waits, with their arms, and triggers; events.
+        """
 
     async def tenants(self) -> list[str]:
         """The tenants that have a definition, an event or a listener, sorted."""

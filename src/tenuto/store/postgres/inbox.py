@@ -82,8 +82,8 @@ class PostgresInbox(Inbox):
 
     async def get(self, tenant: str, id: str) -> InboxEvent | None:
         for row in await self._database.connections.rows("event", {"tenant": tenant, "id": id}):
-            number, *columns = row[:10]
-            matched_at, *counts = row[10:]
+            number, *columns = row[:11]
+            matched_at, *counts = row[11:]
             found = event_value(EventColumns._make(columns))
             return InboxEvent(number, found, matched_at is not None, *counts)
         return None

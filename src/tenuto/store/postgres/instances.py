@@ -59,6 +59,11 @@ class PostgresInstances(Instances):
         found = await looked_for(look, nothing=[])
         return UsedKey(*found[0][2:]) if found else None
 
+    async def open_of_origin(self, origin_id: str, most: int) -> int:
+        which = {"origin_id": origin_id, "most": most}
+        [(found,)] = await self._database.connections.rows("open_of_origin", which)
+        return int(found)
+
     async def erase(
         self, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY
     ) -> list[str]:

@@ -258,7 +258,7 @@ FROM unnest(
     :status::text[], :correlation_id::text[], :priority::bigint[], :deadline::bigint[],
     :created_at::bigint[], :updated_at::bigint[], :started_at::bigint[], :completed_at::bigint[],
     :current_steps::text[], :parent_id::text[], :root_id::text[], :rerun_of::text[],
-    :output::bytea[], :last_error::bytea[], :cancellation::bytea[]
+    :origin_id::text[], :output::bytea[], :last_error::bytea[], :cancellation::bytea[]
 ) AS new
 RETURNING id, tenant, created_at, current_steps;
 
@@ -509,7 +509,7 @@ FROM
 CROSS JOIN unnest(
     :tenant::text[], :id::text[], :pattern::text[], :payload::bytea[], :received_at::bigint[],
     :timestamp::bigint[], :correlation_id::text[], :content_hash::bytea[], :chain::bigint[],
-    :turn_id::text[], :matched_at::bigint[], :resumed::bigint[], :cancelled::bigint[],
+    :origin::text[], :turn_id::text[], :matched_at::bigint[], :resumed::bigint[], :cancelled::bigint[],
     :started::bigint[]
 ) AS event (
     {event_columns}, turn_id, matched_at, resumed, cancelled, started
@@ -575,7 +575,7 @@ instance.id, instance.tenant, instance.definition_id, instance.definition_versio
     instance.status, instance.correlation_id, instance.priority, instance.deadline,
     instance.created_at, instance.updated_at, instance.started_at, instance.completed_at,
     instance.current_steps, instance.parent_id, instance.root_id, instance.rerun_of,
-    instance.output, instance.last_error, instance.cancellation
+    instance.origin_id, instance.output, instance.last_error, instance.cancellation
 
 -- name: load
 -- Instances with their folds, their owners and the entries after their folds, as arrays; where a later
@@ -1121,7 +1121,7 @@ WHERE
             END
     )
 UNION ALL
-SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL FROM looked_at
+SELECT max(number), NULL, NULL, NULL, NULL, count(*), NULL, NULL, NULL, NULL, NULL FROM looked_at
 ORDER BY 1
 
 -- name: past_events_of_pattern
@@ -2385,7 +2385,7 @@ RETURNING substr(name, 7)::bigint;
 SELECT
     told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
     event.tenant, event.id, event.pattern, event.payload, event.received_at, event.timestamp,
-    event.correlation_id, event.content_hash, event.chain
+    event.correlation_id, event.content_hash, event.chain, event.origin
 FROM (
     SELECT first.*
     FROM unnest(:shares::bigint[]) AS share (number)
@@ -2806,6 +2806,41 @@ CROSS JOIN (
 ) AS postings;
 
 ------------------------------------------------------------------------------------- for good
+
+-- name: stored_instances
+-- How many instances of a tenant have not ended.
+SELECT count(*) FROM (
+    SELECT instance.id
+    FROM unnest(:statuses::text[]) AS wanted (status)
+    CROSS JOIN LATERAL (
+        SELECT known.id FROM tenuto.workflow_instances AS known
+        WHERE known.tenant = :tenant AND known.status = wanted.status
+        LIMIT :most
+    ) AS instance
+    LIMIT :most
+) AS found;
+
+-- name: stored_waits
+-- How many waits and triggers a tenant has.
+SELECT count(*) FROM (
+    SELECT wait.instance_id FROM tenuto.workflow_event_subscriptions AS wait
+    WHERE wait.tenant = :tenant
+    LIMIT :most
+) AS found;
+
+-- name: stored_events
+-- How many events a tenant has in the inbox.
+SELECT count(*) FROM (
+    SELECT event.number FROM tenuto.events AS event WHERE event.tenant = :tenant LIMIT :most
+) AS found;
+
+-- name: open_of_origin
+-- How many instances of an origin have not ended.
+SELECT count(*) FROM (
+    SELECT instance.id FROM tenuto.workflow_instances AS instance
+    WHERE instance.origin_id = :origin_id AND instance.completed_at IS NULL
+    LIMIT :most
+) AS found;
 
 -- name: lock_roots
 -- Lock roots of a tenant.

@@ -67,7 +67,7 @@ _COLUMNS = {
     "still_there": "instance_id",
     "instances": "id tenant definition_id definition_version status correlation_id priority "
     "deadline created_at updated_at started_at completed_at current_steps parent_id root_id "
-    "rerun_of output last_error cancellation",
+    "rerun_of origin_id output last_error cancellation",
     "updates": "id status updated_at started_at completed_at current_steps output last_error "
     "cancellation",
     "searchable_dropped": "instance_id kept",
@@ -95,7 +95,7 @@ _COLUMNS = {
     "jobs_withdrawn": "instance_id node iteration attempt",
     "jobs_called_off": "instance_id node iteration attempt",
     "events_stored": "tenant id pattern payload received_at timestamp correlation_id content_hash "
-    "chain turn_id matched_at resumed cancelled started stream share",
+    "chain origin turn_id matched_at resumed cancelled started stream share",
     "matches": "tenant id matched_at resumed cancelled started",
     "moment": "lane seen_at",
     "outbox_written": "tenant share instance_id first_seq last_seq status level",

@@ -7,8 +7,9 @@ from datetime import datetime
 from tenuto.model.durations import epoch_ms
 from tenuto.store.columns import depths_of
 from tenuto.store.erasing import ACTIVE
-from tenuto.store.parts.upkeep import COUNTED, Depths, RowSecurity, Upkeep
+from tenuto.store.parts.upkeep import COUNTED, Depths, RowSecurity, Stored, Upkeep
 from tenuto.store.postgres.database import Database
+from tenuto.store.postgres.queries import Column
 from tenuto.store.postgres.row_security import reader_of, row_security_of
 
 
@@ -30,6 +31,13 @@ class PostgresUpkeep(Upkeep):
         asked = {"now": epoch_ms(now), "most": COUNTED, "statuses": list(ACTIVE)}
         [row] = await pool.rows("depths", asked)
         return depths_of(row, connections=size, connections_in_use=in_use)
+
+    async def stored(self, what: Stored, tenant: str, most: int) -> int:
+        asked: dict[str, Column] = {"tenant": tenant, "most": most}
+        if what == "instances":
+            asked["statuses"] = list(ACTIVE)
+        [(found,)] = await self._database.connections.rows(f"stored_{what}", asked)
+        return int(found)
 
     async def tenants(self) -> list[str]:
         return [tenant for (tenant,) in await self._database.connections.rows("tenants")]

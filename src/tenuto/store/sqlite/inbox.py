@@ -78,8 +78,8 @@ class SqliteInbox(SqlitePart):
     @looks
     def get(self, session: Session, tenant: str, id: str) -> InboxEvent | None:
         for row in session.packed("event", (tenant, id)):
-            [(number, found)] = _events([row[:10]])
-            is_matched, *counts = row[10:]
+            [(number, found)] = _events([row[:11]])
+            is_matched, *counts = row[11:]
             return InboxEvent(number, found, bool(is_matched), *counts)
         return None
 
@@ -122,7 +122,7 @@ def _events(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Event]]:
             row[0],
             event_value(
                 EventColumns._make(
-                    [*row[1:4], bytes.fromhex(row[4]), *row[5:8], bytes.fromhex(row[8]), row[9]]
+                    [*row[1:4], bytes.fromhex(row[4]), *row[5:8], bytes.fromhex(row[8]), *row[9:11]]
                 )
             ),
         )

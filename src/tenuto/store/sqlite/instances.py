@@ -73,6 +73,10 @@ class SqliteInstances(SqlitePart):
         found = session.packed("used_keys", (as_json([(tenant, key)]),))
         return UsedKey(found[0][2], bytes.fromhex(found[0][3])) if found else None
 
+    @looks
+    def open_of_origin(self, session: Session, origin_id: str, most: int) -> int:
+        return int(session.rows("open_of_origin", (origin_id, most))[0][0])
+
     @writes
     def erase(
         self, session: Session, tenant: str, ids: Collection[str], manner: Erasure = CAREFULLY

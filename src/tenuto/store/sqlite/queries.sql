@@ -84,7 +84,7 @@ VALUES (?, ?, ?, ?) /* for each row */;
 -- name: insert_instances
 -- The rows of new instances.
 INSERT INTO workflow_instances ({instance_columns}, follows)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */;
 
 -- name: update_instances
 -- Update the columns that lists show, after a change of status or when an instance comes to rest.
@@ -125,7 +125,7 @@ SELECT
         json_array(
             i.id, i.tenant, i.definition_id, i.definition_version, i.status, i.correlation_id,
             i.priority, i.deadline, i.created_at, i.updated_at, i.started_at, i.completed_at,
-            i.current_steps, i.parent_id, i.root_id, i.rerun_of,
+            i.current_steps, i.parent_id, i.root_id, i.rerun_of, i.origin_id,
             iif(i.output IS NULL, NULL, hex(i.output)),
             iif(i.last_error IS NULL, NULL, hex(i.last_error)),
             iif(i.cancellation IS NULL, NULL, hex(i.cancellation))
@@ -592,7 +592,7 @@ FROM (
 -- name: insert_events
 -- Insert events that are new.
 INSERT INTO events ({event_columns}, turn_id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (tenant, id) DO NOTHING;
 
 -- name: newest_event
@@ -658,7 +658,7 @@ FROM (
 -- fragment: packed_event
 -- An event of the inbox, with bytes in hexadecimal.
 number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_id,
-    hex(content_hash), chain
+    hex(content_hash), chain, origin
 
 -- fragment: packed_events
 -- Events of the inbox, packed.
@@ -1306,7 +1306,8 @@ SELECT
         json_array(
             told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
             event.tenant, event.id, event.pattern, hex(event.payload), event.received_at,
-            event.timestamp, event.correlation_id, hex(event.content_hash), event.chain
+            event.timestamp, event.correlation_id, hex(event.content_hash), event.chain,
+            event.origin
         )
     )
 FROM (
@@ -1631,6 +1632,32 @@ SELECT
             ) AS old
         )
     );
+
+-- name: stored_instances
+-- How many instances of a tenant have not ended.
+SELECT count(*) FROM (
+    SELECT 1 FROM json_each(:statuses) AS wanted
+    CROSS JOIN workflow_instances AS instance
+        INDEXED BY workflow_instances_by_status
+    WHERE instance.tenant = :tenant AND instance.status = wanted.value
+    LIMIT :most
+);
+
+-- name: stored_waits
+-- How many waits and triggers a tenant has.
+SELECT count(*) FROM (
+    SELECT 1 FROM workflow_event_subscriptions WHERE tenant = :tenant LIMIT :most
+);
+
+-- name: stored_events
+-- How many events a tenant has in the inbox.
+SELECT count(*) FROM (SELECT 1 FROM events WHERE tenant = :tenant LIMIT :most);
+
+-- name: open_of_origin
+-- How many instances of an origin have not ended.
+SELECT count(*) FROM (
+    SELECT 1 FROM workflow_instances WHERE origin_id = ? AND completed_at IS NULL LIMIT ?
+);
 
 ------------------------------------------------------------------------------------- for good
 -- Erasing an instance deletes its rows in every table that names instances.

@@ -26,7 +26,7 @@ def owners_of(session: Session, ids: tuple[str]) -> list[OwnerRow]:
 
 def instances_of(session: Session, ids: tuple[str]) -> list[InstanceRow]:
     return [
-        instance_row(InstanceColumns._make([*row[:16], *map(bytes_of, row[16:])]))
+        instance_row(InstanceColumns._make([*row[:17], *map(bytes_of, row[17:])]))
         for row in session.packed("instances_by_id", ids)
     ]
 

@@ -125,6 +125,7 @@ OVER_RUN: tuple[OverRun, ...] = (
     rerun.reruns_take_over_what_was,
     family.every_child_has_its_parent,
     family.every_birth_has_its_child,
+    family.families_are_bounded,
     family.ends_are_told,
     waiting.no_row_outlives_what_it_is_for,
     telling.everything_is_told_in_order,

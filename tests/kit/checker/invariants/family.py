@@ -7,6 +7,7 @@ and the parent's end reaches it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from uuid import UUID
 
 from tests.kit.checker.invariants.judgement import Moment, Summary, Whole
@@ -105,8 +106,32 @@ def every_birth_has_its_child(whole: Whole) -> Iterator[Violation]:
             id = str(birth.payload.get("childId"))
             death = parent.deaths.get(id)
             was_refused = death is not None and death.payload.get("status") == "FAILED"
-            if id not in known and not was_refused:
+            # One that was cancelled before it had begun never begins.
+            if id not in known and not was_refused and id not in parent.given_up:
                 yield _wrong(parent, f"its child {id} does not exist", birth.seq)
+
+
+def families_are_bounded(whole: Whole) -> Iterator[Violation]:
+    """FAMILY: one instance has led to so many at most that have not ended, whatever starts them."""
+    most = whole.ledgers.run.most_descendants
+    if most is None:
+        return
+    changes: dict[str, list[tuple[int, int]]] = {}
+    for summary in whole.summaries:
+        parent = summary.parent or {}
+        origin = summary.origin or parent.get("rootId")
+        if origin is None:
+            continue
+        family = changes.setdefault(str(origin), [])
+        family.append((summary.began_at, 1))
+        if summary.ended_at is not None:
+            family.append((summary.ended_at, -1))
+    for origin, family in changes.items():
+        # Of what happens within a millisecond the ends are taken first.
+        highest = max(accumulate(change for _, change in sorted(family)))
+        if highest > most:
+            message = f"it has led to {highest} at once, of {most} at most"
+            yield Violation("FAMILY", origin, 0, message)
 
 
 def ends_are_told(whole: Whole) -> Iterator[Violation]:

@@ -101,6 +101,9 @@ class Summary:
     parent: Fields | None = None
     event: str | None = None
     """The event that started it."""
+    origin: str | None = None
+    """The instance that led to it by events."""
+    began_at: int = 0
     started_by: tuple[str, ...] = ()
     """The patterns of those that may."""
     births: list[Row] = field(default_factory=list)

@@ -1,0 +1,78 @@
+"""What tenants have stored, about, and the refusal of more: their quotas."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tenuto.engine.bounded_counts import BoundedCounts
+from tenuto.engine.shared import Shared
+from tenuto.engine.turns.draft import Draft
+from tenuto.model.quotas import QuotaExceeded
+from tenuto.store.parts.upkeep import Stored
+
+_SHOWN = 0.8
+"""Quotas of which more than this share is used are shown in metrics."""
+
+
+class Usage:
+    """Counts instances, waits and events of tenants; an index of the store has the last word.
+
+    Ends of waits and of events are not counted here: they are found when the store is asked.
+    """
+
+    def __init__(self, shared: Shared) -> None:
+        quotas, is_shared = shared.settings.quotas, shared.store.is_shared
+        self._instances = _counts(shared, "instances", quotas.instances, is_shared=is_shared)
+        self._waits = _counts(shared, "waits", quotas.waits, is_shared=True)
+        self._events = _counts(shared, "events", quotas.events, is_shared=True)
+
+    async def refuse_start(self, tenant: str) -> None:
+        """QuotaExceeded where a tenant has too many open instances or waits for another start."""
+        for name, counts in (("instances", self._instances), ("waits", self._waits)):
+            await _refuse(name, counts, tenant)
+
+    async def admit_event(self, tenant: str) -> None:
+        """QuotaExceeded where a tenant has too many events for another one from outside."""
+        if not await self._events.admit(tenant):
+            raise QuotaExceeded("events", self._events.most, self._events.most)
+
+    def settle_event(self, tenant: str, *, is_stored: bool) -> None:
+        """An event that was admitted is in the inbox, or was not stored."""
+        self._events.settled(tenant, added=is_stored)
+
+    def concluded(self, draft: Draft) -> None:
+        """An instance has begun, opened waits, published events, or ended."""
+        tenant, state, before = draft.held.tenant, draft.state, draft.before
+        if state.version and not before.version:
+            self._instances.added(tenant)
+        if state.status.is_final and not before.status.is_final:
+            self._instances.ended(tenant)
+        for _ in range(draft.waits_opened):
+            self._waits.added(tenant)
+        for _ in range(draft.events_published):
+            self._events.added(tenant)
+
+    def shown(self) -> dict[tuple[str, str], tuple[int, int]]:
+        """Used and limit by quota and tenant, of those that are nearly used up."""
+        counted = {"instances": self._instances, "waits": self._waits, "events": self._events}
+        return {
+            (name, tenant): (used, counts.most)
+            for name, counts in counted.items()
+            for tenant, used in counts.above(_SHOWN).items()
+        }
+
+
+def _counts(shared: Shared, what: Stored, most: int, *, is_shared: bool) -> BoundedCounts:
+    return BoundedCounts(
+        partial(shared.store.upkeep.stored, what),
+        shared.clock,
+        shared.background.spawn,
+        most=most,
+        is_shared=is_shared,
+    )
+
+
+async def _refuse(name: str, counts: BoundedCounts, tenant: str) -> None:
+    verdict = counts.has_room(tenant)
+    if not verdict and not (verdict is None and await counts.room(tenant)):
+        raise QuotaExceeded(name, counts.most, counts.most)

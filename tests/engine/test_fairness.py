@@ -1,0 +1,171 @@
+"""Tenants take turns: the backlog of one delays no other, in every queue before a lane."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tenuto import Overloaded, Settings, Tenuto
+from tenuto.engine.bounds import Bounds
+from tenuto.engine.membership.takeover import Takeover
+from tenuto.engine.turns.fair_queue import FairQueue
+from tenuto.engine.turns.intake import Intake
+from tenuto.engine.turns.requests import Request, TakenOver
+from tenuto.model.inputs import CancelAsked
+from tenuto.store.parts.members import Orphan
+from tenuto.testing.wrapped_store import Call
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tests.core.drawing import child, draw, end
+from tests.kit.scripted_store import ScriptedStore
+
+pytestmark = pytest.mark.asyncio
+
+
+def queue(*items: str) -> FairQueue[str]:
+    """Items such as `a1`: the first letter is the tenant."""
+    made: FairQueue[str] = FairQueue(lambda item: item[0])
+    for item in items:
+        made.append(item)
+    return made
+
+
+async def test_tenants_take_turns_and_each_keeps_its_order() -> None:
+    made = queue("a1", "a2", "a3", "b1", "c1", "c2")
+    assert (made.first, len(made), list(made.tenants)) == ("a1", 6, ["a", "b", "c"])
+    assert made.take(4) == ["a1", "b1", "c1", "a2"]
+    made.append("b2")
+    assert made.take(99) == ["c2", "a3", "b2"]
+    assert (len(made), made.take(1)) == (0, [])
+
+
+async def test_what_is_put_back_comes_first_of_its_tenant() -> None:
+    made = queue("a1", "a2", "a3", "b1")
+    taken = made.take(2)
+    made.append("b2")
+    made.put_first(taken)
+    assert sorted(made) == ["a1", "a2", "a3", "b1", "b2"]
+    assert [item for item in made.take(9) if item[0] == "a"] == ["a1", "a2", "a3"]
+
+
+async def test_one_tenant_cannot_fill_the_queue_for_another() -> None:
+    made = queue(*(f"a{number}" for number in range(10)))
+    assert made.is_full_for("a-more", 10)
+    assert not made.is_full_for("b1", 10)
+    made.append("b1")
+    assert made.is_full_for("a-more", 10)
+    assert not made.is_full_for("b2", 10)
+
+
+def asked(tenant: str, number: int) -> Request:
+    return Request(f"{tenant}-{number}", CancelAsked(by="test"), tenant=tenant)
+
+
+async def test_a_new_request_is_among_the_first_of_a_turn_whatever_waits() -> None:
+    intake = Intake(Bounds())
+    for number in range(50_000):
+        intake.report(asked("storm", number))
+    intake.ask(asked("quiet", 0))
+    taken = [request.tenant for request in intake.take().requests]
+    assert taken.index("quiet") == 0
+    assert len(taken) <= 2_001
+
+
+async def test_turns_are_small_while_several_tenants_are_at_work() -> None:
+    intake = Intake(Bounds(turn_share=10))
+    for number in range(3_000):
+        intake.report(asked("storm", number))
+    assert len(intake.take().requests) == 2_000
+    intake.report(asked("quiet", 0))
+    assert len(intake.take().requests) == 20
+    assert len(intake.take().requests) == 10
+    assert intake.most_rows == 20
+
+
+async def test_a_tenant_that_has_filled_its_share_is_refused_and_another_is_not() -> None:
+    intake = Intake(Bounds(waiting=10))
+    for number in range(10):
+        intake.ask(asked("storm", number))
+    with pytest.raises(Overloaded):
+        intake.ask(asked("storm", 10))
+    intake.ask(asked("quiet", 0))
+
+
+class Slow(ScriptedStore):
+    """A store whose commits the test lets through, one by one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may = asyncio.Semaphore(0)
+        self.turns_made = 0
+
+    async def on_turns_commit(self, call: Call) -> object:
+        await self.may.acquire()
+        self.turns_made += 1
+        return await call()
+
+
+async def test_a_start_waits_for_two_turns_at_most_while_another_tenant_has_thousands() -> None:
+    store = Slow()
+    app = Tenuto(store, settings=Settings(bounds=Bounds(turn_share=10)))
+    async with app:
+        storm, quiet = (
+            EngineWorkspace(app.engine, app.bulk_runner, tenant=tenant, actor=tenant)
+            for tenant in ("storm", "quiet")
+        )
+        small = draw("d", d=end()) | {"id": "small"}
+        names = [f"c{number}" for number in range(100)]
+        wide = draw(" ".join(names), **{name: child("small") for name in names}) | {"id": "wide"}
+        for workspace in (storm, quiet):
+            await workspace.deploy(small)
+        await storm.deploy(wide)
+        starting = [asyncio.ensure_future(storm.start("wide")) for _ in range(20)]
+        for _ in range(8):
+            store.may.release()
+            await asyncio.sleep(0)
+        before = store.turns_made
+        mine = asyncio.ensure_future(quiet.start("small"))
+        while not mine.done():
+            store.may.release()
+            await asyncio.sleep(0)
+        assert store.turns_made - before <= 4  # one is under way in each lane
+        for _ in range(10_000):
+            store.may.release()
+        await asyncio.gather(*starting)
+
+
+async def test_instances_of_a_dead_process_are_taken_up_in_slices_the_oldest_first() -> None:
+    reported: list[str] = []
+    left = [Orphan(f"i{number:03}", clean=False) for number in range(250)]
+
+    class Members(ScriptedStore):
+        async def on_members_claim_orphans(self, call: Call) -> list[Orphan]:
+            claimed, left[:] = left[: call.args[0]], left[call.args[0] :]
+            return claimed
+
+    def report(request: Request) -> None:
+        assert isinstance(request.input, TakenOver)
+        reported.append(request.instance_id)
+
+    waiting = 0
+    takeover = Takeover(
+        store=Members(),
+        router=None,  # type: ignore[arg-type]
+        look_back=None,  # type: ignore[arg-type]
+        report=report,
+        waiting=lambda: waiting,
+        batch=50,
+    )
+    assert await takeover.take_over() == 250
+    assert reported == [f"i{number:03}" for number in range(100)]
+    waiting = 70
+    assert takeover.take_up()
+    assert len(reported) == 130
+    waiting = 200
+    assert takeover.take_up()
+    assert len(reported) == 130
+    waiting = 0
+    assert takeover.take_up()
+    assert not takeover.take_up()
+    assert reported == sorted(reported)
+    assert len(reported) == 250

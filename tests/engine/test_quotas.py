@@ -1,0 +1,100 @@
+"""Quotas of a tenant: what is stored is bounded, and a refusal names the quota."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenuto import Overloaded, Settings, Tenuto
+from tenuto.metrics.metrics import Metrics
+from tenuto.model.json import Object
+from tenuto.model.quotas import QuotaExceeded, Quotas
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.workspace.engine_workspace import EngineWorkspace
+from tests.core.drawing import draw, end, wait
+from tests.engine.situations import at_rest
+
+pytestmark = pytest.mark.asyncio
+
+SLEEPER = draw("w>d", w=wait("wake"), d=end()) | {"id": "sleeper"}
+
+
+def app_with(**quotas: int) -> Tenuto:
+    return Tenuto(settings=Settings(quotas=Quotas(**quotas)))
+
+
+def numbered(id: str, output: object = None) -> Object:
+    return draw("d", d=end({"is": str(output)})) | {"id": id}
+
+
+def of(app: Tenuto, tenant: str) -> EngineWorkspace:
+    return EngineWorkspace(app.engine, app.bulk_runner, tenant=tenant, actor="test")
+
+
+async def test_a_tenant_has_so_many_definitions_and_another_its_own() -> None:
+    async with app_with(definitions=2) as app:
+        for id in ("one", "two"):
+            await app.deploy(numbered(id))
+        with pytest.raises(QuotaExceeded, match="2 of 2 definitions") as refused:
+            await app.deploy(numbered("three"))
+        assert (refused.value.code, refused.value.quota) == ("TEN-4294", "definitions")
+        assert isinstance(refused.value, Overloaded)
+        await app.deploy(numbered("two", 2))
+        await of(app, "other").deploy(numbered("three"))
+
+
+async def test_a_definition_has_so_many_versions_and_the_same_content_makes_none() -> None:
+    async with app_with(versions=2) as app:
+        for output in (1, 2, 2):
+            await app.deploy(numbered("one", output))
+        with pytest.raises(QuotaExceeded, match="quota `versions`"):
+            await app.deploy(numbered("one", 3))
+        await app.deploy(numbered("one", 2))
+
+
+async def test_a_tenant_has_so_many_declared_tasks() -> None:
+    async with app_with(tasks=1) as app:
+        tasks = of(app, "default").task_definitions
+        await tasks.put(TaskDefinition(id="one", kind="pull"))
+        for declare in (tasks.put, tasks.add):
+            with pytest.raises(QuotaExceeded, match="quota `tasks`"):
+                await declare(TaskDefinition(id="two", kind="pull"))
+        await tasks.put(TaskDefinition(id="one", kind="pull", description="changed"))
+
+
+async def test_a_tenant_has_so_many_open_instances_and_what_ends_makes_room() -> None:
+    async with app_with(instances=2) as app:
+        await app.deploy(SLEEPER)
+        first, _ = [await app.start("sleeper") for _ in range(2)]
+        with pytest.raises(QuotaExceeded, match="quota `instances`"):
+            await app.start("sleeper")
+        quiet = of(app, "other")
+        await quiet.deploy(SLEEPER)
+        await quiet.start("sleeper")
+        assert app.engine.usage.shown() == {("instances", "default"): (2, 2)}
+        page = (await Metrics(app.engine).page("default")).decode()
+        assert 'tenuto_quota_used{quota="instances"} 2.0' in page
+        assert 'tenuto_quota_limit{quota="instances"} 2.0' in page
+        assert (
+            'tenuto_quota_used{quota="instances"}'
+            not in (await Metrics(app.engine).page("other")).decode()
+        )
+        await first.cancel()
+        await app.start("sleeper")
+
+
+async def test_a_tenant_with_too_many_waits_starts_no_more() -> None:
+    async with app_with(waits=1) as app:
+        await app.deploy(SLEEPER)
+        await app.start("sleeper")
+        await at_rest(app)
+        with pytest.raises(QuotaExceeded, match="quota `waits`"):
+            await app.start("sleeper")
+
+
+async def test_a_tenant_has_so_many_events() -> None:
+    async with app_with(events=2) as app:
+        for number in range(2):
+            await app.publish("told", number)
+        with pytest.raises(QuotaExceeded, match="quota `events`"):
+            await app.publish("told", 3)
+        await of(app, "other").publish("told", 1)
