@@ -97,7 +97,7 @@ async def _check_chain(
         maker = child
     if made:
         revoked = await keys.revoke("acme", made[0].row.id)
-        assert [each.id for each in revoked.others] == [each.row.id for each in made[1:]]
+        assert {each.id for each in revoked.others} == {each.row.id for each in made[1:]}
         for each in made:
             with pytest.raises(Unauthenticated):
                 await authenticator.authenticate(f"Bearer {each.text}", clock.now())

@@ -32,9 +32,8 @@ async def fill(call: Caller) -> None:
         await call.start("fail", {"text": LARGE}, "?wait=30")
         await call.post("/events", {"id": f"e{number}", "pattern": "a", "payload": LARGE})
         await call.post("/workflows", {**DOUBLE, "id": f"w{number:02}", "description": LARGE})
-        await call.post(
-            "/workflows", {**DOUBLE, "id": "versions", "description": f"{number}{LARGE}"}
-        )
+        version = {**DOUBLE, "id": "versions", "description": f"{number}{LARGE}"}
+        await call("PUT", "/workflows/versions", version)
         declared = {"id": f"t{number:02}", "kind": "pull", "inputSchema": {"description": LARGE}}
         assert (await call.post("/tasks", declared)).status == 201
 

@@ -31,7 +31,7 @@ async def test_one_more_than_the_quota_is_refused_by_its_name(serve: Serve, kind
         assert reply.status == 429
         assert reply.json["code"] == OVER_QUOTA
         assert f"2 {kind}" in reply.json["detail"]
-        assert f"engine.limits.{kind}" in reply.json["advice"]
+        assert f"engine.quotas.{kind}" in reply.json["advice"]
         assert "retry-after" not in reply.headers
         other = {"webhooks": "subscriptions", "subscriptions": "webhooks"}[kind]
         assert (await call.post(f"/{other}", BODIES[other])).status == 201

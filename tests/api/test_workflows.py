@@ -357,7 +357,7 @@ async def test_others_are_answered_while_a_large_definition_is_validated(
         for method, path, body in (
             ("POST", "/workflows/validate", large),
             ("PUT", "/workflows/double", large),
-            ("POST", "/workflows", large),
+            ("POST", "/workflows", {**large, "id": "other"}),
             ("POST", "/workflows/test", {**large, "inputParams": {"number": 1}}),
         ):
             asked.clear()

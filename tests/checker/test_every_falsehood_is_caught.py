@@ -446,7 +446,7 @@ FALSEHOODS = (
         say("CHILD_ENDED", "c", status="CANCELLED")),
     Falsehood("another output than the child's", "FAMILY", shapes.parent_and_child,
         say("NODE_COMPLETED", "c", output=8)),
-    Falsehood("a child that is not there", "FAMILY", shapes.child_called_off,
+    Falsehood("a child that is not there", "FAMILY", shapes.parent_and_child,
         lambda run: run["instances"].pop()),
     Falsehood("a child that nobody started", "FAMILY", shapes.child_called_off,
         drop("CHILD_STARTED", "c")),

@@ -14,6 +14,7 @@ from tenuto.engine.bounds import Bounds
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import InvalidInput, NotFound
 from tenuto.model.policy import Limits, RetryPolicy
+from tenuto.model.quotas import Quotas
 
 TABLE = [
     # flag, environment, file -> value, who says so
@@ -46,11 +47,12 @@ def test_every_setting_of_the_engine_can_be_reached() -> None:
     for kind, prefix in (
         (Settings, "engine."),
         (Limits, "engine.limits."),
+        (Quotas, "engine.quotas."),
         (RetryPolicy, "engine.retry."),
         (Bounds, "engine.bounds."),
     ):
         for field in structs.fields(kind):
-            if field.name not in ("limits", "retry", "bounds"):
+            if field.name not in ("limits", "quotas", "retry", "bounds"):
                 assert prefix + field.name in names
     assert len({each.variable for each in settings().values()}) == len(names)
 

@@ -208,7 +208,6 @@ async def test_a_task_that_ignores_cancellation_holds_up_nothing_beyond_its_grac
 
 
 async def test_a_failed_compensation_is_kept_and_can_be_tried_again() -> None:
-    """`undo-plan` shows the whole input."""
     async with Tenuto() as app:
         shop = Shop(app)
         shop.broken.add("payment_refund_task")
@@ -216,9 +215,7 @@ async def test_a_failed_compensation_is_kept_and_can_be_tried_again() -> None:
         foreseen: Any = await order.undo_plan("why")
         planned = [item["stepId"] for item in foreseen["plan"]]
         assert planned == ["refund_payment", "release_inventory"]
-        whole = foreseen["plan"][0]["input"]
-        assert whole["reason"] == "why"
-        assert {"workflowInput", "workflowState"} <= whole.keys()
+        assert foreseen["plan"][0]["input"]["reason"] == "why"
         await order.cancel("why")
         with pytest.raises(WorkflowCancelled):
             await order.result(timeout=20)

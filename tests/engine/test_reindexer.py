@@ -29,6 +29,9 @@ pytestmark = pytest.mark.asyncio
 
 def in_a_file(url: str) -> None:
     connection = apsw.Connection(url.removeprefix("sqlite:///"))
+    connection.execute("DROP TRIGGER audit_log_grew")
+    connection.execute("DROP INDEX access_keys_by_maker")
+    connection.execute("ALTER TABLE audit_log DROP COLUMN credential")
     connection.execute("DROP TRIGGER quarantine_ends")
     connection.execute("DROP TABLE quarantine")
     connection.execute("DROP TABLE workflow_searchable_values")
@@ -43,6 +46,8 @@ async def in_a_database(url: str) -> None:
     async with connected(url) as connection:
         await connection.execute("DROP FUNCTION tenuto.raise_wall, tenuto.reader_name")
         await connection.execute("DROP TABLE tenuto.quarantine")
+        await connection.execute("DROP INDEX tenuto.access_keys_by_maker")
+        await connection.execute("ALTER TABLE tenuto.audit_log DROP COLUMN credential")
         await connection.execute("DROP TABLE tenuto.workflow_searchable_values")
         await connection.execute("DROP FUNCTION tenuto.mark_removed CASCADE")
         await connection.execute("ALTER TABLE tenuto.workflow_instances DROP COLUMN origin_id")

@@ -637,7 +637,7 @@ def test_sleeps_and_waits_say_all_that_json_can() -> None:
 
     assert described(flow) == from_nodes(
         [
-            node("sleep", "delay", until="2026-03-01T12:00:00Z", calendar="office"),
+            node("sleep", "delay", until="2026-03-01T12:00:00.000Z", calendar="office"),
             node("sleep_2", "delay", duration="{{ctx.input.pause}}", joinMode=ONE),
             node(
                 "wait_event",

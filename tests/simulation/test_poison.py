@@ -47,10 +47,12 @@ def test_a_hang_costs_the_process_that_the_watchdog_kills(engines: int) -> None:
     assert runs("linear", is_hang=True, engines=engines)[0] == 1
 
 
-@pytest.mark.parametrize("engines", [1, 2])
-def test_an_instance_is_not_quarantined_because_processes_died_by_chance(engines: int) -> None:
+@pytest.mark.parametrize(("engines", "later"), [(1, 4), (2, 6)])
+def test_an_instance_is_not_quarantined_because_processes_died_by_chance(
+    engines: int, later: int
+) -> None:
     """Killed in a decision, and again in a later one: what was decided on in between is cleared."""
-    poison, place = Poison("deadly", only_at={1, 4}), InMemory(shared=engines > 1)
+    poison, place = Poison("deadly", only_at={1, later}), InMemory(shared=engines > 1)
     deadly: Document = {**topologies()["linear"], "id": "deadly"}
     job = job_of(deadly, "deadly")
     scenario = Scenario("by chance", [job], NoFaults(), engines=engines, poison=poison)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import cast
 
 import msgspec
 from msgspec import inspect
@@ -38,12 +38,11 @@ def spelled(value: object) -> JSON:
     return _spelled(msgspec.to_builtins(value, builtin_types=(datetime,)))
 
 
-def _spelled(value: Any) -> JSON:  # noqa: ANN401 - JSON with moments in it
+def _spelled(value: object) -> JSON:
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, dict):
         return {name: _spelled(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_spelled(each) for each in value]
-    plain: JSON = value
-    return plain
+    return cast("JSON", value)

@@ -36,10 +36,12 @@ class QuotaExceeded(Overloaded):
     """A tenant has as much of a kind as it may have; nothing was accepted."""
 
     code = OVER_QUOTA
-    advice = "Remove what is not needed any more, or raise the quota."
 
     def __init__(self, quota: str, used: int, limit: int) -> None:
-        super().__init__(f"the tenant has {used:,} of {limit:,} {quota} (quota `{quota}`)")
+        super().__init__(
+            f"the tenant has {used:,} of {limit:,} {quota} (quota `{quota}`)",
+            advice=f"Remove what is not needed; the operator can raise engine.quotas.{quota}.",
+        )
         self.quota = quota
         """The name of the quota, as in the settings: `engine.quotas.<name>`."""
         self.used = used

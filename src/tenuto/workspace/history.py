@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 import msgspec
 from msgspec import inspect
 
-from tenuto.model.durations import from_epoch_ms, iso, parse_moment
+from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import KINDS, SHAPE_KEY, LogRow
 from tenuto.model.moments import moments_in
@@ -39,7 +40,7 @@ def _spell(value: JSON, path: tuple[str, ...]) -> None:
     for name in inner:
         value = value.get(name) if isinstance(value, dict) else None
     if isinstance(value, dict) and isinstance(text := value.get(last), str):
-        value[last] = iso(parse_moment(text))
+        value[last] = iso(msgspec.convert(text, datetime))
 
 
 _MOMENTS: Mapping[str, list[tuple[str, ...]]] = {

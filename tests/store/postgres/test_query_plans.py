@@ -41,6 +41,7 @@ SMALL = {
     "shares": "as many rows as there are listeners, and sixteen",
     "processes": "as many rows as processes; those that are gone for minutes, or a day",
     "moments": "as many rows as lanes of processes, and one",
+    "quarantine": "as many rows as instances that processes died of",
     "schema_info": "one row",
 }
 IN_INDEX_ORDER = {

@@ -23,6 +23,7 @@ SMALL = {
     "listeners": "as many rows as there are listeners",
     "listening": "one row",
     "processes": "as many rows as processes own something",
+    "quarantine": "as many rows as instances that processes died of",
     "schema_info": "one row",
     "sqlite_schema": "one row per table and index",
 }

@@ -14,6 +14,7 @@ from tenuto.core.cancel_trigger import listens
 from tenuto.core.ending import output_of
 from tenuto.core.snapshot import encode
 from tenuto.core.view import current_steps
+from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
@@ -134,13 +135,18 @@ def _row_values(
     yield "currentSteps", row.current_steps, steps
     output = output_of(plan, state) if state.status is Status.COMPLETED else None
     yield "output", _decoded(row.output), output
-    yield "lastError", _decoded(row.last_error), _plain(state.last_error)
-    yield "cancellation", _decoded(row.cancellation), _plain(state.cancellation)
+    yield "lastError", _read(row.last_error, LastError), _plain(state.last_error)
+    yield "cancellation", _read(row.cancellation, Cancellation), _plain(state.cancellation)
 
 
 def _fields(state: InstanceState) -> Object:
     fields: Object = msgspec.json.decode(encode(state))
     return fields
+
+
+def _read(stored: bytes | None, kind: type[Struct]) -> JSON:
+    """A stored value, whichever program wrote it: moments and defaults were spelled otherwise."""
+    return _plain(None if stored is None else msgspec.json.decode(stored, type=kind))
 
 
 def _short(value: object) -> str:

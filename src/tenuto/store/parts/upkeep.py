@@ -12,6 +12,12 @@ COUNTED = 100_000
 
 
 Stored: TypeAlias = Literal["instances", "waits", "events"]
+STORED: dict[Stored, str] = {
+    "instances": "stored_instances",
+    "waits": "stored_waits",
+    "events": "stored_events",
+}
+"""The statements that count them."""
 
 
 class Depths(Struct, frozen=True, gc=False, kw_only=True):

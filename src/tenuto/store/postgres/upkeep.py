@@ -7,7 +7,7 @@ from datetime import datetime
 from tenuto.model.durations import epoch_ms
 from tenuto.store.columns import depths_of
 from tenuto.store.erasing import ACTIVE
-from tenuto.store.parts.upkeep import COUNTED, Depths, RowSecurity, Stored, Upkeep
+from tenuto.store.parts.upkeep import COUNTED, STORED, Depths, RowSecurity, Stored, Upkeep
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.queries import Column
 from tenuto.store.postgres.row_security import reader_of, row_security_of
@@ -36,7 +36,7 @@ class PostgresUpkeep(Upkeep):
         asked: dict[str, Column] = {"tenant": tenant, "most": most}
         if what == "instances":
             asked["statuses"] = list(ACTIVE)
-        [(found,)] = await self._database.connections.rows(f"stored_{what}", asked)
+        [(found,)] = await self._database.connections.rows(STORED[what], asked)
         return int(found)
 
     async def tenants(self) -> list[str]:

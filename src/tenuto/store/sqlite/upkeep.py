@@ -7,7 +7,7 @@ from datetime import datetime
 from tenuto.model.durations import epoch_ms
 from tenuto.store.columns import depths_of
 from tenuto.store.erasing import ACTIVE
-from tenuto.store.parts.upkeep import COUNTED, Depths, RowSecurity, Stored
+from tenuto.store.parts.upkeep import COUNTED, STORED, Depths, RowSecurity, Stored
 from tenuto.store.sqlite.part import SqlitePart, looks
 from tenuto.store.sqlite.session import Column, Session, as_json
 
@@ -32,7 +32,7 @@ class SqliteUpkeep(SqlitePart):
         asked: dict[str, Column] = {"tenant": tenant, "most": most}
         if what == "instances":
             asked["statuses"] = as_json(ACTIVE)
-        return int(session.rows(f"stored_{what}", asked)[0][0])
+        return int(session.rows(STORED[what], asked)[0][0])
 
     @looks
     def tenants(self, session: Session) -> list[str]:

@@ -186,17 +186,21 @@ def unhandled_failures_are_kept(rest: Rest) -> Iterator[str]:
 
 
 def what_is_tried_again_is_no_dead_letter(rest: Rest) -> Iterator[str]:
-    """DEAD-LETTER: what is retried has none, but for results that came too late."""
-    tried: dict[tuple[str | None, str], int] = {}
+    """DEAD-LETTER: what is retried has none, but for results that came too late.
+
+    The compensation of a child has the name of the step that it was.
+    """
+    tried: dict[tuple[bool, str | None, str], int] = {}
     for row in rest.rows:
         if row.type in ("NODE_DISPATCHED", "COMPENSATION_DISPATCHED"):
-            place = row.node, row.iteration
+            place = row.type == "COMPENSATION_DISPATCHED", row.node, row.iteration
             tried[place] = max(tried.get(place, 0), row.attempt)
     for letter in rest.instance.dead_letters or ():
         node, attempt = letter.get("node"), letter.get("attempt")
         if letter["kind"] == "late-result" or not isinstance(attempt, int):
             continue
-        last = tried.get((node, letter.get("iteration", "")), 0)
+        is_undone = letter["kind"] == "compensation-failed"
+        last = tried.get((is_undone, node, letter.get("iteration", "")), 0)
         if attempt < last:
             yield f"a dead letter for {node} #{attempt}, which was tried again: #{last}"
 
