@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tenuto import Overloaded, Settings, Tenuto
+from tenuto import Overloaded, Settings, StoreUnavailable, Tenuto
 from tenuto.engine.bounds import Bounds
 from tenuto.engine.membership.takeover import Takeover
 from tenuto.engine.turns.fair_queue import FairQueue
@@ -169,3 +169,30 @@ async def test_instances_of_a_dead_process_are_taken_up_in_slices_the_oldest_fir
     assert not takeover.take_up()
     assert reported == sorted(reported)
     assert len(reported) == 250
+
+
+async def test_what_was_claimed_before_an_outage_is_taken_up_after_it() -> None:
+    """What a process has claimed is nobody else's: nothing but its recovery takes it up."""
+    answers: list[list[Orphan] | StoreUnavailable] = [
+        [Orphan(f"i{number:03}", clean=False) for number in range(250)],
+        StoreUnavailable("gone for a moment"),
+        [],
+    ]
+
+    class Members(ScriptedStore):
+        async def on_members_claim_orphans(self, call: Call) -> object:
+            answer = answers.pop(0) if answers else await call()
+            if isinstance(answer, StoreUnavailable):
+                raise answer
+            return answer
+
+    app = Tenuto(ScriptedStore())
+    async with app:
+        membership = app.engine.membership
+        takeover = membership._takeover
+        takeover._store = Members()
+        with pytest.raises(StoreUnavailable):
+            await membership.take_over()
+        assert await membership.take_over() == 0
+        assert takeover._claimed
+        assert membership._claimed.is_set()

@@ -18,7 +18,7 @@ from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.values import InstanceFilter, Start
-from tests.engine.situations import at_rest, steps
+from tests.engine.situations import steps
 from tests.tenants.calls import (
     BY_BULK,
     BY_DEAD_LETTER,
@@ -170,7 +170,7 @@ async def test_an_id_that_another_tenant_has_is_as_free_as_any(town: Town) -> No
         asked = Start(workflow="flow", input={"orderId": 9}, instance_id=id, key=key)
         started = await town.left.starting.begin(asked)
         assert not started.is_repeat
-        await at_rest(town.app)
+        await town.app.engine.final_state(started.instance_id)
         assert (await town.left.at(id).details())["id"] == started.instance_id
         assert (await town.left.at(id).details())["input"] == {"orderId": 9}
         for name in ("state", "waits", "widget", "context", "details", "history", "undo_plan"):

@@ -35,6 +35,7 @@ from tenuto.model.inputs import (
     TaskFailed,
     TaskSucceeded,
 )
+from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
@@ -276,13 +277,14 @@ class Engine:
     async def ask(self, instance_id: str, input: Input) -> Answer:
         """Put a command to an instance; answered once it is durable.
 
-        A retry releases a quarantined instance, and changes nothing else of it.
+        A retry releases a quarantined instance, which goes on; it retries one that had failed.
         """
         self._refuse_unless_working()
         if isinstance(input, RetryAsked) and instance_id in self.quarantine.held:
             await self.quarantine.release(instance_id)
             state = (await self.loader.look_at(instance_id)).state
-            return Answer(instance_id=state.id, status=state.status, version=state.version)
+            if state.status is not Status.FAILED and input.edited is None:
+                return Answer(instance_id=state.id, status=state.status, version=state.version)
         return await self.turns.ask(instance_id, input)
 
     async def index_again(self, instance_id: str) -> None:

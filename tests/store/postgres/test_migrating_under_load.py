@@ -57,7 +57,8 @@ class Writer:
 async def _migrated_under_load(url: str, version: int, rows: int, opened: Opener) -> None:
     await run(url, "DROP SCHEMA IF EXISTS tenuto CASCADE")
     session = Session(Server(read_address(url)))
-    assert len(await migrate(session, newest=version)) == version
+    before = [each for each in MIGRATIONS if each.version <= version]
+    assert len(await migrate(session, newest=version)) == len(before)
     await run(url, FILL.format(rows=rows))
     writers = [Writer(url, f"w{number}") for number in range(WRITERS)]
     tasks = [asyncio.create_task(each.run()) for each in writers]

@@ -79,8 +79,9 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
     until = body.expiration_time or now + USUAL
     if problems := callback_problems(body.subscriber_id, body.patterns, until, now):
         raise InvalidInput("the callback is not valid", problems)
-    if body.instance_id is not None:
-        await call.workspace.instance(body.instance_id)
+    instance_id = body.instance_id
+    if instance_id is not None:
+        instance_id = (await call.workspace.instance(instance_id)).id
     principal = call.principal
     until = min(until, now + LONGEST, principal.expires_at or until)
     ticket = EventTicket(
@@ -88,7 +89,7 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
         subscriber_id=body.subscriber_id,
         patterns=body.patterns,
         until_ms=epoch_ms(until),
-        instance_id=body.instance_id,
+        instance_id=instance_id,
         maker=principal.credential if principal.credential.startswith(KEY) else None,
     )
     token = await call.service.event_tickets.token(ticket)

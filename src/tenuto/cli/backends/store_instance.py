@@ -75,6 +75,7 @@ class StoreInstance(StoredInstance):
 
     async def held(self) -> Held:
         """The instance, folded from its log; NotFound where it is another tenant's."""
+        await self._refuse_unless_known()
         held = await self._reader.held(self.id)
         if held.tenant != self._tenant:
             raise not_there(self.id)

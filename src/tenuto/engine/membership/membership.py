@@ -152,10 +152,12 @@ class Membership:
                 await self.fenced(process_id)
             else:
                 if taken_over:
-                    self._claimed.set()
                     self._turns.take_small_turns()
                 self.look_for_unfinished()
                 return taken_over
+            finally:
+                # Also where the store failed in the middle: what was claimed is nobody else's.
+                self._claimed.set()
 
     async def _take_up(self) -> float | None:
         if not self._takeover.take_up():
