@@ -14,7 +14,7 @@ from tenuto.access.rates import RateLimiter
 from tenuto.model.errors import TenutoError
 
 WRONG = "TEN-5011"
-"""The code for a credential that nobody was given; an expired one is no guess."""
+"""The code for a credential that does not exist; an expired one is no guess."""
 _MOST = 10_000
 
 

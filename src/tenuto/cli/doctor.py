@@ -259,7 +259,7 @@ def _disk(folder: Path) -> Finding:
 def _files(exposed: Sequence[Path], folder: Path, *, is_own: bool) -> Finding:
     """Who may read the store: secrets of webhooks and keys that sign tickets are in it.
 
-    A folder that was named, not made, is only expected to be written by nobody else.
+    A folder that was named, not made, is only expected to be writable by this user alone.
     """
     commands: list[str] = []
     if exposed:

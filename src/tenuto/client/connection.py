@@ -21,7 +21,6 @@ from tenuto.model.errors import (
     TenutoError,
 )
 from tenuto.model.json import JSON
-from tenuto.model.quotas import QuotaExceeded
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
 
 T = TypeVar("T")
@@ -321,8 +320,6 @@ def _worth_repeating(ask: Ask, answered: Answered) -> TenutoError:
     is_over_quota = refused.code == OVER_QUOTA
     if is_over_quota or (answered.status not in _NOTHING_ACCEPTED and not is_proxy):
         raise refused
-    if refused.code == QuotaExceeded.code:
-        raise refused  # it lasts until somebody makes room
     if ask.is_repeatable or refused.code not in _MAY_BE_DONE:
         return refused
     raise _not_known(refused.message) if is_proxy else refused

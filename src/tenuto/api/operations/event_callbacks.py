@@ -73,7 +73,7 @@ class EventNotification(Body):
 @EVENTS.post("/callbacks", permission=Permission.LISTENERS_WRITE, status=201, other_statuses=(404,))
 async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) -> EventCallback:
     """Create a URL that an outside service may post events to, until it expires."""
-    # Nobody hands on what they may not do.
+    # A principal cannot hand on a permission that it lacks.
     refuse_unless(call.principal, Permission.EVENTS_PUBLISH)
     now = call.service.clock.now()
     until = body.expiration_time or now + USUAL

@@ -156,7 +156,7 @@ class Membership:
                 self.look_for_unfinished()
                 return taken_over
             finally:
-                # Also where the store failed in the middle: what was claimed is nobody else's.
+                # Also where the store failed midway: no other process takes up what was claimed.
                 self._claimed.set()
 
     async def _take_up(self) -> float | None:

@@ -183,7 +183,7 @@ class Intake:
         )
 
     def take_small_turns(self) -> None:
-        """Much work came at once that nobody waits for: others that come soon wait for little."""
+        """Much background work came at once: requests that come soon shall not wait behind it."""
         self._shared_for = _SHARED_TURNS
 
     def _size_turn(self) -> None:

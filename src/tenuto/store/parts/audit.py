@@ -40,7 +40,7 @@ class AuditEntry(Struct, frozen=True, gc=False, kw_only=True):
     """The address of the client."""
     request_id: str = ""
     credential: str | None = None
-    """Identifies the actor's credential; None for nobody, and in lines of older programs."""
+    """Identifies the actor's credential; None without one, and in lines of older programs."""
     before: bytes | None = None
     """JSON: the target before the action; None if it is not recorded."""
     after: bytes | None = None

@@ -98,7 +98,7 @@ class PostgresStore(PostgresParts, Store):
 
     @property
     def files_at(self) -> Path | None:
-        # Known to all processes of this user on this machine, and to nobody else.
+        # The same path for all processes of this user on this machine, and for no other user.
         folder = Path(tempfile.gettempdir()) / f"tenuto-{os.getuid()}"
         return folder / hashlib.sha256(self._shown.encode()).hexdigest()[:16]
 
