@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from tenuto.workspace.portions import MOST_BYTES, in_portions
+from tenuto.store.row_sizes import RowSizes
+from tenuto.workspace.portions import MOST_BYTES, Portions, in_portions
 
 pytestmark = pytest.mark.asyncio
 
 
-async def pages(sizes: Sequence[int], limit: int) -> tuple[list[int], int, int]:
+async def pages(
+    sizes: Sequence[int], limit: int, known: RowSizes | None = None
+) -> tuple[list[int], int, int]:
     """The rows of each page until the end; the reads; the largest sum of one read."""
     shown: list[int] = []
     reads, largest, start = 0, 0, 0
@@ -26,7 +29,8 @@ async def pages(sizes: Sequence[int], limit: int) -> tuple[list[int], int, int]:
             largest = max(largest, sum(sizes[each] for each in found))
             return found
 
-        rows, has_more = await in_portions(limit, read, lambda each: sizes[each])
+        portions = Portions(known, "rows")
+        rows, has_more = await in_portions(limit, read, lambda each: sizes[each], portions)
         assert rows == list(range(start, start + len(rows)))
         shown.append(len(rows))
         start += len(rows)
@@ -53,3 +57,17 @@ async def test_a_page_of_small_rows_takes_few_reads() -> None:
 async def test_a_row_that_is_larger_than_a_page_is_shown() -> None:
     shown, _, _ = await pages([2 * MOST_BYTES] * 20, limit=100)
     assert sum(shown) == 20
+
+
+async def test_a_second_page_of_small_rows_is_one_read() -> None:
+    known = RowSizes()
+    _, first, _ = await pages([500] * 49, 50, known)
+    _, second, _ = await pages([500] * 49, 50, known)
+    assert (first, second) == (2, 1)
+
+
+async def test_large_rows_after_small_pages_do_not_fill_the_memory() -> None:
+    known = RowSizes()
+    await pages([10] * 100, 100, known)
+    _, _, largest = await pages([1_000_000] * 400, 1_000, known)
+    assert largest <= 64 * 1_000_000

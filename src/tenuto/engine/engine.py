@@ -39,6 +39,7 @@ from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.parts.turns import EventResult
 from tenuto.store.protocol import Store
+from tenuto.store.row_sizes import RowSizes
 from tenuto.tasks.registry import Registry
 
 log = logging.getLogger("tenuto.engine")
@@ -143,6 +144,7 @@ class Engine:
         self.declared_tasks = self.definitions.declared_tasks
         self.loader = self.turns.loader
         self.inspector = self.events.inspector
+        self.row_sizes = RowSizes()
         self.runner = self.effects.runner
         self._is_open = self._was_open = False
         self._looks_for_released = False

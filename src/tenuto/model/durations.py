@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from msgspec import Struct
-from whenever import ItemizedDelta, PlainDateTime
+from whenever import Instant, ItemizedDelta, PlainDateTime
 
 LONGEST = timedelta(days=366 * 1000)
 EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -133,11 +133,10 @@ def iso(moment: datetime) -> str:
     All are spelled alike, in UTC with three digits behind the second, and so sort as text.
     """
     try:
-        utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
+        return Instant(moment).format_iso(unit="millisecond")
+    except ValueError:
         # Outside the years 1 to 9999 in UTC, because of its zone: a log may hold one.
-        utc = from_epoch_ms(epoch_ms(moment))
-    return utc.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+        return Instant(from_epoch_ms(epoch_ms(moment))).format_iso(unit="millisecond")
 
 
 _MILLISECOND = timedelta(milliseconds=1)

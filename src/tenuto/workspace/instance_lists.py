@@ -31,7 +31,8 @@ async def instance_rows(
         query = replace(query, terms=terms)
     rows: list[InstanceRow] = []
     query = replace(query, tenant=tenant)
-    seen, portions, after = source.store.seen_by(tenant), Portions(), query.after
+    seen, after = source.store.seen_by(tenant), query.after
+    portions = Portions(source.row_sizes, f"instances of {tenant}")
     ahead = 0
     while wanted := portions.next(query.limit + ahead, len(rows)):
         page = await seen.instances.page(replace(query, after=after, limit=wanted))

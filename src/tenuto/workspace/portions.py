@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
+from tenuto.store.row_sizes import RowSizes
+
 Row = TypeVar("Row")
 
 MOST_BYTES = 8_000_000
@@ -18,7 +20,10 @@ _GROWTH = 8
 class Portions:
     """How many rows of a page were read, and how large they were."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: RowSizes | None = None, kind: str = "") -> None:
+        """`sizes`: what is known of earlier pages of this kind."""
+        self._sizes = sizes
+        self._kind = kind
         self._count = 0
         self._size = 0
 
@@ -35,6 +40,8 @@ class Portions:
         if self._count:
             fitting = (MOST_BYTES - self._size) * self._count // (self._size + 1)
             most = min(max(fitting, 1), max(self._count, _FIRST) * _GROWTH)
+        elif self._sizes and (mean := self._sizes.mean(self._kind)) is not None:
+            most = min(max(MOST_BYTES // (mean + 1), 1), _FIRST * _GROWTH)
         return min(limit - shown, most)
 
     def add(self, sizes: Iterable[int]) -> None:
@@ -42,12 +49,15 @@ class Portions:
         for size in sizes:
             self._count += 1
             self._size += size
+        if self._sizes is not None and self._count:
+            self._sizes.keep(self._kind, self._size // self._count)
 
 
 async def in_portions(
     limit: int,
     read: Callable[[int, Sequence[Row]], Awaitable[Sequence[Row]]],
     size: Callable[[Row], int],
+    portions: Portions | None = None,
 ) -> tuple[list[Row], bool]:
     """The rows of a page, and whether there may be more.
 
@@ -55,13 +65,13 @@ async def in_portions(
     """
     rows: list[Row] = []
     before: Sequence[Row] = ()
-    portions = Portions()
+    portions = portions or Portions()
     while wanted := portions.next(limit, len(rows)):
         before = await read(wanted, before)
         rows += before
+        portions.add(map(size, before))
         if len(before) < wanted:
             return rows, False
-        portions.add(map(size, before))
     return rows, True
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tenuto.engine.turns.loader import Loader
     from tenuto.ports import Clock, Ids
     from tenuto.store.protocol import Store
+    from tenuto.store.row_sizes import RowSizes
 
 
 class Source(Protocol):
@@ -41,6 +42,11 @@ class Source(Protocol):
     @property
     def inspector(self) -> Inspector:
         """Finds near misses."""
+        ...
+
+    @property
+    def row_sizes(self) -> RowSizes:
+        """What is known of the sizes of listed rows."""
         ...
 
     @property

@@ -33,7 +33,7 @@ from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_lists import instance_rows
-from tenuto.workspace.portions import in_portions, size_of_parts
+from tenuto.workspace.portions import Portions, in_portions, size_of_parts
 
 INSTANCES = Resource(
     f"{API}/instances",
@@ -195,7 +195,8 @@ async def get_history(call: Call[HistoryQuery]) -> Object:
             found = await entries(id, after=first - 1, limit=below - first) if below > first else []
             return found[::-1]
 
-    rows, _ = await in_portions(asked.limit, read, _size_of_entry)
+    portions = Portions(call.workspace.engine.row_sizes, f"entries of {call.workspace.tenant}")
+    rows, _ = await in_portions(asked.limit, read, _size_of_entry, portions)
     has_more = bool(rows) and (rows[-1].seq < newest if asked.order == "asc" else rows[-1].seq > 1)
     return {
         "items": [history_view(row) for row in rows],

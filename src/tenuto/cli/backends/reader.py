@@ -13,6 +13,7 @@ from tenuto.cli.backends.late_store import LateStore
 from tenuto.cli.backends.place import STORE, tenant_flag, tenant_of
 from tenuto.compose import MEMORY, as_typed, is_postgres, sqlite_path, without_password
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
+from tenuto.store.row_sizes import RowSizes
 
 if TYPE_CHECKING:
     from tenuto.engine.definitions.plans import Plans
@@ -34,6 +35,7 @@ class Reader:
         self.store = LateStore(url)
         self.clock: Clock = SystemClock()
         self.ids: Ids = SystemIds()
+        self.row_sizes = RowSizes()
         self._allow_private = allow_private
 
     # Loaded when they are needed: a list of instances needs none of them.

@@ -1,7 +1,8 @@
-"""Cold records of a disk in memory: an SQLite database, which is made when it is first used."""
+"""Cold records of a disk in memory: an SQLite database, which is made for the first write."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection
 from functools import cache
 
@@ -19,14 +20,23 @@ class ColdDatabase:
 
     @property
     def session(self) -> Session:
-        """The connection to it."""
+        """The connection to it, for writing."""
         if self._session is None:
-            self._session = _opened()
-            self._session.connection.deserialize("main", _template())
+            self._session = _copy()
         return self._session
 
+    @property
+    def reader(self) -> Session:
+        """The connection to it, or to an empty one as long as nothing was written."""
+        if self._session is not None:
+            return self._session
+        if not hasattr(_this_thread, "empty"):
+            _this_thread.empty = _copy()
+        empty: Session = _this_thread.empty
+        return empty
+
     def rows(self, name: str, parameters: Parameters) -> list[Row]:
-        """The rows of a statement; none as long as no cold record was asked for."""
+        """The rows of a statement; none as long as no cold record was written."""
         return [] if self._session is None else self._session.rows(name, parameters)
 
     def refer_to(self, instance: InstanceColumns) -> None:
@@ -41,6 +51,16 @@ class ColdDatabase:
         if session is not None:
             ids = as_json(sorted(instance_ids))
             session.write(lambda: session.run("erase_instances", (ids,)))
+
+
+_this_thread = threading.local()
+"""A simulation opens thousands of stores that write no cold record: they read one empty copy."""
+
+
+def _copy() -> Session:
+    session = _opened()
+    session.connection.deserialize("main", _template())
+    return session
 
 
 @cache

@@ -38,7 +38,7 @@ class _Database:
         self._disk = context.disk
 
     async def look(self, job: Callable[[Session], T]) -> T:
-        session = self._disk.cold.session
+        session = self._disk.cold.reader
         return session.look(lambda: job(session))
 
     async def write_beside(self, job: Callable[[Session], T]) -> T:
