@@ -288,6 +288,6 @@ def _knobs(random: Random) -> Knobs:
         snapshot_every=random.choice((1, 4, 100)),
         most_rows=random.choice((10, 2_000)),
         page=random.choice((1, 2, 500)),
-        mail_every=random.choice((20.0, 100.0)),
-        project_every=random.choice((40.0, 100.0)),
+        mail_every=random.choice((40.0, 200.0)),
+        project_every=random.choice((80.0, 200.0)),
     )
