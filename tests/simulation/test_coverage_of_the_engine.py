@@ -30,8 +30,8 @@ def test_seeds_reach_nearly_every_line_of_the_engine(tmp_path: Path) -> None:
     """ "a test fails when its coverage of the engine is below 90 %"."""
     data, report = tmp_path / "data", tmp_path / "report.json"
     worlds = [
-        ("tests.kit.simulator", "--digest", "0", "35"),
-        ("tests.kit.simulator", "--two", "0", "6"),
+        ("tests.kit.simulator", "--digest", "0", "15"),
+        ("tests.kit.simulator", "--two", "0", "3"),
         # Programs of two versions, and addresses outside, are no seeds, but stories in the same
         # virtual time.
         (
