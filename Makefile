@@ -3,6 +3,7 @@
 PYTHON ?= python3
 WORKERS ?= 2
 MINUTES ?= 30
+SOAK ?= tests
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -94,7 +95,10 @@ shape: setup  ## Count what a change costs; over the commits of RANGE (the last 
 .PHONY: soak
 soak: setup  ## Run the long tests, for MINUTES (30) in all
 	TENUTO_EVERY_WRITE=1 $(BIN)/python -m pytest $(PARALLEL) -m "slow and not soak" -o faulthandler_timeout=0 tests/simulation
-	TENUTO_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -n $(WORKERS) -m soak -o faulthandler_timeout=0
+	rm -f soak-figures.jsonl
+	TENUTO_SOAK_FIGURES=$(CURDIR)/soak-figures.jsonl TENUTO_SOAK_MINUTES=$(MINUTES) \
+		$(BIN)/python -m pytest -n $(WORKERS) -m soak -o faulthandler_timeout=0 $(SOAK)
+	$(BIN)/python -m tests.kit.soak_figures soak-figures.jsonl
 
 .PHONY: lock
 lock: setup  ## Pin the newest dependencies in requirements/dev.txt

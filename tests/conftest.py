@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.kit import soak_figures
+
 pytest_plugins = ["tests.kit.postgres_plugin"]
 
 # A busy machine makes an example slow, not wrong; a failure prints what reproduces it elsewhere.
@@ -25,4 +27,11 @@ def seeds(request: pytest.FixtureRequest) -> Iterator[int]:
     minutes = float(os.environ.get("TENUTO_SOAK_MINUTES", "1"))
     end = time.monotonic() + 60 * minutes * min(1.0, workers / len(soaking))
     first = 1_000_000 * (1 + soaking.index(request.node))
-    return itertools.takewhile(lambda _: time.monotonic() < end, itertools.count(first))
+
+    def drawn() -> Iterator[int]:
+        for seed in itertools.takewhile(lambda _: time.monotonic() < end, itertools.count(first)):
+            yield seed
+            if "simulation" in request.path.parts:
+                soak_figures.add("simulated", seeds=1)
+
+    return drawn()

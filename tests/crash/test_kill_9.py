@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from tests.crash.aftermath import judged
 from tests.crash.gauge import Gauge, Reading
 from tests.crash.load import read
+from tests.kit import soak_figures
 
 ROOT = Path(__file__).parents[2]
 KILLS = int(os.environ.get("TENUTO_KILLS", "20"))
@@ -61,28 +64,46 @@ def test_nothing_is_lost_and_nothing_done_twice(tmp_path: Path) -> None:
     twice, idempotency keys stable across attempts and distinct otherwise. A kill counts only if at
     least 20 attempts were in flight and a commit was under way."
     """
-    chance = random.Random(9)
+    assert _kill_under_load(tmp_path, KILLS, random.Random(9)) >= 5 * KILLS, (
+        "vacuous: the kills hardly hit anything"
+    )
+
+
+@pytest.mark.soak
+def test_nothing_is_lost_however_often_a_process_is_killed(
+    tmp_path: Path, seeds: Iterator[int]
+) -> None:
+    for seed in seeds:
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        lost = _kill_under_load(folder, KILLS, random.Random(seed))
+        soak_figures.add("SQLite", kills=KILLS, workflows=INSTANCES, lost_attempts=lost)
+        shutil.rmtree(folder)
+
+
+def _kill_under_load(folder: Path, kills: int, chance: random.Random) -> int:
+    """Returns how many calls were lost on the way."""
     readings: list[Reading] = []
-    gauge = Gauge(tmp_path / "gauge")
-    while len(readings) < KILLS:
+    gauge = Gauge(folder / "gauge")
+    while len(readings) < kills:
         gauge.reset()
-        process = start(tmp_path, INSTANCES)
+        process = start(folder, INSTANCES)
         hit = readings[-1].in_flight if readings else 0
         _let_it_work(process, gauge, 2 * hit + chance.randrange(60, 160))
         reading = kill_when_busy(process, gauge)
         assert reading is not None, f"it ended after {len(readings)} kills: too little work"
         readings.append(reading)
-    assert start(tmp_path, INSTANCES).wait() == 0
+    assert start(folder, INSTANCES).wait() == 0
 
-    run = judged(tmp_path, kills=len(readings))
+    run = judged(folder, kills=len(readings))
     instances = list(run.instances)
     statuses = Counter(str((instance.row or {})["status"]) for instance in instances)
     lost = sum(effect["outcome"] == "lost" for effect in run.effects or ())
     print(f"{len(readings)} kills; in flight: {[reading.in_flight for reading in readings]}")
     print(f"{len(instances)} instances, {lost} calls lost, {statuses}")
     assert statuses == {"COMPLETED": INSTANCES}
-    assert len(read(tmp_path / "client")) == INSTANCES
-    assert lost >= len(readings) * 5, "vacuous: the kills hardly hit anything"
+    assert len(read(folder / "client")) == INSTANCES
+    return lost
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from tests.crash.postgres.aftermath import failures, judged
 from tests.crash.postgres.clients import Clients
 from tests.crash.postgres.crew import crew
 from tests.crash.postgres.worker import Orders
+from tests.kit import soak_figures
 from tests.kit.postgres_database import empty_database
 
 KILLS = int(os.environ.get("TENUTO_KILLS", "40"))
@@ -39,7 +40,9 @@ async def test_nothing_is_lost_however_often_processes_are_killed(
     for seed in seeds:
         folder = tmp_path / str(seed)
         folder.mkdir()
-        await _kill_under_load(folder, kills=KILLS, chance=random.Random(seed))
+        lost = await _kill_under_load(folder, kills=KILLS, chance=random.Random(seed))
+        workflows = KILLS * A_KILL_EVERY
+        soak_figures.add("PostgreSQL", kills=KILLS, workflows=workflows, lost_attempts=lost)
 
 
 async def _kill_under_load(folder: Path, *, kills: int, chance: random.Random) -> int:

@@ -17,6 +17,7 @@ from tests.crash.postgres.clients import Clients
 from tests.crash.postgres.crew import Crew, Member, crew, until
 from tests.crash.postgres.registers import is_buried, owned_by
 from tests.crash.postgres.worker import Orders
+from tests.kit import soak_figures
 from tests.kit.postgres_database import connected, empty_database
 
 PAUSES = 10
@@ -42,7 +43,8 @@ async def test_nothing_runs_twice_however_often_processes_are_paused(
     for seed in seeds:
         folder = tmp_path / str(seed)
         folder.mkdir()
-        await _pause_under_load(folder, PAUSES, random.Random(seed))
+        late = await _pause_under_load(folder, PAUSES, random.Random(seed))
+        soak_figures.add("PostgreSQL", pauses=PAUSES, late_results=late)
 
 
 async def _pause_under_load(folder: Path, pauses: int, chance: random.Random) -> int:

@@ -16,6 +16,7 @@ from tests.crash.postgres.clients import Clients
 from tests.crash.postgres.crew import Crew, Member, crew, until
 from tests.crash.postgres.mishaps import MISHAPS, kill_everything
 from tests.crash.postgres.worker import Orders
+from tests.kit import soak_figures
 from tests.kit.checker.record import Fields
 from tests.kit.postgres_server import PostgresServer, running_server
 
@@ -45,6 +46,8 @@ async def test_nothing_is_lost_however_often_something_happens_to_the_server(
         folder.mkdir()
         with running_server(durable=True) as server:
             await _mishaps_under_load(server, folder, random.Random(seed))
+        workflows = (len(MISHAPS) + 1) * A_MISHAP_EVERY
+        soak_figures.add("PostgreSQL", server_mishaps=len(MISHAPS), workflows=workflows)
 
 
 @pytest.mark.slow
@@ -66,6 +69,7 @@ async def test_nothing_is_lost_however_often_everything_is_killed_at_once(
         folder.mkdir()
         with running_server(durable=True) as server:
             await _end_of_the_world(server, folder, 5, random.Random(seed))
+        soak_figures.add("PostgreSQL", deaths_of_all_processes_and_the_server=5)
 
 
 async def _mishaps_under_load(server: PostgresServer, folder: Path, chance: random.Random) -> None:
