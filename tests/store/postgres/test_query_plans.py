@@ -53,6 +53,7 @@ IN_INDEX_ORDER = {
     ("forget_processes", "jobs_leased"): "as many as are being worked on, once for each process",
     ("unlooked_waits", "workflow_event_subscriptions_unlooked"): "has those alone",
     ("unmatched_events", "events_unmatched"): "has those alone",
+    ("instances", "events_pkey"): "the number of the newest event, from the end",
     ("turn", "events_pkey"): "the number of the newest event, from the end",
     ("insert_definition", "events_pkey"): "the number of the newest event, from the end",
     ("waits_opened", "events_pkey"): "the number of the newest event, from the end",
