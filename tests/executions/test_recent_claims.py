@@ -53,6 +53,18 @@ def test_what_nobody_has_extended_in_time_is_forgotten() -> None:
     assert [bool(made.repeated(key(number))) for number in range(4)] == [True, False, False, True]
 
 
+def test_leases_are_put_back_once_no_answer_to_their_claim_may_have_been_heard() -> None:
+    """A claim that was repeated, and unheard again, must not wait for the end of its leases."""
+    made = RecentClaims()
+    made.remember(key(1), leases(1, 2), SECONDS, 0)
+    assert made.repeated(key(1)) == tuple(leases(1, 2))
+    assert made.unheard(leases(1, 2)) == []
+    assert made.repeated(key(1)) == tuple(leases(1, 2))
+    assert made.unheard(leases(1, 2)) == []
+    assert made.unheard(leases(1, 2)) == leases(1, 2)
+    assert len(made) == 0
+
+
 def test_a_desk_keeps_no_lease_that_was_reported_given_back_or_lost() -> None:
     async def story(stage: Stage) -> None:
         engine, broker = await stage.opened()

@@ -31,7 +31,8 @@ class _Made:
         self.leases = dict.fromkeys(leases)
         self.seconds = seconds
         self.lapses_at = now + seconds
-        self.was_repeated = False
+        self.answers = 1
+        """How many answers may have been heard."""
 
 
 class RecentClaims:
@@ -62,7 +63,7 @@ class RecentClaims:
         made = self._claims.get(key)
         if made is None:
             return ()
-        made.was_repeated = True
+        made.answers += 1
         return tuple(made.leases)
 
     def extended(self, lease: Lease, now: float) -> None:
@@ -85,16 +86,18 @@ class RecentClaims:
     def unheard(self, leases: Sequence[Lease]) -> list[Lease]:
         """Forget leases whose answer was not delivered, and return them.
 
-        Leases of a claim that was repeated meanwhile stay: its worker has them.
+        Leases of a claim stay as long as another answer to it may have been heard.
         """
-        found = [lease for lease in leases if not self._was_repeated(lease)]
+        for key in {self._claim_of[lease] for lease in leases if lease in self._claim_of}:
+            self._claims[key].answers -= 1
+        found = [lease for lease in leases if not self._may_be_heard(lease)]
         for lease in found:
             self.forget(lease)
         return found
 
-    def _was_repeated(self, lease: Lease) -> bool:
+    def _may_be_heard(self, lease: Lease) -> bool:
         key = self._claim_of.get(lease)
-        return key is not None and self._claims[key].was_repeated
+        return key is not None and self._claims[key].answers > 0
 
     def _drop(self, key: ClaimKey) -> None:
         made = self._claims.pop(key, None)
