@@ -24,7 +24,9 @@ from tenuto.model.executions import (
     ReportAnswer,
     TaskReport,
 )
-from tenuto.worker.broker_client import TooLarge
+from tenuto.model.task_definition import WorkerTask
+from tenuto.worker.broker_client import RegisteredTask, TooLarge
+from tenuto.workspace.task_definitions import TaskDefinitions
 
 STATUSES: dict[type[TenutoError], int] = {
     NotFound: 404,
@@ -67,6 +69,12 @@ class LocalBroker:
         """Steps whose heartbeats are never answered."""
         self._steps: dict[str, str] = {}
         self._tenant = tenant
+
+    async def register(self, worker_id: str, tasks: Sequence[WorkerTask]) -> list[RegisteredTask]:
+        self._reach()
+        declared = TaskDefinitions(self.broker._engine, self._tenant)
+        found = await declared.register(worker_id, tasks)
+        return [RegisteredTask(task_id=each.task_id, others=each.others) for each in found]
 
     async def claim(
         self,

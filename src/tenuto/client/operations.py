@@ -638,6 +638,14 @@ class Operations(OperationsBase):
             wait=wait or 0.0,
         )
 
+    async def register_worker(
+        self, *, worker_id: str, tasks: Sequence[Mapping[str, Any]]
+    ) -> Object:
+        """Register the policies of a worker's tasks: retries and time-outs, where no step sets them."""  # noqa: E501 - the summary of the operation
+        return await self._ask(
+            Object, "POST", "/executions/register", fields={"workerId": worker_id, "tasks": tasks}
+        )
+
     async def claim_executions(
         self,
         *,

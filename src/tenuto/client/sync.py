@@ -183,6 +183,7 @@ class SyncOperations(Face[Operations]):
     put_task = waited(Operations.put_task)
     remove_task = waited(Operations.remove_task)
     execute_task = waited(Operations.execute_task)
+    register_worker = waited(Operations.register_worker)
     claim_executions = waited(Operations.claim_executions)
     report_executions = waited(Operations.report_executions)
     release_executions = waited(Operations.release_executions)

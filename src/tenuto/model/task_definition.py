@@ -26,6 +26,29 @@ class BreakerPolicy(Body, frozen=True, kw_only=True):
     """Milliseconds until one request probes the address again."""
 
 
+class WorkerTask(Body, frozen=True, kw_only=True):
+    """A task of a worker, with the policy that its code declares."""
+
+    id: str
+    retry: dict[str, JSON] | None = None
+    timeout: str | float | None = None
+    heartbeat_timeout: str | float | None = None
+
+
+class Registration(Body, frozen=True, kw_only=True):
+    """The policy of a task in the code of a worker."""
+
+    worker_id: str
+    """The last worker that registered this policy."""
+    retry: dict[str, JSON] | None = None
+    timeout: str | float | None = None
+    heartbeat_timeout: str | float | None = None
+
+    @property
+    def policy(self) -> tuple[object, ...]:
+        return (self.retry, self.timeout, self.heartbeat_timeout)
+
+
 class TaskDefinition(Body, frozen=True, kw_only=True):
     """The declaration of a task."""
 
@@ -48,3 +71,6 @@ class TaskDefinition(Body, frozen=True, kw_only=True):
     heartbeat_timeout: str | float | None = None
     limits: TaskLimits = TaskLimits()
     breaker: BreakerPolicy = BreakerPolicy()
+    registered: tuple[Registration, ...] = ()
+    """The policies in the code of workers, the newest first: that one is in force where neither the
+    step nor the declaration sets one. Only workers change it."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Protocol
 
+from msgspec import Struct
+
 from tenuto.model.errors import TenutoError
 from tenuto.model.executions import (
     ClaimedTask,
@@ -14,6 +16,15 @@ from tenuto.model.executions import (
     ReportAnswer,
     TaskReport,
 )
+from tenuto.model.task_definition import Registration, WorkerTask
+
+
+class RegisteredTask(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A task is registered."""
+
+    task_id: str
+    others: tuple[Registration, ...] = ()
+    """Other policies that workers have registered for it."""
 
 
 class NotTaken(TenutoError):
@@ -31,6 +42,10 @@ class BrokerClient(Protocol):
     right, and NotTaken where the content is at fault. Other errors concern the credential, and may
     pass.
     """
+
+    async def register(self, worker_id: str, tasks: Sequence[WorkerTask]) -> list[RegisteredTask]:
+        """Register the policies of tasks; NotFound where the server is too old to take them."""
+        ...
 
     async def claim(
         self,

@@ -12,7 +12,7 @@ from tenuto.model.executions import MOST_OUTPUT_BYTES, ClaimedTask, ReportedErro
 from tenuto.model.failure import TOO_LARGE
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import Object
-from tenuto.model.policy import DEFAULT_TIMEOUT
+from tenuto.model.policy import DEFAULT_TIMEOUT, NO_POLICY, TaskPolicy
 from tenuto.tasks.attempt import Key
 from tenuto.tasks.context import Facts
 from tenuto.tasks.undo import UndoFacts
@@ -23,8 +23,12 @@ _BEATS_PER_LEASE = 3
 class HeldTask:
     """A claimed task and its lease. Times are by the worker's own monotonic clock."""
 
-    def __init__(self, task: ClaimedTask, lease: timedelta, now: float) -> None:
+    def __init__(
+        self, task: ClaimedTask, lease: timedelta, now: float, policy: TaskPolicy = NO_POLICY
+    ) -> None:
+        """`policy`: that of its function, for an attempt that was ordered before it was known."""
         self.task = task
+        self._policy = policy
         bounds = (lease.total_seconds(), task.timeout, task.heartbeat_timeout)
         self._seconds = min(bound for bound in bounds if bound is not None)
         self.is_cancelled = False
@@ -59,7 +63,12 @@ class HeldTask:
     def order(self) -> StartAttempt:
         """The attempt, as the runner takes it."""
         task = self.task
-        silence = task.heartbeat_timeout
+        timeout = DEFAULT_TIMEOUT if task.timeout is None else timedelta(seconds=task.timeout)
+        if timeout == DEFAULT_TIMEOUT and self._policy.timeout is not None:
+            timeout = self._policy.timeout
+        silence = self._policy.heartbeat_timeout
+        if task.heartbeat_timeout is not None:
+            silence = timedelta(seconds=task.heartbeat_timeout)
         return StartAttempt(
             node=task.step_id,
             iteration=task.iteration,
@@ -67,8 +76,8 @@ class HeldTask:
             task_id=task.task_id,
             input=task.input,
             idempotency_key=task.idempotency_key,
-            timeout=DEFAULT_TIMEOUT if task.timeout is None else timedelta(seconds=task.timeout),
-            heartbeat_timeout=None if silence is None else timedelta(seconds=silence),
+            timeout=timeout,
+            heartbeat_timeout=silence,
             handles=task.handles,
         )
 

@@ -26,7 +26,8 @@ from tenuto.model.executions import (
     ReportAnswer,
     TaskReport,
 )
-from tenuto.worker.broker_client import NotTaken, TooLarge
+from tenuto.model.task_definition import WorkerTask
+from tenuto.worker.broker_client import NotTaken, RegisteredTask, TooLarge
 from tenuto.worker.credential import Credential, Key, NoToken, Shown
 
 _PATIENCE = 30.0
@@ -42,6 +43,10 @@ T = TypeVar("T")
 
 class _Claimed(msgspec.Struct):
     tasks: list[ClaimedTask]
+
+
+class _Registered(msgspec.Struct):
+    results: list[RegisteredTask]
 
 
 class _Problem(msgspec.Struct):
@@ -79,6 +84,10 @@ class HttpBrokerClient:
         self._headers = {"content-type": "application/json"}
         self._credential = Key(key) if isinstance(key, str) else key
         self._session: aiohttp.ClientSession | None = None
+
+    async def register(self, worker_id: str, tasks: Sequence[WorkerTask]) -> list[RegisteredTask]:
+        asked = {"workerId": worker_id, "tasks": tasks}
+        return (await self._post("register", asked, _Registered)).results
 
     async def claim(
         self,

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
-from tenuto.model.policy import Limits
+from tenuto.model.policy import NO_POLICY, Limits
 from tenuto.ports import Clock
 from tenuto.tasks.attempt import Key
 from tenuto.tasks.registry import Registry
@@ -19,6 +19,7 @@ from tenuto.tasks.runner import Runner
 from tenuto.worker.broker_client import BrokerClient
 from tenuto.worker.held_task import HeldTask
 from tenuto.worker.lease_keeper import LeaseKeeper
+from tenuto.worker.registration import register
 from tenuto.worker.reporter import Reporter
 from tenuto.worker.task_release import release
 
@@ -89,6 +90,8 @@ class Worker:
         """Tasks that claims under way may bring."""
         self._is_plenty = asyncio.Event()
         """Set while claims bring as many tasks as they ask for."""
+        self._is_registered = False
+        """Whether the server knows the policies of the tasks."""
         self._is_stopping = asyncio.Event()
         self._is_hurried = False
         self._has_room = asyncio.Event()
@@ -215,6 +218,9 @@ class Worker:
     async def _claim(self, number: int) -> None:
         if number:
             await self._is_plenty.wait()
+        elif not self._is_registered:
+            await register(self._broker, self._id, self._registry.policies())
+            self._is_registered = True
         most = min(self._room - len(self._held) - self._asked_for, self._batch)
         if most <= 0:
             self._has_room.clear()
@@ -241,7 +247,9 @@ class Worker:
             self._is_plenty.clear()
         now = self._clock.ticks()
         for task in tasks:
-            held = HeldTask(task, self._lease, now)
+            function = self._registry.get(task.task_id)
+            policy = NO_POLICY if function is None else function.policy
+            held = HeldTask(task, self._lease, now, policy)
             self._held[held.key] = held
             self._ready.append(held)
         if tasks:

@@ -18,7 +18,13 @@ from tenuto.model.checks import converted
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import Given, Object, as_json
 from tenuto.model.quotas import refuse_beyond
-from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.task_definition import (
+    BreakerPolicy,
+    Registration,
+    TaskDefinition,
+    TaskLimits,
+    WorkerTask,
+)
 from tenuto.store.parts.tasks import TaskRow
 from tenuto.store.protocol import Store
 from tenuto.workspace.endpoint_rules import secret_problems, url_problems
@@ -29,6 +35,8 @@ from tenuto.workspace.values import DeclaredTask, Start
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
 _LONGEST_TEXT = 1_000
+_MOST_REGISTERED = 5
+"""So many policies of workers that disagree are kept."""
 _STEP = "$.steps[0]"
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(TaskDefinition).decode
@@ -39,6 +47,14 @@ class Declared(DeclaredTask, frozen=True, kw_only=True, rename="camel"):
 
     tag: str
     """Differs for each version, also where the task was removed and declared anew."""
+
+
+class Registered(msgspec.Struct, frozen=True, kw_only=True):
+    """A task of a worker is registered."""
+
+    task_id: str
+    others: tuple[Registration, ...] = ()
+    """Other policies that workers have registered for it."""
 
 
 class TaskDefinitions:
@@ -58,7 +74,7 @@ class TaskDefinitions:
         """Declare a task; Conflict if the id is in use."""
         self._refuse(task)
         self._refuse_beyond_quota()
-        task = self._with_secret(task, None)
+        task = msgspec.structs.replace(self._with_secret(task, None), registered=())
         row = self._row(task, None)
         if not await self._store.tasks.put(row):
             raise Conflict(
@@ -85,6 +101,8 @@ class TaskDefinitions:
                 raise Conflict(f"the task {task.id} has version {version}", code="TEN-3062")
             known = None if before is None else _secret_of(before)
             signing = self._with_secret(task, known)
+            registered = () if before is None else _registered_of(before)
+            signing = msgspec.structs.replace(signing, registered=registered)
             if before is not None and before.document == _encode(signing):
                 return declared(before)
             if before is None:
@@ -95,6 +113,42 @@ class TaskDefinitions:
                 is_new = signing.secret not in (known, task.secret)
                 made = signing.secret if is_new else None
                 return msgspec.structs.replace(declared(row), secret=made)
+
+    async def register(self, worker_id: str, tasks: Sequence[WorkerTask]) -> list[Registered]:
+        """Take over the policies in the code of a worker; a result for each, in their order.
+
+        They hold where neither the step nor the declaration of the task sets one. Workers that
+        disagree are listed in the declaration; the newest registration is in force.
+        """
+        for task in tasks:
+            self._refuse(_bare(task))
+        return [await self._register(worker_id, task) for task in tasks]
+
+    async def _register(self, worker_id: str, task: WorkerTask) -> Registered:
+        code = Registration(
+            worker_id=worker_id,
+            retry=task.retry,
+            timeout=task.timeout,
+            heartbeat_timeout=task.heartbeat_timeout,
+        )
+        before = self._known.row(self._tenant, task.id)
+        while True:
+            known = () if before is None else _registered_of(before)
+            is_unchanged = (known[0].policy == code.policy) if known else not any(code.policy)
+            others = tuple(each for each in known if each.policy != code.policy)
+            if is_unchanged:
+                return Registered(task_id=task.id, others=others)
+            if before is None:
+                self._refuse_beyond_quota()
+                made = _bare(task.id)
+            else:
+                made = _decode(before.document)
+            registered = (code, *others)[:_MOST_REGISTERED]
+            row = self._row(msgspec.structs.replace(made, registered=registered), before)
+            if await self._store.tasks.put(row):
+                await self._changed(row)
+                return Registered(task_id=task.id, others=others)
+            before = await self._seen.tasks.get(self._tenant, task.id)
 
     def _refuse_beyond_quota(self) -> None:
         used = self._known.number_of(self._tenant)
@@ -204,6 +258,26 @@ class TaskDefinitions:
             raise InvalidInput(f"the task {task.id[:80]!r} cannot be declared", problems)
 
 
+def _bare(task: WorkerTask | str) -> TaskDefinition:
+    """A declaration of a worker's task, with the policy of its code or without one."""
+    if isinstance(task, str):
+        return TaskDefinition(id=task, kind="pull")
+    return TaskDefinition(
+        id=task.id,
+        kind="pull",
+        retry=task.retry,
+        timeout=task.timeout,
+        heartbeat_timeout=task.heartbeat_timeout,
+    )
+
+
+def _registered_of(row: TaskRow) -> tuple[Registration, ...]:
+    with suppress(msgspec.MsgspecError):
+        return _decode(row.document).registered
+    # A newer program's: it is replaced as a whole.
+    return ()
+
+
 def _secret_of(row: TaskRow) -> str | None:
     with suppress(msgspec.MsgspecError):
         return _decode(row.document).secret
@@ -240,6 +314,10 @@ def _problems(task: TaskDefinition, *, may_be_private: bool) -> list[Problem]:
         found.append(_problem("$.url", "a task that workers pull is sent to no address"))
     if task.kind == "pull" and task.secret is not None:
         found.append(_problem("$.secret", "a task that workers pull is not signed"))
+    if task.kind == "pull" and task.limits != TaskLimits():
+        found.append(_problem("$.limits", "they hold for tasks that are pushed"))
+    if task.kind == "pull" and task.breaker != BreakerPolicy():
+        found.append(_problem("$.breaker", "a task that workers pull is sent to no address"))
     if task.kind == "push":
         if task.url is None:
             found.append(_problem("$.url", "a task that is pushed needs the address"))

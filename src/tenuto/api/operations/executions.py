@@ -28,10 +28,32 @@ from tenuto.model.executions import (
     TaskReport,
 )
 from tenuto.model.json import JSON
+from tenuto.model.task_definition import Registration, WorkerTask
 
 EXECUTIONS = Resource(f"{API}/executions", tag="executions", write=Permission.EXECUTIONS_WORK)
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class RegisterRequest(Body):
+    """The tasks of a worker, with the policies of its code."""
+
+    worker_id: Name
+    tasks: BatchOf[WorkerTask]
+
+
+class RegisteredTask(Answer):
+    """The result for one task."""
+
+    task_id: str
+    others: list[Registration]
+    """Other policies that workers have registered for it."""
+
+
+class RegisterAnswer(Answer):
+    """The registered tasks, in the order of the request."""
+
+    results: list[RegisteredTask]
 
 
 class ClaimRequest(Body):
@@ -99,6 +121,16 @@ class ReportItem(Answer):
     execution_id: str
     status: int
     error: ErrorItem | UnsetType = UNSET
+
+
+@EXECUTIONS.post("/register", size="batch")
+async def register_worker(call: Call[NoQuery], body: RegisterRequest) -> RegisterAnswer:
+    """Register the policies of a worker's tasks: retries and time-outs, where no step sets them."""
+    refuse_bad_ids(workerId=body.worker_id)
+    found = await call.workspace.task_definitions.register(body.worker_id, body.tasks)
+    return RegisterAnswer(
+        results=[RegisteredTask(task_id=each.task_id, others=list(each.others)) for each in found]
+    )
 
 
 @EXECUTIONS.post("/claim", is_audited=False)

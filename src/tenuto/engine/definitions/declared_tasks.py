@@ -1,8 +1,9 @@
 """The policies of tasks, one immutable value for each tenant, at hand for every decision.
 
 What a step says for itself comes first, then what its tenant has declared of its task, then what
-the function behind it says. A declaration that changes makes another value, for whatever is decided
-after this process has learned of it: at once where it was made, elsewhere with the next heartbeat.
+the function behind it says; that of a worker is registered with the declaration. A declaration that
+changes makes another value, for whatever is decided after this process has learned of it: at once
+where it was made, elsewhere with the next heartbeat.
 """
 
 from __future__ import annotations
@@ -69,6 +70,10 @@ class DeclaredTasks:
         if self._functions.revision != self._revision:
             self._read_functions()
         return self._declared.get(tenant, self._undeclared)
+
+    def row(self, tenant: str, id: str) -> TaskRow | None:
+        """A declared task, as this process knows it."""
+        return self._rows.get(tenant, {}).get(id)
 
     def number_of(self, tenant: str) -> int:
         """How many tasks a tenant has declared."""
@@ -186,7 +191,7 @@ def _merged(declared: TaskPolicy, of_function: TaskPolicy) -> TaskPolicy:
 def _policy(row: TaskRow) -> TaskPolicy:
     version = tag_of(row)
     try:
-        task = _decode(row.document)
+        task = with_registered(_decode(row.document))
         [node] = compile_definition(workflow_of(task), is_saved=True).graph.nodes
     except (msgspec.MsgspecError, TenutoError) as error:
         log.warning("task=%s: its declaration cannot be read: %s", row.id, error)
@@ -199,6 +204,21 @@ def _policy(row: TaskRow) -> TaskPolicy:
         check_input=None if task.input_schema is None else _InputCheck(task.input_schema),
         check_output=None if task.output_schema is None else _OutputCheck(task.output_schema),
         version=version,
+    )
+
+
+def with_registered(task: TaskDefinition) -> TaskDefinition:
+    """A declaration, with what the newest code of workers sets where it sets nothing."""
+    if not task.registered:
+        return task
+    code = task.registered[0]
+    return replace(
+        task,
+        retry=code.retry if task.retry is None else task.retry,
+        timeout=code.timeout if task.timeout is None else task.timeout,
+        heartbeat_timeout=code.heartbeat_timeout
+        if task.heartbeat_timeout is None
+        else task.heartbeat_timeout,
     )
 
 
