@@ -922,6 +922,10 @@ class Operations(OperationsBase):
         """The OpenAPI 3.1 document of the service."""
         return await self._ask(Object, "GET", "/openapi.json", is_of_api=False)
 
+    async def workflow_schema(self) -> Object:
+        """The JSON Schema of workflow definitions, for editors."""
+        return await self._ask(Object, "GET", "/workflow.schema.json", is_of_api=False)
+
     async def docs(self) -> str:
         """A page with all operations."""
         return await self._text("GET", "/docs", is_of_api=False)

@@ -209,6 +209,7 @@ class SyncOperations(Face[Operations]):
     ready = waited(Operations.ready)
     metrics = waited(Operations.metrics)
     openapi = waited(Operations.openapi)
+    workflow_schema = waited(Operations.workflow_schema)
     docs = waited(Operations.docs)
 
 

@@ -13,7 +13,7 @@ from tenuto.definition.report import Place, did_you_mean
 from tenuto.definition.settings import RETRY
 from tenuto.definition.time_kinds import Span
 from tenuto.model.graph import CompensationStep
-from tenuto.model.json import JSON, kind_of
+from tenuto.model.json import JSON, Object, kind_of
 
 
 class CompensationInput:
@@ -30,6 +30,9 @@ class CompensationInput:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+    def schema(self) -> Object:
+        return {"type": ["object", "string"]}
 
 
 _make: Callable[..., CompensationStep] = CompensationStep
@@ -68,6 +71,11 @@ def read_compensation(
         _check_undone(made.compensation_for, nodes, compensated, there.at("compensationFor"))
         steps.append(made)
     return tuple(steps)
+
+
+def compensation_schema() -> Object:
+    """The JSON Schema of the list."""
+    return {"type": "array", "items": _STEP.schema()}
 
 
 def write_compensation(steps: Iterable[CompensationStep]) -> list[JSON]:

@@ -57,7 +57,9 @@ class DefinitionId(Id):
         super().__init__(_DEFINITION_ID, "the id of a definition")
 
 
-_TOP = Fields(
+TOP = Fields(
+    # Editors find the JSON Schema of the format by it.
+    Field("$schema", "schema", Text()),
     Field("id", "id", DefinitionId()),
     Field("name", "name", Text(may_be_empty=True)),
     Field("title", "title", Text(may_be_empty=True)),
@@ -118,7 +120,7 @@ def _breaks_later_rules_only(report: Report) -> bool:
 
 
 def _compile(document: Object, root: Place, fallback_id: str) -> Definition | None:
-    top = _TOP.read(document, root) or {}
+    top = TOP.read(document, root) or {}
     for first, second in (("name", "title"), ("options", "workflowOptions")):
         if first in document and second in document:
             root.at(second).wrong("TEN-1019", f"`{first}` is given too")

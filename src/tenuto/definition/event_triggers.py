@@ -9,7 +9,7 @@ from tenuto.definition.language_kinds import EventCondition, EventPattern, Mappi
 from tenuto.definition.plain_kinds import Flag, ListOf, Text
 from tenuto.definition.report import Place
 from tenuto.model.graph import CancellationTrigger, Trigger
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 
 _PATTERN = Field("eventPattern", "event_pattern", EventPattern(), required=True)
 
@@ -47,6 +47,16 @@ def read_cancellation_triggers(value: JSON, place: Place) -> tuple[CancellationT
 def write_cancellation_triggers(triggers: tuple[CancellationTrigger, ...]) -> JSON:
     """As documents spell them."""
     return _CANCELLATION_TRIGGERS.write(triggers)
+
+
+def triggers_schema() -> Object:
+    """The JSON Schema of `triggers`."""
+    return _TRIGGERS.schema()
+
+
+def cancellation_triggers_schema() -> Object:
+    """The JSON Schema of `cancellationTriggers`."""
+    return _CANCELLATION_TRIGGERS.schema()
 
 
 def read_triggers(value: JSON, place: Place) -> tuple[Trigger, ...]:

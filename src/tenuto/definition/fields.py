@@ -30,6 +30,10 @@ class Kind(Protocol):
         """The JSON that reads as `value`."""
         ...
 
+    def schema(self) -> Object:
+        """The JSON Schema of what can be read, as far as a schema can express it."""
+        ...
+
 
 class Field(Struct, frozen=True):
     """One field: its name in JSON, its attribute in the model, and what it may hold."""
@@ -77,6 +81,15 @@ class Fields:
         usable = all(field.attribute in found for field in self._required)
         return found if usable else None
 
+    def schema(self) -> Object:
+        """The JSON Schema of an object with these fields."""
+        return {
+            "type": "object",
+            "properties": {field.name: field.kind.schema() for field in self.all},
+            "required": [field.name for field in self._required],
+            "additionalProperties": False,
+        }
+
     def write(self, owner: Struct) -> Object:
         """The fields of `owner` that differ from their defaults."""
         defaults = _defaults(type(owner))
@@ -107,6 +120,9 @@ class Record:
         assert isinstance(value, Struct)  # what `read` made
         return self._fields.write(value)
 
+    def schema(self) -> Object:
+        return self._fields.schema()
+
 
 class Verbatim:
     """A kind: an object that is checked field by field and kept as it was written."""
@@ -120,6 +136,9 @@ class Verbatim:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+    def schema(self) -> Object:
+        return self._fields.schema()
 
 
 def is_object(value: JSON, place: Place) -> TypeGuard[Object]:

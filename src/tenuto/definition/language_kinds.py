@@ -15,10 +15,11 @@ from tenuto.definition.expressions import (
     is_templated,
 )
 from tenuto.definition.fields import UNUSABLE, is_object
-from tenuto.definition.plain_kinds import Id, Text, check_length
+from tenuto.definition.plain_kinds import Id, Text, check_length, pattern_of
 from tenuto.definition.report import Place, shown
 from tenuto.model.events import is_reserved
-from tenuto.model.json import JSON, kind_of
+from tenuto.model.ids import LONGEST_ID
+from tenuto.model.json import JSON, Object, kind_of
 
 HANDLES = frozenset(
     [
@@ -38,6 +39,12 @@ HANDLES = frozenset(
 
 COMPILED_HANDLE = re.compile(r"(when|onError)_[0-9]+\Z")
 """The names of the handles of `conditions` and `onError` in the steps form."""
+
+_UNDECLARED = frozenset({"default", "error", "conditions", "onError"})
+"""Names that no task can declare as a handle."""
+
+TEMPLATE: Object = {"type": "string", "pattern": r"\{\{"}
+"""The JSON Schema of text with a template in it."""
 
 RESERVED_VARIABLES = frozenset({"input", "output", "item", "index", "last"})
 
@@ -65,6 +72,9 @@ class Expression(_Verbatim):
             check_expression(text, place.seeing(self._sees))
         return text
 
+    def schema(self) -> Object:
+        return Text().schema()
+
 
 class EventCondition(_Verbatim):
     """An expression about an event; a wait without an equality term gets a warning."""
@@ -86,6 +96,9 @@ class EventCondition(_Verbatim):
                     "event of this pattern is tried against every instance that waits for it",
                 )
         return text
+
+    def schema(self) -> Object:
+        return Text().schema()
 
 
 class Template(_Verbatim):
@@ -124,6 +137,19 @@ class Template(_Verbatim):
             case "array or template":
                 return isinstance(value, list) or (isinstance(value, str) and is_templated(value))
 
+    def schema(self) -> Object:
+        match self._shape:
+            case "any":
+                return {}
+            case "text":
+                return Text().schema()
+            case "object":
+                return {"type": "object"}
+            case "object or text":
+                return {"type": ["object", "string"]}
+            case "array or template":
+                return {"anyOf": [{"type": "array"}, TEMPLATE]}
+
 
 class EventPattern(_Verbatim):
     """Words separated by dots; a subscription may use `*` and `**`."""
@@ -148,6 +174,11 @@ class EventPattern(_Verbatim):
         check_length(text, place)
         return text
 
+    def schema(self) -> Object:
+        pattern = _PATTERN if self._is_subscription else _PLAIN_PATTERN
+        plain: Object = {"type": "string", "pattern": pattern_of(pattern), "maxLength": LONGEST_ID}
+        return plain if self._is_subscription else {"anyOf": [plain, TEMPLATE]}
+
 
 class Mapping(_Verbatim):
     """Names, each with a path into the payload or a template that also sees `event`."""
@@ -171,6 +202,10 @@ class Mapping(_Verbatim):
                 check_payload_path(source, there)
         return mapping
 
+    def schema(self) -> Object:
+        shape: Object = {"type": "object", "additionalProperties": {"type": "string"}}
+        return {**shape, "propertyNames": Variable().schema()} if self._into_context else shape
+
 
 class Variable(_Verbatim):
     """A name in the context."""
@@ -178,6 +213,10 @@ class Variable(_Verbatim):
     def read(self, value: JSON, place: Place) -> object:
         text = Text().read(value, place)
         return text if isinstance(text, str) and check_variable(text, place) else UNUSABLE
+
+    def schema(self) -> Object:
+        reserved: JSON = {"anyOf": [{"enum": [*sorted(RESERVED_VARIABLES)]}, {"pattern": "^__"}]}
+        return {**Text().schema(), "not": reserved}
 
 
 class OwnHandle(_Verbatim):
@@ -190,18 +229,27 @@ class OwnHandle(_Verbatim):
             return UNUSABLE
         return name
 
+    def schema(self) -> Object:
+        reserved: JSON = [{"enum": [*sorted(HANDLES)]}, {"pattern": pattern_of(COMPILED_HANDLE)}]
+        return {**Id().schema(), "not": {"anyOf": reserved}}
+
 
 class DeclaredHandle(_Verbatim):
     """A handle that a task may choose, beside `default` and `error`."""
 
     def read(self, value: JSON, place: Place) -> object:
         name = Id().read(value, place)
-        if isinstance(name, str) and (
-            name in {"default", "error", "conditions", "onError"} or COMPILED_HANDLE.match(name)
-        ):
+        if isinstance(name, str) and (name in _UNDECLARED or COMPILED_HANDLE.match(name)):
             place.wrong("TEN-1024", f"`{name}` need not, and cannot, be declared")
             return UNUSABLE
         return name
+
+    def schema(self) -> Object:
+        reserved: JSON = [
+            {"enum": [*sorted(_UNDECLARED)]},
+            {"pattern": pattern_of(COMPILED_HANDLE)},
+        ]
+        return {**Id().schema(), "not": {"anyOf": reserved}}
 
 
 def check_variable(name: str, place: Place) -> bool:

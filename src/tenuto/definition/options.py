@@ -11,7 +11,7 @@ from tenuto.definition.report import Place
 from tenuto.definition.settings import RETRY
 from tenuto.definition.time_kinds import Length, MomentOrTemplate, Span
 from tenuto.model.graph import Options
-from tenuto.model.json import JSON, kind_of
+from tenuto.model.json import JSON, Object, kind_of
 
 
 class Encrypt:
@@ -28,6 +28,9 @@ class Encrypt:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+    def schema(self) -> Object:
+        return {"anyOf": [{"type": "boolean"}, ListOf(Text()).schema()]}
 
 
 _CONCURRENCY = Fields(

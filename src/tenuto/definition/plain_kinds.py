@@ -8,8 +8,8 @@ from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array
 from tenuto.definition.report import Place, did_you_mean, shown
-from tenuto.model.ids import NAME, too_long
-from tenuto.model.json import JSON, kind_of
+from tenuto.model.ids import LONGEST_ID, NAME, too_long
+from tenuto.model.json import JSON, Object, kind_of
 
 LARGEST_WHOLE = 2**31 - 1
 
@@ -32,6 +32,9 @@ class Text:
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
 
+    def schema(self) -> Object:
+        return {"type": "string"} if self._may_be_empty else {"type": "string", "minLength": 1}
+
 
 class TaskId(Text):
     """The id of a task, which workers look for."""
@@ -41,6 +44,9 @@ class TaskId(Text):
         if isinstance(text, str):
             check_length(text, place)
         return text
+
+    def schema(self) -> Object:
+        return {**super().schema(), "maxLength": LONGEST_ID}
 
 
 class Flag:
@@ -54,6 +60,9 @@ class Flag:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+    def schema(self) -> Object:
+        return {"type": "boolean"}
 
 
 class Number:
@@ -73,6 +82,9 @@ class Number:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+    def schema(self) -> Object:
+        return {"type": "number", "minimum": self._least, "maximum": LARGEST_WHOLE}
 
 
 class Whole:
@@ -99,6 +111,9 @@ class Whole:
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
 
+    def schema(self) -> Object:
+        return {"type": "integer", "minimum": self._least, "maximum": self._most}
+
 
 class OneOf:
     """One of a few words."""
@@ -123,6 +138,9 @@ class OneOf:
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
 
+    def schema(self) -> Object:
+        return {"enum": list(self._choices)}
+
 
 class ListOf:
     """Items of one kind."""
@@ -144,6 +162,9 @@ class ListOf:
     def write(self, value: object) -> JSON:
         return [self._item.write(item) for item in cast("Sequence[object]", value)]
 
+    def schema(self) -> Object:
+        return {"type": "array", "items": self._item.schema(), "minItems": self._least}
+
 
 class Anything:
     """Any JSON, kept as it is."""
@@ -153,6 +174,9 @@ class Anything:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+    def schema(self) -> Object:
+        return {}
 
 
 class Id:
@@ -173,6 +197,14 @@ class Id:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+    def schema(self) -> Object:
+        return {"type": "string", "pattern": pattern_of(self._pattern)}
+
+
+def pattern_of(expression: re.Pattern[str]) -> str:
+    """A regular expression that is matched from the beginning, as JSON Schema spells it."""
+    return "^(?:" + expression.pattern.removesuffix(r"\Z") + ")$"
 
 
 def check_length(text: str, place: Place) -> None:

@@ -66,6 +66,9 @@ class Schema:
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
 
+    def schema(self) -> Object:
+        return {"type": ["object", "boolean"]}
+
 
 def schema_problems(value: Object, path: str = "$") -> tuple[Problem, ...]:
     """Why a value is no JSON Schema that needs no other document and little work."""

@@ -11,7 +11,7 @@ from tenuto.definition.plain_kinds import Flag, Id, ListOf, Number, OneOf, Text,
 from tenuto.definition.report import Place, shown
 from tenuto.definition.time_kinds import Span
 from tenuto.model.graph import ErrorRoute, Route
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.policy import RetryPolicy
 
 
@@ -44,6 +44,15 @@ class JoinMode:
                 return "any"
             case _:
                 return {"atLeast": cast("JSON", value)}
+
+    def schema(self) -> Object:
+        least: Object = {
+            "type": "object",
+            "properties": {"atLeast": Whole(least=1).schema()},
+            "required": ["atLeast"],
+            "additionalProperties": False,
+        }
+        return {"anyOf": [{"enum": ["all", "any"]}, least]}
 
 
 RETRY = Record(

@@ -7,12 +7,28 @@ from typing import cast
 
 from tenuto.definition.expressions import check_template, is_templated
 from tenuto.definition.fields import UNUSABLE
+from tenuto.definition.language_kinds import TEMPLATE
+from tenuto.definition.plain_kinds import Text, pattern_of
 from tenuto.definition.report import Place
-from tenuto.model.durations import Duration, parse_duration, parse_moment
-from tenuto.model.json import JSON
+from tenuto.model.durations import SHORT, Duration, parse_duration, parse_moment
+from tenuto.model.json import JSON, Object
 
 LONG_LOOKBACK = timedelta(days=7)
 """A longer look-back gets a warning about its cost."""
+
+
+_ISO = r"^[Pp](?=.)(?:\d+[YMWDymwd])*(?:[Tt](?:\d+(?:[.,]\d+)?[HMShms])+)?$"
+LENGTH: Object = {
+    "anyOf": [
+        {"type": "number", "minimum": 0},
+        {
+            "type": "string",
+            "pattern": r"^[Pp](?=.)(?:\d+[YMWDymwd])*(?:[Tt](?:\d+(?:[.,]\d+)?[HMShms])+)?$",
+        },
+        {"type": "string", "pattern": pattern_of(SHORT)},
+    ]
+}
+"""The JSON Schema of a duration."""
 
 
 class Length:
@@ -27,6 +43,9 @@ class Length:
 
     def write(self, value: object) -> JSON:
         return iso_duration(cast("Duration", value))
+
+    def schema(self) -> Object:
+        return LENGTH
 
 
 class Lookback(Length):
@@ -82,6 +101,9 @@ class Span:
     def write(self, value: object) -> JSON:
         return iso_duration(Duration(cast("timedelta", value)))
 
+    def schema(self) -> Object:
+        return LENGTH
+
 
 class LengthOrTemplate:
     """A duration, or a template that will give one."""
@@ -94,6 +116,9 @@ class LengthOrTemplate:
 
     def write(self, value: object) -> JSON:
         return value if isinstance(value, str) else Length().write(value)
+
+    def schema(self) -> Object:
+        return {"anyOf": [LENGTH, TEMPLATE]}
 
 
 class MomentOrTemplate:
@@ -113,6 +138,10 @@ class MomentOrTemplate:
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
 
+    def schema(self) -> Object:
+        moment = r"^\d{4}-\d{2}-\d{2}[T ].*(?:Z|[+-]\d{2}:?\d{2})$"
+        return {"anyOf": [{"type": "string", "pattern": moment}, TEMPLATE]}
+
 
 class EventTimeout:
     """`{duration}`: how long a wait stays open."""
@@ -131,6 +160,14 @@ class EventTimeout:
 
     def write(self, value: object) -> JSON:
         return {"duration": Length().write(value)}
+
+    def schema(self) -> Object:
+        return {
+            "type": "object",
+            "properties": {"duration": LENGTH, "timeoutHandlerStepId": Text().schema()},
+            "required": ["duration"],
+            "additionalProperties": False,
+        }
 
 
 def iso_duration(duration: Duration) -> str:

@@ -31,6 +31,9 @@ class Targets:
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
 
+    def schema(self) -> Object:
+        return {"anyOf": [Text().schema(), {"type": "array", "items": Text().schema()}]}
+
 
 class _When(Struct, frozen=True):
     targets: tuple[tuple[str, Place], ...]
@@ -55,6 +58,17 @@ class Leads(Struct, kw_only=True):
     """Expressions of `conditions`; the names that they can use are known once loops are."""
     conditions: tuple[Route, ...] = ()
     on_error: tuple[ErrorRoute, ...] = ()
+
+
+def transitions_schema() -> Object:
+    """The JSON Schema of `transitions`."""
+    return {
+        "type": "object",
+        "properties": {
+            name: {"type": "array", "items": kind.schema()} for name, kind in _LISTS.items()
+        },
+        "additionalProperties": Targets().schema(),
+    }
 
 
 def read_transitions(source: str, value: JSON, place: Place) -> Leads:

@@ -5,6 +5,7 @@ Days are 24 hours here (everything is UTC); months and years follow the calendar
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -44,10 +45,17 @@ class Duration(Struct, frozen=True, omit_defaults=True):
             return EARLIEST
 
 
+SHORT = re.compile(
+    r"(?=[0-9])(?:([0-9]{1,9})w)?(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?"
+    r"(?:([0-9]{1,9})s)?(?:([0-9]{1,12})ms)?\Z"
+)
+"""`15m`, `1h30m`, `2d`, `500ms`: each unit once, the largest first."""
+
+
 def parse_duration(value: object) -> Duration:
-    """Read ISO 8601 text (`PT30S`, `P3D`, `P1M`) or milliseconds; ValueError if neither."""
+    """Read `1h30m`, ISO 8601 text (`PT30S`, `P1M`) or milliseconds; ValueError if it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        message = f"expected ISO 8601 text such as 'PT30S', or milliseconds, not {value!r}"
+        message = f"expected text such as '15m' or 'PT30S', or milliseconds, not {value!r}"
         raise ValueError(message)
     if isinstance(value, int | float):
         try:
@@ -56,10 +64,21 @@ def parse_duration(value: object) -> Duration:
             message = f"{value!r} milliseconds is not a usable duration"
             raise ValueError(message) from error
         return _checked(Duration(span), value)
+    if short := SHORT.match(value):
+        weeks, days, hours, minutes, seconds, milliseconds = (int(n or 0) for n in short.groups())
+        span = timedelta(
+            weeks=weeks,
+            days=days,
+            hours=hours,
+            minutes=minutes,
+            seconds=seconds,
+            milliseconds=milliseconds,
+        )
+        return _checked(Duration(span), value)
     try:
         parsed = ItemizedDelta.parse_iso(value)
     except ValueError as error:
-        message = f"{value!r} is not an ISO 8601 duration such as 'PT30S', 'P3D' or 'P1M'"
+        message = f"{value!r} is not a duration such as '15m', '1h30m', 'PT30S', 'P3D' or 'P1M'"
         raise ValueError(message) from error
     parts = dict(parsed.items())
     span = timedelta(

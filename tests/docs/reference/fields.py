@@ -85,7 +85,7 @@ def _whole() -> str:
         _HEADS,
         (
             (f"`{field.name}`", _part(field), "", notes.get(field.attribute, ""))
-            for field in compiler._TOP.all
+            for field in compiler.TOP.all
         ),
     )
 

@@ -1,6 +1,6 @@
 """Operations for workers: claim tasks, send heartbeats, report and release.
 
-None of them is in the audit log: the outcome of an attempt is in its instance's own log.
+Only registrations are in the audit log: the outcome of an attempt is in the log of its instance.
 """
 
 from __future__ import annotations

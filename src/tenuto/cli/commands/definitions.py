@@ -58,6 +58,23 @@ def validate(
     perform(work, output)
 
 
+def schema() -> None:
+    """Print the JSON Schema of definitions, with which an editor completes and checks them.
+
+    tenuto schema > workflow.schema.json
+    """
+
+    async def work() -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import show_json
+        from tenuto.definition.json_schema import definition_schema
+
+        show_json(definition_schema())
+        return exits.DONE
+
+    perform(work, "json")
+
+
 def deploy(
     files: Annotated[
         list[Path],

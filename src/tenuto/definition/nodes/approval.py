@@ -13,7 +13,7 @@ from tenuto.definition.schemas import Schema
 from tenuto.definition.time_kinds import Length
 from tenuto.model.durations import Duration
 from tenuto.model.graph import TIMEOUT, Approval, Escalation
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 
 _PEOPLE = ListOf(Template("text"), least=1)
 _ASSIGNEES = Fields(Field("users", "users", _PEOPLE), Field("roles", "roles", _PEOPLE))
@@ -37,6 +37,12 @@ class Assignees:
 
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
+
+    def schema(self) -> Object:
+        return {
+            **_ASSIGNEES.schema(),
+            "anyOf": [{"required": ["users"]}, {"required": ["roles"]}],
+        }
 
 
 class Ahead(Length):

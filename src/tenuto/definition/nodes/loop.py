@@ -25,6 +25,9 @@ class Enough:
     def write(self, value: object) -> JSON:
         return cast("JSON", value)
 
+    def schema(self) -> Object:
+        return {"anyOf": [Expression().schema(), Whole(least=1).schema()]}
+
 
 def _rules(settings: Object, place: Place) -> None:
     exactly_one(settings, ("source", "while"), place)
