@@ -1539,8 +1539,8 @@ SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS l
 -- passed on to this process, and on request those that it had before. A message for an instance that
 -- another living process owns is passed on, and returned with that owner. A message that is passed
 -- over stays unclaimed; if it was passed on to this process, which no longer owns its instance, it is
--- unclaimed again. Messages of other processes are not read: claimers are found one by one, and the
--- messages of each by a range that only one index has.
+-- unclaimed again. Each is returned with the tenant of its instance. Messages of other processes are
+-- not read: claimers are found one by one, and the messages of each by a range that only one index has.
 WITH RECURSIVE claimer (id) AS (
     (
         SELECT mail.claimed_by FROM tenuto.mailbox AS mail
@@ -1650,7 +1650,11 @@ claimed AS (
 
 SELECT
     page.id, page.instance_id, page.input, page.created_at, page.number, page.owner,
-    page.is_passed_over
+    page.is_passed_over,
+    (
+        SELECT instance.tenant FROM tenuto.workflow_instances AS instance
+        WHERE instance.id = page.instance_id
+    ) AS tenant
 FROM page ORDER BY page.number;
 
 -- name: waiting_mail

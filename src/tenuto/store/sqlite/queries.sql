@@ -876,10 +876,13 @@ SELECT json_group_array(json_array(id, instance_id)) FROM mailbox
 WHERE (id, instance_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
 
 -- name: mail
--- Mailbox messages for instances that no other living process owns, oldest first. Packed.
-SELECT json_group_array(json_array(id, instance_id, hex(input), created_at))
+-- Mailbox messages for instances that no other living process owns, oldest first, with the tenants of
+-- those that exist. Packed.
+SELECT json_group_array(json_array(id, instance_id, hex(input), created_at, tenant))
 FROM (
-    SELECT m.id, m.instance_id, m.input, m.created_at
+    SELECT
+        m.id, m.instance_id, m.input, m.created_at,
+        (SELECT i.tenant FROM workflow_instances AS i WHERE i.id = m.instance_id) AS tenant
     FROM mailbox AS m
     WHERE
         m.number > 0
