@@ -157,10 +157,10 @@ def _notes(store: Store, settings: Settings | None) -> NoteFiles | None:
 
     path = store.files_at
     if path is None or settings is None:
-        return None if path is None else NoteFiles(path)
+        return None if path is None else NoteFiles(path, is_private=store.is_shared)
     if store.is_shared and settings.notes_folder is not None:
         path = Path(settings.notes_folder) / path.name
-    return NoteFiles(path, seconds=settings.decision_timeout)
+    return NoteFiles(path, seconds=settings.decision_timeout, is_private=store.is_shared)
 
 
 def build_caller(*, may_be_private: bool = False) -> Caller:

@@ -84,6 +84,66 @@ def test_only_the_notes_of_dead_processes_are_read(tmp_path: Path) -> None:
     assert list(reading.left()) == []
 
 
+def left_behind(folder: Path, *, is_private: bool = False) -> NoteFiles:
+    """The notes of a process that died of i1."""
+    files, note = NoteFiles(folder / "store", is_private=is_private), Note()
+    files.open("p1", note)
+    note.on("i1", "x")
+    files.let_go()
+    return files
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770])
+def test_a_folder_of_notes_that_others_may_enter_is_neither_written_nor_read(
+    tmp_path: Path, mode: int
+) -> None:
+    folder = tmp_path / "notes"
+    left_behind(folder, is_private=True)
+    reading = NoteFiles(folder / "store", is_private=True)
+    assert len(list(reading.left())) == 1
+    folder.chmod(mode)
+    assert list(reading.left()) == []
+    reading.open("p2", Note())
+    assert [each.name for each in folder.iterdir()] == ["store.deciding-p1"]
+
+
+def test_a_folder_of_notes_of_another_user_is_neither_written_nor_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "notes"
+    left_behind(folder, is_private=True)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    for is_private in (True, False):
+        assert list(NoteFiles(folder / "store", is_private=is_private).left()) == []
+    NoteFiles(folder / "store", is_private=True).open("p2", Note())
+    assert [each.name for each in folder.iterdir()] == ["store.deciding-p1"]
+
+
+def test_a_note_that_others_may_have_written_accuses_no_instance(tmp_path: Path) -> None:
+    left_behind(tmp_path)
+    note, reading = tmp_path / "store.deciding-p1", NoteFiles(tmp_path / "store")
+    assert len(list(reading.left())) == 1
+    note.chmod(0o622)
+    assert list(reading.left()) == []
+    note.chmod(0o600)
+    note.rename(tmp_path / "elsewhere")
+    note.symlink_to(tmp_path / "elsewhere")
+    assert list(reading.left()) == []
+
+
+def test_a_note_that_cannot_be_removed_stops_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading = left_behind(tmp_path)
+
+    def refused(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    reading.forget("p1")
+    reading.close()
+
+
 def test_a_process_that_stops_or_dies_between_decisions_leaves_no_note(tmp_path: Path) -> None:
     files = [NoteFiles(tmp_path / "store") for _ in range(2)]
     for number, each in enumerate(files):

@@ -94,6 +94,17 @@ async def test_a_letter_in_hand_is_not_fetched_again() -> None:
         assert [key.id for key in engine.effects.mailbox._in_hand] == ["m0"]
 
 
+async def test_a_letter_to_an_instance_not_in_memory_takes_the_turn_of_its_tenant() -> None:
+    store = ScriptedStore()
+    async with Tenuto(store, settings=QUIET) as app:
+        id, engine = await waiting(app), app.engine
+        engine.turns.forget(id)
+        await store.mailbox.send([letter(engine, "m1", id, CancelAsked(by="x"))])
+        await engine.effects.mailbox.run_once()
+        [intake] = engine.turns.intakes
+        assert list(intake._finish.tenants) == ["default"]
+
+
 async def test_letters_of_a_look_whose_answer_got_lost_are_handed_over_by_the_next() -> None:
     store = Asked()
     async with Tenuto(store, settings=QUIET) as app:

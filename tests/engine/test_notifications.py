@@ -468,13 +468,15 @@ def test_whoever_comes_while_the_outbox_is_read_misses_nothing() -> None:
         await quiet(app, 1)
         look = store.outbox.claim
 
-        async def late_look(limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
+        async def late_look(
+            limit: int, *, passing_over: Collection[str] = (), after: str = ""
+        ) -> list[OutboxRow]:
             await app.webhooks.add("https://example.com", "paid")
             await app.engine.events.router.publish(
                 Event(id="e1", pattern="paid", payload=1, received_at=app.engine.clock.now())
             )
             store.outbox.claim = look  # type: ignore[method-assign]
-            return await look(limit, passing_over=passing_over)
+            return await look(limit, passing_over=passing_over, after=after)
 
         store.outbox.claim = late_look  # type: ignore[method-assign]
         app.engine.outbox.hint()

@@ -11,6 +11,7 @@ from tests.kit.simulator.poison import Poison
 from tests.kit.simulator.scenario import Job, Scenario
 from tests.kit.simulator.verdict import assert_kept, run_scenario
 from tests.kit.workload import Document, loop_shapes, plan_behaviours, topologies
+from tests.kit.workload.families import families
 
 SHAPES = ("linear", "fan-in", "delay", "nested-loops")
 
@@ -58,6 +59,52 @@ def test_an_instance_is_not_quarantined_because_processes_died_by_chance(
     scenario = Scenario("by chance", [job], NoFaults(), engines=engines, poison=poison)
     assert_kept(run_scenario(scenario, place), "killed by chance")
     assert (poison.losses, poison.is_mended) == (2, False)
+    if engines == 1:
+        assert "quarantine" not in cold_tables(place.disk)
+
+
+def killed_at(shape: str, engines: int, first: int, later: int) -> Poison:
+    """A run in which processes die by chance, at two decisions on one instance."""
+    poison = Poison("deadly", only_at={first, later})
+    deadly: Document = {**topologies()[shape], "id": "deadly"}
+    job = job_of(deadly, "deadly")
+    scenario = Scenario("by chance", [job], NoFaults(), engines=engines, poison=poison)
+    finished = run_scenario(scenario, InMemory(shared=engines > 1))
+    assert_kept(finished, f"killed_at({shape!r}, {engines}, {first}, {later})")
+    return poison
+
+
+@pytest.mark.parametrize("engines", [1, 2])
+@pytest.mark.parametrize("shape", ["fan-in", "quorum"])
+def test_two_deaths_at_different_decisions_quarantine_no_instance(shape: str, engines: int) -> None:
+    """Where it can be told: recovery from the first death may be deadly for the same reason."""
+    told = 0
+    for first in range(1, 4):
+        for later in range(first + 1, first + 6):
+            poison = killed_at(shape, engines, first, later)
+            if len(set(poison.places)) == 2 and not poison.places[1].startswith("AttemptLost"):
+                assert not poison.is_mended, (first, later, poison.places)
+                told += 1
+    assert told, "vacuous: all deaths were at the same place"
+
+
+@pytest.mark.parametrize(("is_hang", "losses"), [(False, 2), (True, 1)])
+@pytest.mark.parametrize("engines", [1, 2])
+def test_a_child_whose_start_is_deadly_fails_its_parent_after_two_processes(
+    engines: int, is_hang: bool, losses: int
+) -> None:
+    """Its start is refused, since there is no instance that could be released."""
+    family = families()["one-child"]
+    [child] = family.children
+    poison, place = (
+        Poison(str(child["id"]), is_hang=is_hang, at_start=True),
+        InMemory(shared=engines > 1),
+    )
+    job = job_of(family.parent, "parent")
+    job.children = list(family.children)
+    scenario = Scenario("deadly start", [job], NoFaults(), engines=engines, poison=poison)
+    assert_kept(run_scenario(scenario, place), f"deadly start, {engines=}, {is_hang=}")
+    assert (poison.losses, poison.is_mended) == (losses, False)
     if engines == 1:
         assert "quarantine" not in cold_tables(place.disk)
 

@@ -109,6 +109,42 @@ async def test_a_key_is_revoked_with_all_that_were_made_by_it(store: Store) -> N
     assert await access.put_key(key("late", created_by="key:child"))
 
 
+class _Death(Exception):
+    """Of the process, in the midst of a revocation."""
+
+
+class _Breaking:
+    """A row port on which a process dies after the first statement of a revocation."""
+
+    def __init__(self, port: Any) -> None:
+        self._port = port
+
+    async def write_beside(self, name: str, parameters: Any) -> Any:
+        if name == "revoke_made_keys":
+            raise _Death
+        return await self._port.write_beside(name, parameters)
+
+    async def transaction(self, script: Any) -> Any:
+        def broken_off() -> Any:
+            yield next(script())
+            raise _Death
+
+        return await self._port.transaction(broken_off)
+
+
+async def test_a_revocation_that_breaks_off_leaves_no_key_without_its_maker(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.access.put_key(key("root"))
+    await store.access.put_key(key("child", created_by="key:root"))
+    with monkeypatch.context() as patched:
+        patched.setattr(store.access, "_port", _Breaking(store.access._port))
+        with pytest.raises(_Death):
+            await store.access.revoke_key("acme", "root", moment(1))
+    assert not any(each.revoked_at for each in await store.access.keys("acme"))
+    assert len(await store.access.revoke_key("acme", "root", moment(2))) == 2
+
+
 async def test_of_a_chain_that_grows_while_it_is_revoked_no_key_is_left(
     shared_place: Place,
 ) -> None:

@@ -118,7 +118,7 @@ async def test_letters_that_wait_for_who_gives_their_instance_back_come_to_anoth
 ) -> None:
     old, new = await both(shared_place)
     await own(old, "old", "i1", "i2", "i3")
-    sent = [mail(f"m{number}", f"i{number}") for number in (1, 2, 3)]
+    sent = [mail(f"m{number}", f"i{number}", tenant="default") for number in (1, 2, 3)]
     await new.mailbox.send(sent)
     await old.members.pass_over(["i1"], [MailKey("m2", "i2")])
     await old.members.give_back(Unread(instances=(Orphan("i1", clean=True),)))
@@ -195,7 +195,9 @@ async def test_who_takes_on_nothing_more_gets_what_is_for_its_own_instances(
     for each in timers:
         setting = aside(each.instance_id, version=2, timers_set=(each,))
         await new.turns.commit(turn(f"t{each.due}", setting, process_id="new"))
-    sent = [mail("m1", "i1"), mail("m2", "i3"), mail("m3", "i3")]
+    sent = [
+        mail(f"m{number}", id, tenant="default") for number, id in ((1, "i1"), (2, "i3"), (3, "i3"))
+    ]
     await old.mailbox.send(sent[:2])
     assert await old.mailbox.claim(10) == sent[:2]
     await old.members.pass_over([], [], only_own=True)

@@ -13,7 +13,14 @@ from tenuto.model.status import Status
 from tenuto.store.errors import Fenced
 from tenuto.store.parts.inbox import Delivery
 from tenuto.store.parts.listeners import Backlog, Listener, ListenerLevel
-from tenuto.store.parts.outbox import Lifecycle, OutboxRow, Posting, Settlement, Stretch
+from tenuto.store.parts.outbox import (
+    TENANTS_IN_TURN,
+    Lifecycle,
+    OutboxRow,
+    Posting,
+    Settlement,
+    Stretch,
+)
 from tenuto.store.parts.turns import InstanceWrite, MatchWrite
 from tenuto.store.protocol import Store
 from tests.store.conftest import Place
@@ -479,3 +486,63 @@ async def test_what_a_listener_hears_is_known_to_the_next_process(place: Place) 
     second = await place.opened("p2")
     await second.turns.commit(turn("t1", told(begin("i1")), events=(event("e1"),), process_id="p2"))
     assert len(await second.outbox.claim(10)) == 2
+
+
+async def backlog(store: Store, tenants: dict[str, int]) -> None:
+    """Rows of tenants, one after the other; each row is a stream."""
+    for tenant, count in tenants.items():
+        await store.listeners.put(listener(f"of-{tenant}", tenant=tenant))
+        begun = [
+            msgspec.structs.replace(
+                begin(f"{tenant}-{number:04}", tenant=tenant),
+                lifecycle=Lifecycle(1, Status.RUNNING, tenant),
+            )
+            for number in range(count)
+        ]
+        await store.turns.commit(turn(f"t-{tenant}", *begun))
+
+
+async def test_tenants_take_turns_and_each_keeps_its_order(store: Store) -> None:
+    await backlog(store, {"b": 1, "a": 1, "c": 1})
+    again = [
+        msgspec.structs.replace(step(id, 1), lifecycle=Lifecycle(1, Status.RUNNING, id[0]))
+        for id in ("a-0000", "b-0000")
+    ]
+    await store.turns.commit(turn("again", *again))
+
+    async def claimed(limit: int, **parts: Any) -> list[tuple[str, int]]:
+        return [(row.tenant, row.last_seq) for row in await store.outbox.claim(limit, **parts)]
+
+    assert await claimed(10) == [("a", 1), ("b", 1), ("c", 1), ("a", 2), ("b", 2)]
+    assert await claimed(10, after="a") == [("b", 1), ("c", 1), ("a", 1), ("b", 2), ("a", 2)]
+    assert await claimed(10, after="z") == await claimed(10)
+    assert await claimed(2, after="b") == [("c", 1), ("a", 1)]
+    assert await claimed(10, passing_over=["a-0000", "c-0000"]) == [("b", 1), ("b", 2)]
+
+
+async def test_the_backlog_of_one_tenant_delays_no_row_of_another(store: Store) -> None:
+    """A store may claim some streams at a time, and others after each drain."""
+    await backlog(store, {"big": 600, "small": 3})
+    seen: list[OutboxRow] = []
+    for _ in range(4):
+        seen += await _drained(store, await store.outbox.claim(20))
+    assert sum(row.tenant == "small" for row in seen) == 3
+    # No row of a page is given up for it.
+    assert len(seen) == 80
+
+
+async def test_of_many_tenants_those_have_a_turn_that_follow(store: Store) -> None:
+    names = [f"t{number:02}" for number in range(2 * TENANTS_IN_TURN)]
+    await backlog(store, {"big": 200} | dict.fromkeys(names, 1))
+    later = names[TENANTS_IN_TURN:]
+    found = {
+        row.tenant
+        for _ in range(4)
+        for row in await _drained(store, await store.outbox.claim(50, after=later[0]))
+    }
+    assert found >= {*later[1:]}
+
+
+async def _drained(store: Store, rows: list[OutboxRow]) -> list[OutboxRow]:
+    await store.outbox.drain([row.number for row in rows], [])
+    return rows

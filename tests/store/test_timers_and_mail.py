@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tenuto.model.inputs import TimerKind
-from tenuto.store.parts.mailbox import MailKey
+from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.store.parts.turns import Ownership
 from tenuto.store.protocol import Store
 from tests.store.conftest import Place
@@ -66,15 +67,26 @@ async def test_a_due_timer_comes_again_until_it_is_cleared(store: Store) -> None
     assert await store.timers.due(moment(50), 10) == first
 
 
+def known(letter: Mail) -> Mail:
+    """As it is claimed for an instance that exists."""
+    return replace(letter, tenant="default")
+
+
 async def test_mail_comes_in_the_order_sent_until_it_is_taken(store: Store) -> None:
     await store.turns.commit(turn("t1", begin("i1"), begin("i2")))
-    sent = [mail(f"m{number}", f"i{number % 2 + 1}") for number in (3, 1, 2)]
+    sent = [known(mail(f"m{number}", f"i{number % 2 + 1}")) for number in (3, 1, 2)]
     await store.mailbox.send(sent)
     await store.mailbox.send([mail("m1", "i2", input=b"other")])
     assert await store.mailbox.claim(10) == sent
     assert await store.mailbox.claim(2) == sent[:2]
     await store.turns.commit(turn("t2", step("i2", 1, mail_taken=("m3", "m1"))))
     assert await store.mailbox.claim(10) == sent[2:]
+
+
+async def test_claimed_mail_has_the_tenant_of_its_instance(store: Store) -> None:
+    await store.turns.commit(turn("t1", begin("i1", tenant="a"), begin("i2", tenant="b")))
+    await store.mailbox.send([mail(f"m{number}", f"i{number}") for number in (1, 2, 3)])
+    assert [each.tenant for each in await store.mailbox.claim(10)] == ["a", "b", ""]
 
 
 async def test_mail_is_taken_only_from_the_instance_it_is_for(store: Store) -> None:
@@ -209,11 +221,11 @@ async def test_letters_go_with_the_entries_that_they_follow_from(store: Store) -
     sent = (mail("m2", "i2"), mail("m1", "i9"))
     await store.turns.commit(turn("t1", begin("i1"), begin("i2")))
     await store.turns.commit(turn("t2", step("i1", 1, mail_sent=sent)))
-    assert await store.mailbox.claim(10) == list(sent)
+    assert await store.mailbox.claim(10) == [known(sent[0]), sent[1]]
     await store.turns.commit(
         turn("t3", step("i2", 1, mail_taken=("m2",), mail_sent=(mail("m3", "i1"),)))
     )
-    assert await store.mailbox.claim(10) == [mail("m1", "i9"), mail("m3", "i1")]
+    assert await store.mailbox.claim(10) == [mail("m1", "i9"), known(mail("m3", "i1"))]
 
 
 async def test_a_loser_sends_nothing(store: Store) -> None:
@@ -240,14 +252,14 @@ async def test_a_letter_that_is_there_already_stays_as_it_is(store: Store) -> No
     await store.turns.commit(turn("t2", step("i1", 1, mail_sent=(mail("m1", "i2"),))))
     again = mail("m1", "i2", input=b'"other"')
     await store.turns.commit(turn("t3", step("i1", 2, mail_sent=(again, mail("m2", "i2")))))
-    assert await store.mailbox.claim(10) == [mail("m1", "i2"), mail("m2", "i2")]
+    assert await store.mailbox.claim(10) == [known(mail("m1", "i2")), known(mail("m2", "i2"))]
 
 
 async def test_a_turn_takes_before_it_sends(store: Store) -> None:
     await store.turns.commit(turn("t1", begin("i1"), begin("i2")))
     sending = step("i1", 1, mail_sent=(mail("m1", "i2"),))
     await store.turns.commit(turn("t2", sending, step("i2", 1, mail_taken=("m1",))))
-    assert await store.mailbox.claim(10) == [mail("m1", "i2")]
+    assert await store.mailbox.claim(10) == [known(mail("m1", "i2"))]
 
 
 async def test_mail_for_an_instance_that_never_was_can_be_taken_off(store: Store) -> None:

@@ -146,6 +146,13 @@ async def store_findings(backend: StoreBackend) -> AsyncIterator[Finding]:
 
 
 def _quarantined(suspect: Suspect) -> Finding:
+    if not suspect.tenant:
+        return Finding(
+            what="instance",
+            state="warning",
+            message=f"{suspect.instance_id} cannot be started: {suspect.reason}",
+            advice="The next process refuses the start: its parent, or the event, has the reason",
+        )
     return Finding(
         what="instance",
         state="warning",

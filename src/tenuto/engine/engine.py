@@ -282,8 +282,7 @@ class Engine:
         A retry releases a quarantined instance, which goes on; it retries one that had failed.
         """
         self._refuse_unless_working()
-        if isinstance(input, RetryAsked) and instance_id in self.quarantine.held:
-            await self.quarantine.release(instance_id)
+        if isinstance(input, RetryAsked) and await self.quarantine.release(instance_id):
             state = (await self.loader.look_at(instance_id)).state
             if state.status is not Status.FAILED and input.edited is None:
                 return Answer(instance_id=state.id, status=state.status, version=state.version)

@@ -60,8 +60,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     and the instance quarantined; None: for ever. `serve`, `dev` and `run` have 10."""
     notes_folder: str | None = None
     """The folder in which a process of a database notes what it decides on, for the next one on
-    this machine; None: one in the system's folder for temporary files. With a file it is beside
-    that."""
+    this machine; None: one in the system's folder for temporary files. It is made if it is missing,
+    and must be the process's user's and closed to others (0700). A container mounts a volume above
+    it. With a file the notes are beside that."""
     stop_grace: float = 10.0
     """Seconds that running tasks have to end when the engine stops."""
     unknown_tasks: Literal["fail", "wait"] = "fail"

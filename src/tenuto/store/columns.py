@@ -374,8 +374,9 @@ def mail_columns(mail: Mail) -> MailColumns:
     return MailColumns(mail.id, mail.instance_id, mail.input, epoch_ms(mail.created_at))
 
 
-def mail_row(columns: MailColumns) -> Mail:
+def mail_row(columns: MailColumns, tenant: str | None) -> Mail:
     return Mail(
+        tenant=tenant or "",
         id=columns.id,
         instance_id=columns.instance_id,
         input=columns.input,

@@ -96,9 +96,22 @@ class DeadLetters:
         if letter.kind == "compensation-failed":
             return await instance.retry_compensation(letter.node, letter.iteration, input=input)
         if isinstance(input, UnsetType):
+            await self._refuse_released_alone(instance)
             return await instance.retry()
         edited = EditedInput(step_id=letter.node, iteration=letter.iteration, input=input)
         return await instance.retry(edited=edited)
+
+    async def _refuse_released_alone(self, instance: StoredInstance) -> None:
+        """Conflict where a retry of the instance would release it, and not do what failed."""
+        suspect = await self._store.quarantine.get(instance.id)
+        if suspect is None or not suspect.is_quarantined:
+            return
+        if await instance.status() is not Status.FAILED:
+            raise Conflict(
+                f"instance {instance.id} is quarantined: {suspect.reason}",
+                code="TEN-3013",
+                advice=f"Release it first: tenuto retry {instance.id}. The dead letter stays.",
+            )
 
     @property
     def _seen(self) -> Parts:

@@ -9,7 +9,7 @@ from tenuto.core import Decision, InstanceState, Plan
 from tenuto.engine.turns.drafter import Decide
 from tenuto.engine.turns.note import HUNG, SIZE, TEXT, Note, read
 from tenuto.engine.turns.quarantine import Left
-from tenuto.model.inputs import Input
+from tenuto.model.inputs import Input, Started
 from tenuto.model.policy import Policies
 from tenuto.testing.virtual_loop import VirtualLoop
 
@@ -22,20 +22,30 @@ class Poison:
     """Instances of one workflow kill whoever decides on them, until that is mended."""
 
     def __init__(
-        self, definition_id: str, *, is_hang: bool = False, only_at: Container[int] | None = None
+        self,
+        definition_id: str,
+        *,
+        is_hang: bool = False,
+        only_at: Container[int] | None = None,
+        at_start: bool = False,
     ) -> None:
         """With `is_hang` it is the watchdog that kills, as it says in the note.
+
+        With `at_start` it is their starts that kill, and nothing else.
 
         With `only_at` processes die by chance: at these decisions, counted over all processes.
         """
         self._definition_id = definition_id
         self._is_hang = is_hang
         self._only_at = only_at
+        self.at_start = at_start
         self._decisions = 0
         self._memories: dict[str, bytearray] = {}
         """The notes of living processes."""
         self._left: dict[str, Left] = {}
         self.losses = 0
+        self.places: list[str] = []
+        """What was being decided on at each loss."""
         self.is_mended = self.is_released = False
 
     def planted(self, decide: Decide, loop: VirtualLoop) -> Decide:
@@ -44,7 +54,10 @@ class Poison:
         def deciding(
             plan: Plan, state: InstanceState, input: Input, now: datetime, policies: Policies
         ) -> Decision:
-            is_meant = state.version > 0 and state.definition_id == self._definition_id
+            if self.at_start:
+                is_meant = isinstance(input, Started) and input.definition_id == self._definition_id
+            else:
+                is_meant = state.version > 0 and state.definition_id == self._definition_id
             self._decisions += is_meant
             is_hit = self._only_at is None or self._decisions in self._only_at
             if is_meant and is_hit and not self.is_mended:
@@ -67,6 +80,7 @@ class Poison:
                 memory[HUNG : HUNG + 8] = int(number.strip("\0") or "0").to_bytes(8, "little")
             if (noted := read(bytes(memory))) is not None:
                 self._left[process_id] = Left(process_id, noted)
+                self.places.append(noted.place)
 
     # -- as the notes of an engine
 

@@ -218,6 +218,8 @@ class Process:
 
     async def _mend(self, poison: Poison, engines: Sequence[Engine]) -> None:
         """Once the poisonous instance is alone in not having ended, mend it and release it."""
+        if poison.at_start:
+            return  # there is no instance that could be released
         while not (held := engines[0].quarantine.held):
             await self.clock.sleep(5.0)
         assert len(held) == 1, f"innocent ones are quarantined: {held}"

@@ -31,6 +31,7 @@ from tenuto.engine.turns.approvals import (
     refused_decision,
 )
 from tenuto.engine.turns.held import Held
+from tenuto.engine.turns.quarantine import release
 from tenuto.engine.turns.requests import Answer
 from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
@@ -100,14 +101,13 @@ class StoreInstance(StoredInstance):
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
         """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
 
-        A quarantined instance is released; the processes at work see that within seconds.
+        A quarantined instance is released, and goes on where it stood unless it had failed; the
+        processes at work see that within seconds.
         """
         await self._refuse_unless_known()
-        store = self._reader.store
-        for each in await store.quarantine.suspects():
-            if each.instance_id == self.id and each.is_quarantined:
-                await store.quarantine.clear(self.id)
-                [row] = (await self.space.page(InstanceFilter(ids=(self.id,)), limit=1)).items
+        if await release(self._reader.store, self.id) and edited is None:
+            [row] = (await self.space.page(InstanceFilter(ids=(self.id,)), limit=1)).items
+            if row.status is not Status.FAILED:
                 return self.space.done(row.status, by_others=True)
         return await super().retry(edited=edited)
 

@@ -219,7 +219,7 @@ class MailboxDelivery:
                 except StoreUnavailable:
                     self._in_hand.pop(key, None)
                     raise
-            request = Request(message.instance_id, input, mail_id=message.id)
+            request = Request(message.instance_id, input, mail_id=message.id, tenant=message.tenant)
             if isinstance(input, Started):
                 self._in_hand[key] = True
                 starting.add(message.instance_id)

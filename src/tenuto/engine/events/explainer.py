@@ -69,10 +69,10 @@ class Explainer:
         return await self._explained(held, MOST_DEPTH, _Budget(MOST_IN_ALL))
 
     async def _quarantine(self, instance_id: str) -> Quarantined | None:
-        for each in await self._store.quarantine.suspects():
-            if each.instance_id == instance_id and each.is_quarantined:
-                return Quarantined(reason=each.reason, since=each.at)
-        return None
+        found = await self._store.quarantine.get(instance_id)
+        if found is None or not found.is_quarantined:
+            return None
+        return Quarantined(reason=found.reason, since=found.at)
 
     async def _explained(self, held: Held, depth: int, budget: _Budget) -> Explanation:
         now = self._clock.now()

@@ -26,7 +26,7 @@ from tenuto.ports import Clock
 from tenuto.store.errors import DataRefused, Fenced
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.store.parts.listeners import Listener
-from tenuto.store.parts.outbox import OutboxRow, Stretch
+from tenuto.store.parts.outbox import TENANTS_IN_TURN, OutboxRow, Stretch
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.outbox")
@@ -72,6 +72,8 @@ class Drainer:
         """The change of the subscribers from which the audiences were made."""
         self._aside = ParkedStreams(clock)
         self._page = PAGE
+        self._after = ""
+        """The tenant behind which the next turn of tenants begins."""
 
     @property
     def undelivered(self) -> Mapping[str, str]:
@@ -95,7 +97,7 @@ class Drainer:
     async def run_once(self) -> bool:
         """Handle a page of rows; returns whether there may be more."""
         aside = self._aside.resting()
-        rows = await self._store.outbox.claim(self._page, passing_over=aside)
+        rows = await self._store.outbox.claim(self._page, passing_over=aside, after=self._after)
         if len(rows) < self._page:
             self._aside.went(self._aside.reasons.keys() - aside - {row.stream for row in rows})
         # Afterwards: the subscriber for which a row was written is among them, even if it is new.
@@ -144,7 +146,17 @@ class Drainer:
                 self._aside.put(rows[0].stream, error)
             return
         self._page = min(PAGE, self._page * 2)
+        self._turn_on(rows)
         self._aside.went({notice.row.stream for notice in notices} - self._aside.resting())
+
+    def _turn_on(self, rows: Sequence[OutboxRow]) -> None:
+        """Begin the next turn behind the last tenant that surely had one.
+
+        Others are among the oldest rows by chance. Each parked stream may hide a tenant.
+        """
+        tenants = list(dict.fromkeys(row.tenant for row in rows))
+        sure = max(1, TENANTS_IN_TURN - len(self._aside.resting()))
+        self._after = tenants[:sure][-1]
 
     async def _read(self, rows: Sequence[OutboxRow]) -> list[_Notice]:
         """The notices of rows, in order; a stream with an unreadable row is parked."""

@@ -14,7 +14,7 @@ from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.turns.draft import Draft, is_owed
 from tenuto.engine.turns.held import Cache, Held, Place
 from tenuto.engine.turns.loader import Loader
-from tenuto.engine.turns.note import DecisionStopped, place_of
+from tenuto.engine.turns.note import TAKING_OVER, DecisionStopped, place_of
 from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.engine.turns.requests import (
     Answer,
@@ -46,9 +46,6 @@ MOST_PUT_OFF = 3
 NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 """The plan of a missing instance: the only effect is the removal of its mailbox messages."""
 
-
-TAKING_OVER = "its takeover"
-"""The place of computing what an instance owes that was taken over."""
 
 LEASE_LOST = Rejection(code="TEN-3012", message="the lease under which this was done is over")
 
@@ -180,16 +177,26 @@ class Drafter:
             if rows > most_rows or size > bounds.turn_bytes:
                 left += waiting
                 continue
-            try:
-                draft = self._drafted(instance_id, found, waiting, now)
-            except DecisionStopped:
-                self._stopped(instance_id, waiting)
+            draft = self._drafted_unless_stopped(instance_id, found, waiting, now)
+            if draft is None:
                 continue
             drafts.append(draft)
             rows += len(draft.rows)
             size += draft.size
         drafts.sort(key=_instance_id)
         return drafts, left
+
+    def _drafted_unless_stopped(
+        self, instance_id: str, found: Held, waiting: list[Request], now: datetime
+    ) -> Draft | None:
+        try:
+            return self._drafted(instance_id, found, waiting, now)
+        except DecisionStopped:
+            self._note.off()
+            if self._refuse_start(waiting, "deciding on it did not end"):
+                return self._drafted(instance_id, found, waiting, now)
+            self._stopped(instance_id, waiting)
+            return None
 
     def _drafted(
         self, instance_id: str, found: Held, waiting: Sequence[Request], now: datetime
@@ -272,14 +279,28 @@ class Drafter:
     def _leave_quarantined(self, grouped: dict[str, list[Request]]) -> None:
         """Leave instances that must not be decided on; their rows stay until they are released."""
         for instance_id in grouped.keys() & self._quarantine.held.keys():
+            if self._refuse_start(grouped[instance_id], self._quarantine.held[instance_id].reason):
+                continue
             self._unprojected.pop(instance_id, None)
             for request in grouped.pop(instance_id):
                 request.refuse(self._quarantine.refusal(instance_id))
                 self._undecided.left_alone(request)
 
+    def _refuse_start(self, requests: Sequence[Request], reason: str) -> bool:
+        """Refuse a start by a mailbox message; whether it is one.
+
+        There is no such instance, so that none could be found or released. Who caused the start is
+        told instead: a parent, or the record of an event.
+        """
+        first = requests[0] if requests else None
+        if first is None or first.start is None or first.mail_id is None:
+            return False
+        message = f"it cannot be started: {reason}"
+        first.refusal = first.refusal or Rejection(code="TEN-4000", message=message)
+        return True
+
     def _stopped(self, instance_id: str, requests: list[Request]) -> None:
         """A decision took too long, and nothing of it was written."""
-        self._note.off()
         if any(each.start is not None and each.is_new for each in requests):
             # There is no such instance: nothing is left that could be decided on.
             error = TenutoError("the decision on the start did not end", code="TEN-4000")
@@ -409,7 +430,9 @@ class Drafter:
         draft.committed()
         held = draft.held
         if held.state.version == 0:
-            return  # a rejected start: there is no such instance
+            # A rejected start: there is no such instance.
+            self._quarantine.never_began(draft.instance_id)
+            return
         if held.owner_elsewhere is not None:
             # It advances without this process.
             self._unprojected.pop(draft.instance_id, None)

@@ -11,8 +11,8 @@ from tenuto.engine.batcher import Batcher
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.draft import ROW_BYTES, size_of_rows
 from tenuto.engine.turns.held import Held
-from tenuto.engine.turns.note import DecisionStopped
-from tenuto.engine.turns.quarantine import LOADING, Quarantine
+from tenuto.engine.turns.note import LOADING, DecisionStopped
+from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.log import LogRow, UnknownEntry, from_row
 from tenuto.model.status import Status

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mmap import mmap
 from typing import Final, NamedTuple, TypeAlias
 
-from tenuto.model.inputs import Input, TimerDue
+from tenuto.model.inputs import AttemptLost, Input, Started, TimerDue
 
 SIZE: Final = 4096
 ACCUSED, HUNG, TEXT = 0, 8, 16
@@ -17,6 +17,15 @@ ACCUSED, HUNG, TEXT = 0, 8, 16
 kills the process for; and where the note begins, with the number of the decision."""
 
 _ROOM: Final = SIZE - TEXT
+
+LOADING: Final = "its log"
+"""The place of an instance whose log cannot be folded: not even shown is it."""
+TAKING_OVER: Final = "its takeover"
+"""The place of computing what an instance owes that was taken over."""
+EFFECTS: Final = "its effects"
+"""The place of computing what an instance owes that was read."""
+STARTING: Final = Started.__name__
+"""The place of a start: there is no such instance yet."""
 
 Memory: TypeAlias = bytearray | mmap
 
@@ -91,3 +100,8 @@ def place_of(input: Input) -> str:
         return kind
     iteration = getattr(about, "iteration", "")
     return f"{kind} {node}[{iteration}]" if iteration else f"{kind} {node}"
+
+
+def is_recovery(place: str) -> bool:
+    """Whether this is decided on because a process died, so whatever it was that it died of."""
+    return place in (LOADING, TAKING_OVER, EFFECTS) or place.startswith(AttemptLost.__name__)

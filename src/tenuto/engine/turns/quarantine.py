@@ -1,8 +1,9 @@
 """Finds instances that hang or kill their process, and keeps them from being decided on.
 
 A process notes what it decides on. The next one reads the notes of those that died: an instance
-that one process died of is a suspect until the same input was decided on; one that two died of, or
-that a watchdog had to kill a process for, is quarantined, until somebody releases it.
+that one process died of is a suspect until the same input was decided on; one that two died of at
+the same place, or that a watchdog had to kill a process for, is quarantined, until an operator
+releases it. A start that would be quarantined is refused: there is no instance to release.
 """
 
 from __future__ import annotations
@@ -12,17 +13,28 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import NamedTuple, Protocol
 
-from tenuto.engine.turns.note import Note, Noted
+from msgspec.structs import replace
+
+from tenuto.engine.turns.note import STARTING, Note, Noted, is_recovery
 from tenuto.model.errors import Conflict, StoreUnavailable
+from tenuto.model.ids import start_letter
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock
+from tenuto.store.parts.mailbox import MailKey
 from tenuto.store.parts.quarantine import Suspect
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.quarantine")
 
-LOADING = "its log"
-"""The place of an instance whose log cannot be folded: not even shown is it."""
+
+async def release(store: Store, instance_id: str) -> bool:
+    """Let all processes decide on an instance again; whether it was quarantined."""
+    suspect = await store.quarantine.get(instance_id)
+    if suspect is None or not suspect.is_quarantined:
+        return False
+    await store.quarantine.clear(instance_id)
+    await store.members.hint(())
+    return True
 
 
 class Left(NamedTuple):
@@ -104,14 +116,34 @@ class Quarantine:
         """Record what dead processes noted, and read which instances are quarantined."""
         async with self._looking:
             for left in self._notes.left():
-                await self._store.quarantine.suspect(self._suspect(left.process_id, left.noted))
+                await self._record(left)
                 self._notes.forget(left.process_id)
                 log.error("instance=%s: a process ended deciding on %s", *left.noted[:2])
             await self._refresh()
 
+    async def _record(self, left: Left) -> None:
+        id, place = left.noted[:2]
+        versions = await self._store.instances.newest_seqs([id])
+        suspect = replace(self._suspect(left.process_id, left.noted), version=versions.get(id, 0))
+        await self._store.quarantine.suspect(suspect, is_recovery=is_recovery(place))
+
+    async def _known(self) -> dict[str, Suspect]:
+        """The suspects, without those that there is nothing left to decide on."""
+        found = {each.instance_id: each for each in await self._store.quarantine.suspects()}
+        unborn = {id for id, each in found.items() if not each.tenant or each.place == STARTING}
+        if unborn:
+            starts = [MailKey(start_letter(id), id) for id in sorted(unborn)]
+            unborn -= {key.instance_id for key in await self._store.mailbox.waiting(starts)}
+            there = await self._store.instances.newest_seqs(unborn)
+            for id in sorted(unborn):
+                if id not in there or found[id].place == STARTING:
+                    del found[id]
+                    await self._store.quarantine.clear(id)
+        return found
+
     async def _refresh(self) -> None:
         before = self.held
-        found = {each.instance_id: each for each in await self._store.quarantine.suspects()}
+        found = await self._known()
         held = {id: each for id, each in found.items() if each.is_quarantined}
         held |= {id: before[id] for id in self._unwritten.keys() & before.keys()}
         self.held = held
@@ -139,14 +171,21 @@ class Quarantine:
             del self.suspects[instance_id]
             _ = self._spawn(self._cleared(instance_id))
 
-    async def release(self, instance_id: str) -> None:
-        """Decide on an instance again, here and everywhere."""
+    def never_began(self, instance_id: str) -> None:
+        """The refusal of a start is durable: there is nothing left that could be released."""
+        suspects = (self.held.pop(instance_id, None), self.suspects.pop(instance_id, None))
+        if any(suspects):
+            _ = self._spawn(self._cleared(instance_id))
+
+    async def release(self, instance_id: str) -> bool:
+        """Decide on an instance again, here and everywhere; whether it was quarantined."""
         if (writing := self._unwritten.get(instance_id)) is not None:
             await asyncio.shield(writing)
-        await self._store.quarantine.clear(instance_id)
+        if not await release(self._store, instance_id):
+            return False
         async with self._looking:
             await self._refresh()
-        await self._store.members.hint(())
+        return True
 
     def refusal(self, instance_id: str) -> Conflict:
         """What a request to a quarantined instance is answered."""

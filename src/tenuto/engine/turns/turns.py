@@ -18,15 +18,12 @@ from tenuto.engine.turns.held import Cache, Held
 from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.lane import Lane
 from tenuto.engine.turns.loader import Loader
-from tenuto.engine.turns.note import DecisionStopped
+from tenuto.engine.turns.note import EFFECTS, DecisionStopped
 from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.engine.turns.requests import Answer, EventRequest, Matter, Request, StartFacts
 from tenuto.engine.turns.watchers import Watchers
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.store.parts.turns import EventResult
-
-EFFECTS = "its effects"
-"""The place of computing what an instance owes that was read."""
 
 
 class AfterTurn(NamedTuple):

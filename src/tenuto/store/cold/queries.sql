@@ -176,28 +176,41 @@ FROM (
 
 ------------------------------------------------------------------------------------------ quarantine
 
+-- fragment: suspect_columns
+-- A suspect.
+instance_id, tenant, place, process_id, at, reason, is_quarantined, version, deaths
+
 -- name: put_suspect
--- Record a suspect; one that is known from another process is quarantined.
-INSERT INTO tenuto.quarantine AS known (
-    instance_id, tenant, place, process_id, at, reason, is_quarantined
-)
+-- Record a suspect. One that is known from another process is quarantined if that died of the same:
+-- at the same place, or in the recovery that followed, before anything was added to the log. So is
+-- one that a third process died of.
+INSERT INTO tenuto.quarantine AS known ({suspect_columns})
 VALUES (
     :instance_id,
     coalesce((SELECT i.tenant FROM tenuto.workflow_instances AS i WHERE i.id = :instance_id), ''),
-    :place, :process_id, :at, :reason, :is_quarantined
+    :place, :process_id, :at, :reason, :is_quarantined, :version, :deaths
 )
 ON CONFLICT (instance_id) DO UPDATE SET
     place = excluded.place,
     process_id = excluded.process_id,
     at = excluded.at,
     reason = excluded.reason,
-    is_quarantined = 1
+    version = excluded.version,
+    deaths = known.deaths + 1,
+    is_quarantined = CASE
+        WHEN excluded.is_quarantined = 1 OR known.place = excluded.place OR known.deaths > 1 THEN 1
+        WHEN CAST(:is_recovery AS bigint) = 1 AND known.version = excluded.version THEN 1
+        ELSE 0
+    END
 WHERE known.is_quarantined = 0 AND known.process_id <> excluded.process_id;
 
 -- name: suspects
 -- All suspects.
-SELECT instance_id, tenant, place, process_id, at, reason, is_quarantined
-FROM tenuto.quarantine ORDER BY instance_id;
+SELECT {suspect_columns} FROM tenuto.quarantine ORDER BY instance_id;
+
+-- name: suspect
+-- One suspect.
+SELECT {suspect_columns} FROM tenuto.quarantine WHERE instance_id = :instance_id;
 
 -- name: clear_suspect
 -- Remove a suspect.

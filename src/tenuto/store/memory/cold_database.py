@@ -9,7 +9,7 @@ from functools import cache
 from tenuto.store.cold.port import Row
 from tenuto.store.columns import InstanceColumns
 from tenuto.store.sqlite.migrations import migrate
-from tenuto.store.sqlite.session import Parameters, Session, as_json
+from tenuto.store.sqlite.session import IN_MEMORY, Parameters, Session, as_json
 
 
 class ColdDatabase:
@@ -74,4 +74,4 @@ def _template() -> bytes:
 
 
 def _opened() -> Session:
-    return Session(":memory:", "writer_settings", may_create=True)
+    return Session(IN_MEMORY, "writer_settings", may_create=True)

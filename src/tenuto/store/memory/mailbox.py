@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from tenuto.store.columns import MailColumns, mail_columns, mail_row
+from tenuto.store.columns import InstanceColumns, MailColumns, mail_columns, mail_row
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import MemoryDisk, pack, unpack
 from tenuto.store.parts.mailbox import Mail, MailKey
@@ -21,7 +21,7 @@ class MemoryMailbox(MemoryPart):
             if self._may_see(number, again=again)
         )
         claimed = islice((mail for number, mail in found if self._claimed(number, mail)), limit)
-        return [mail_row(mail) for mail in claimed]
+        return [mail_row(mail, self._tenant_of(mail.instance_id)) for mail in claimed]
 
     async def put_back(self, messages: Sequence[MailKey]) -> None:
         process_id, disk = self._context.require_open(), self._disk
@@ -39,6 +39,10 @@ class MemoryMailbox(MemoryPart):
         with self._disk.transaction():
             for each in mail:
                 put_mail(self._disk, each)
+
+    def _tenant_of(self, instance_id: str) -> str | None:
+        row = self._disk.instances.get(instance_id)
+        return None if row is None else unpack(InstanceColumns, row).tenant
 
     def _may_see(self, number: int, *, again: bool) -> bool:
         """Whether a message is unclaimed, a dead process's, or this one's and to be seen by it."""

@@ -25,6 +25,7 @@ from tenuto.store.outbox_columns import (
     posting_of,
     share_of,
 )
+from tenuto.store.outbox_turns import chosen
 from tenuto.store.parts.outbox import DuePostings, OutboxRow, Posting, Settlement, Stretch
 from tenuto.store.parts.turns import InstanceWrite
 
@@ -47,16 +48,21 @@ class StoredNotice(NamedTuple):
 class MemoryOutbox(MemoryPart):
     """Outbox rows and postings by number; shares of both are claimed by processes."""
 
-    async def claim(self, limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
+    async def claim(
+        self, limit: int, *, passing_over: Collection[str] = (), after: str = ""
+    ) -> list[OutboxRow]:
         process_id, disk = self._context.require_open(), self._disk
         rows: list[OutboxRow] = []
+        shares: dict[int, str] = {}
         for number, row in disk.outbox.items():
             notice = unpack(StoredNotice, row)
-            if len(rows) >= limit or notice.stretch.instance_id in passing_over:
-                continue
-            if _claim_share(disk, f"drain/{notice.stretch.share}", process_id):
+            share = shares[number] = f"drain/{notice.stretch.share}"
+            if notice.stretch.instance_id not in passing_over and _is_free(disk, share, process_id):
                 rows.append(_outbox_row(disk, number, notice))
-        return rows
+        taken = chosen(rows, after, limit)
+        for each in taken:
+            disk.shares[shares[each.number]] = process_id
+        return taken
 
     async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
         log = self._disk.log
@@ -96,25 +102,25 @@ class MemoryOutbox(MemoryPart):
             if due is not None and id not in busy and (among is None or id in among):
                 heads.setdefault(id, []).append((due, number, posting))
         moment = epoch_ms(now)
-        first = sorted((min(found)[:2], id) for id, found in heads.items())
+        first = sorted((min(waiting)[:2], id) for id, waiting in heads.items())
         ready = (
             id
             for (due, _), id in first
             if due <= moment and _claim_share(disk, f"to/{id}", process_id)
         )
-        chosen = [
+        found = [
             posting_of(posting)
             for id in islice(ready, most)
             for posting in _by_turns(heads[id], moment)[:each]
         ]
         later = [due for (due, _), _ in first if due > moment]
-        ids = {posting.listener_id for posting in chosen}
+        ids = {posting.listener_id for posting in found}
         to = [
             listener_of(columns)
             for columns in listener_rows(disk)
             if columns.id in ids and columns.kind != "definition"
         ]
-        return DuePostings(chosen, from_epoch_ms(later[0]) if later else None, to)
+        return DuePostings(found, from_epoch_ms(later[0]) if later else None, to)
 
     async def settle(self, settlement: Settlement) -> None:
         process_id, disk = self._context.require_open(), self._disk
@@ -181,11 +187,16 @@ def write_event(disk: MemoryDisk, event: EventColumns, number: int) -> None:
 
 def _claim_share(disk: MemoryDisk, name: str, process_id: str) -> bool:
     """Claim a share, unless another living process has it."""
-    holder = disk.shares.get(name)
-    if holder is not None and holder != process_id and disk.lives(holder):
+    if not _is_free(disk, name, process_id):
         return False
     disk.shares[name] = process_id
     return True
+
+
+def _is_free(disk: MemoryDisk, name: str, process_id: str) -> bool:
+    """Whether no other living process has a share."""
+    holder = disk.shares.get(name)
+    return holder is None or holder == process_id or not disk.lives(holder)
 
 
 def _outbox_row(disk: MemoryDisk, number: int, notice: StoredNotice) -> OutboxRow:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.store.cold.part import ColdPart
-from tenuto.store.cold.port import Ask, Script
+from tenuto.store.cold.port import Ask, Parameters, Row, Script
 from tenuto.store.cold.rows import columns_of, records_of
 from tenuto.store.looking import looked_for
 from tenuto.store.marks import claims, for_tenants, writes
@@ -95,13 +95,8 @@ class Access(ColdPart):
         that is being made by one of them is revoked too, or not made.
         """
         which = {"tenant": tenant, "id": id, "now": epoch_ms(now)}
-        found = await looked_for(self._port.write_beside("revoke_access_key", which), nothing=[])
-        made = found
-        while made:
-            # A statement waits for keys that are being made, and only the next one sees them.
-            made = await self._port.write_beside("revoke_made_keys", which)
-            found = found + made
-        return records_of(KeyRow, found)
+        revoking = self._port.transaction(lambda: _revoked(which))
+        return records_of(KeyRow, await looked_for(revoking, nothing=[]))
 
     @writes
     async def touch_keys(self, used: Mapping[str, datetime]) -> None:
@@ -123,3 +118,13 @@ def _kept(key: KeyRow) -> Script[bool]:
     if key.maker is not None and not (yield Ask("lock_maker", {"id": key.maker})):
         return False
     return bool((yield Ask("insert_access_key", columns_of(key))))
+
+
+def _revoked(which: Parameters) -> Script[list[Row]]:
+    """All or none: of a chain that was broken off, the keys below would stay valid."""
+    found = made = yield Ask("revoke_access_key", which)
+    while made:
+        # A statement waits for keys that are being made, and only the next one sees them.
+        made = yield Ask("revoke_made_keys", which)
+        found = found + made
+    return found

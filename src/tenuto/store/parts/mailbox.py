@@ -21,6 +21,8 @@ class Mail(Struct, frozen=True, gc=False, kw_only=True):
     for_owner: bool = False
     """Whether the message is not claimed by its sender, but by the owner of the instance, or by the
     process that becomes its owner."""
+    tenant: str = ""
+    """Of a claimed message: the tenant of its instance; empty if there is none yet."""
 
 
 class MailKey(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -18,6 +18,9 @@ from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.marks import claims, writes
 from tenuto.store.parts.listeners import Listener, ListenerLevel
+
+TENANTS_IN_TURN: Final = 25
+"""Tenants whose oldest rows are in a claim of the outbox, however old those of others are."""
 
 
 class Lifecycle(NamedTuple):
@@ -98,11 +101,18 @@ class Outbox(Protocol):
     """Events on their way to listeners."""
 
     @claims
-    async def claim(self, limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
-        """Claim the oldest outbox rows that no other living process has claimed, in order.
+    async def claim(
+        self, limit: int, *, passing_over: Collection[str] = (), after: str = ""
+    ) -> list[OutboxRow]:
+        """Claim outbox rows that no other living process has claimed; tenants take turns.
 
-        A process claims all rows of a stream, until it calls `drain`. Rows of the streams in
-        `passing_over` are left out.
+        These are the oldest rows of all, and the oldest few of each of the `TENANTS_IN_TURN`
+        tenants that follow `after` in the order of their names, in a circle. They come in turns
+        that begin there: one row of each tenant, then the second of each; those of one tenant are
+        in order. If there are fewer than `limit`, there are no others.
+
+        A process claims all rows of a stream, until it calls `drain`; a store may claim other
+        streams after each. Rows of the streams in `passing_over` are left out.
         """
 
     async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:

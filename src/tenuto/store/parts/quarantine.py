@@ -25,19 +25,32 @@ class Suspect(Struct, frozen=True, gc=False, kw_only=True):
     reason: str
     is_quarantined: bool = False
     """Whether no process decides on the instance until it is released."""
+    version: int = 0
+    """How long the log of the instance was when the note was read."""
+    deaths: int = 1
+    """How many processes died of it, one after the other."""
 
 
 class Quarantine(ColdPart):
     """Few rows: one for each suspect. All verbs are safe to repeat."""
 
     @writes
-    async def suspect(self, suspect: Suspect) -> None:
-        """Record a suspect; one that was recorded before for another process is quarantined."""
-        await self._port.write("put_suspect", columns_of(suspect))
+    async def suspect(self, suspect: Suspect, *, is_recovery: bool = False) -> None:
+        """Record a suspect.
+
+        One that was recorded before for another process is quarantined if both died of the same
+        place; or if the second died in the recovery from the first (`is_recovery`), which had added
+        nothing to the log; or as soon as it is the third.
+        """
+        await self._port.write("put_suspect", columns_of(suspect) | {"is_recovery": is_recovery})
 
     async def suspects(self) -> list[Suspect]:
         """All suspects, by their ids."""
         return await self._found(Suspect, "suspects", {})
+
+    async def get(self, instance_id: str) -> Suspect | None:
+        """An instance if it is a suspect, quarantined or not."""
+        return await self._one(Suspect, "suspect", {"instance_id": instance_id})
 
     @writes
     async def clear(self, instance_id: str) -> bool:

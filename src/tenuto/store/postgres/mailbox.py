@@ -33,8 +33,8 @@ class PostgresMailbox(Mailbox):
         while True:
             room = limit - len(found)
             rows = await self._claim(room, last, again=again)
-            mine = [row[:4] for row in rows if row[5] is None and not row[6]]
-            found += [mail_row(MailColumns._make(row)) for row in mine]
+            mine = [row for row in rows if row[5] is None and not row[6]]
+            found += [mail_row(MailColumns._make(row[:4]), row[7]) for row in mine]
             owners.update(row[5] for row in rows if row[5] is not None)
             if len(mine) == len(rows) or len(rows) < room:
                 break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.log import LogRow
 from tenuto.store.errors import Fenced
 from tenuto.store.outbox_columns import (
+    SHARES,
     ListenerColumns,
     PostingColumns,
     listener_of,
@@ -16,7 +18,9 @@ from tenuto.store.outbox_columns import (
     posting_columns,
     posting_of,
 )
+from tenuto.store.outbox_turns import ROWS_IN_TURN, in_turn
 from tenuto.store.parts.outbox import (
+    TENANTS_IN_TURN,
     DuePostings,
     Outbox,
     OutboxRow,
@@ -36,19 +40,40 @@ class PostgresOutbox(Outbox):
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._drains = 0
 
-    async def claim(self, limit: int, *, passing_over: Collection[str] = ()) -> list[OutboxRow]:
+    async def claim(
+        self, limit: int, *, passing_over: Collection[str] = (), after: str = ""
+    ) -> list[OutboxRow]:
         process_id = self._database.require_writer()
         pool = self._database.pool
         left_out: dict[str, Column] = {"passing_over": sorted(passing_over)}
-        claim: dict[str, Column] = {"process_id": process_id, "most": _MOST_SHARES, **left_out}
+        claim: dict[str, Column] = {
+            "process_id": process_id,
+            "first": self._first_share(process_id),
+            "most": _MOST_SHARES,
+            **left_out,
+        }
         shares = [share for (share,) in await pool.rows("claim_shares", claim)]
         if not shares:
             return []
         # Only now: rows that other processes took off before these shares became this one's are
         # gone from them.
-        found = await pool.rows("outbox", {"shares": shares, "limit": limit, **left_out})
-        return [outbox_row(row) for row in found]
+        turn: dict[str, Column] = {
+            "after": after,
+            "tenants": TENANTS_IN_TURN,
+            "each": ROWS_IN_TURN,
+        }
+        found = await pool.rows("outbox", {"shares": shares, "limit": limit, **left_out, **turn})
+        return in_turn(map(outbox_row, found), after, limit)
+
+    def _first_share(self, process_id: str) -> int:
+        """Other shares after each drain, so that full ones do not delay the rest.
+
+        Each round of all of them begins one further: a turn of tenants is not bound to some shares.
+        """
+        rounds, place = divmod(self._drains * _MOST_SHARES, SHARES)
+        return (zlib.crc32(process_id.encode()) + rounds + place) % SHARES
 
     async def stretches(self, asked: Sequence[Stretch]) -> list[list[LogRow]]:
         pool = self._database.connections
@@ -72,6 +97,8 @@ class PostgresOutbox(Outbox):
             await transaction.rows("release_shares", {"process_id": process_id})
 
         await self._database.pool.transaction(work)
+        # Not after a failure: what is refused is claimed again, in smaller parts.
+        self._drains += 1
 
     async def claim_due(
         self,

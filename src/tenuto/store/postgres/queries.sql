@@ -1539,8 +1539,8 @@ SELECT letter.* FROM unnest(:letter_ids::text[], :letter_instances::text[]) AS l
 -- passed on to this process, and on request those that it had before. A message for an instance that
 -- another living process owns is passed on, and returned with that owner. A message that is passed
 -- over stays unclaimed; if it was passed on to this process, which no longer owns its instance, it is
--- unclaimed again. Messages of other processes are not read: claimers are found one by one, and the
--- messages of each by a range that only one index has.
+-- unclaimed again. Each is returned with the tenant of its instance. Messages of other processes are
+-- not read: claimers are found one by one, and the messages of each by a range that only one index has.
 WITH RECURSIVE claimer (id) AS (
     (
         SELECT mail.claimed_by FROM tenuto.mailbox AS mail
@@ -1650,7 +1650,11 @@ claimed AS (
 
 SELECT
     page.id, page.instance_id, page.input, page.created_at, page.number, page.owner,
-    page.is_passed_over
+    page.is_passed_over,
+    (
+        SELECT instance.tenant FROM tenuto.workflow_instances AS instance
+        WHERE instance.id = page.instance_id
+    ) AS tenant
 FROM page ORDER BY page.number;
 
 -- name: waiting_mail
@@ -2353,7 +2357,7 @@ WHERE
 
 -- name: claim_shares
 -- Claim shares of the outbox that have rows, except those of some streams, and that no other living
--- process holds; a few, in another order for every process.
+-- process holds; a few, from another one on for every process and drain.
 WITH wanted AS MATERIALIZED (
     SELECT 'drain/' || share.number AS name
     FROM generate_series(0, 15) AS share (number)
@@ -2371,7 +2375,7 @@ WITH wanted AS MATERIALIZED (
                 held.name = 'drain/' || share.number AND living.stopped_at IS NULL
                 AND held.process_id <> :process_id
         ) IS NULL
-    ORDER BY hashtext(:process_id || share.number) LIMIT :most
+    ORDER BY (share.number + 16 - :first::bigint) % 16 LIMIT :most
 )
 
 INSERT INTO tenuto.shares (name, process_id)
@@ -2379,25 +2383,81 @@ SELECT wanted.name, :process_id FROM wanted ORDER BY wanted.name
 {unless_held}
 RETURNING substr(name, 7)::bigint;
 
+-- fragment: first_tenant
+-- The first tenant with rows in a share of the outbox.
+(
+    SELECT first.tenant FROM tenuto.outbox AS first
+    WHERE first.share = share.number
+    ORDER BY first.share, first.tenant LIMIT 1
+)
+
 -- name: outbox
--- Rows of the outbox from some shares, oldest first, except those of some streams; with the events of
--- the inbox.
+-- The oldest rows of some shares of the outbox, and the oldest few of each of some tenants in these,
+-- which follow one in a circle; except those of some streams, and with the events of the inbox. Some
+-- are both.
+WITH RECURSIVE turn (share, tenant, first, place) AS (
+    SELECT share.number, begin.tenant, begin.tenant, 1
+    FROM unnest(:shares::bigint[]) AS share (number)
+    CROSS JOIN LATERAL (
+        SELECT coalesce(
+            (
+                SELECT next.tenant FROM tenuto.outbox AS next
+                WHERE next.share = share.number AND next.tenant > :after
+                ORDER BY next.share, next.tenant LIMIT 1
+            ),
+            {first_tenant}
+        ) AS tenant
+    ) AS begin
+    WHERE begin.tenant IS NOT NULL
+    UNION ALL
+    SELECT share.number, following.tenant, share.first, share.place + 1
+    FROM (
+        SELECT turn.share AS number, turn.tenant, turn.first, turn.place FROM turn
+        WHERE turn.place < :tenants
+    ) AS share
+    CROSS JOIN LATERAL (
+        SELECT coalesce(
+            (
+                SELECT next.tenant FROM tenuto.outbox AS next
+                WHERE next.share = share.number AND next.tenant > share.tenant
+                ORDER BY next.share, next.tenant LIMIT 1
+            ),
+            {first_tenant}
+        ) AS tenant
+    ) AS following
+    WHERE following.tenant <> share.first
+)
+
 SELECT
     told.number, told.tenant, told.instance_id, told.first_seq, told.last_seq, told.status,
     event.tenant, event.id, event.pattern, event.payload, event.received_at, event.timestamp,
     event.correlation_id, event.content_hash, event.chain, event.origin
 FROM (
-    SELECT first.*
-    FROM unnest(:shares::bigint[]) AS share (number)
+    (
+        SELECT first.*
+        FROM unnest(:shares::bigint[]) AS share (number)
+        CROSS JOIN LATERAL (
+            SELECT row.* FROM tenuto.outbox AS row
+            WHERE
+                (row.share, row.number) > (share.number, 0)
+                AND (row.share, row.number) <= (share.number, 9223372036854775807)
+                AND row.instance_id <> ALL(:passing_over::text[])
+            ORDER BY row.share, row.number LIMIT :limit
+        ) AS first
+        ORDER BY first.number LIMIT :limit
+    )
+    UNION ALL
+    SELECT own.*
+    FROM turn
     CROSS JOIN LATERAL (
         SELECT row.* FROM tenuto.outbox AS row
         WHERE
-            (row.share, row.number) > (share.number, 0)
-            AND (row.share, row.number) <= (share.number, 9223372036854775807)
+            (row.share, row.tenant, row.number) > (turn.share, turn.tenant, 0)
+            AND (row.share, row.tenant, row.number)
+            <= (turn.share, turn.tenant, 9223372036854775807)
             AND row.instance_id <> ALL(:passing_over::text[])
-        ORDER BY row.share, row.number LIMIT :limit
-    ) AS first
-    ORDER BY first.number LIMIT :limit
+        ORDER BY row.share, row.tenant, row.number LIMIT :each
+    ) AS own
 ) AS told
 LEFT JOIN LATERAL (
     SELECT stored.* FROM tenuto.events AS stored

@@ -17,8 +17,8 @@ class SqliteMailbox(SqlitePart):
     def claim(self, session: Session, limit: int, *, again: bool = True) -> list[Mail]:  # noqa: ARG002 - one process: none is claimed
         parameters: dict[str, Column] = {"process_id": self._file.require_open(), "limit": limit}
         return [
-            mail_row(MailColumns(id, instance_id, bytes.fromhex(input), created_at))
-            for id, instance_id, input, created_at in session.packed("mail", parameters)
+            mail_row(MailColumns(id, instance_id, bytes.fromhex(input), created_at), tenant)
+            for id, instance_id, input, created_at, tenant in session.packed("mail", parameters)
         ]
 
     async def put_back(self, messages: Sequence[MailKey]) -> None:

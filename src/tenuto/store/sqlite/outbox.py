@@ -8,7 +8,15 @@ from datetime import datetime
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.log import LogRow
 from tenuto.store.outbox_columns import PostingColumns, outbox_row, posting_columns, posting_of
-from tenuto.store.parts.outbox import DuePostings, OutboxRow, Posting, Settlement, Stretch
+from tenuto.store.outbox_turns import ROWS_IN_TURN, in_turn
+from tenuto.store.parts.outbox import (
+    TENANTS_IN_TURN,
+    DuePostings,
+    OutboxRow,
+    Posting,
+    Settlement,
+    Stretch,
+)
 from tenuto.store.sqlite.listeners import listener_in
 from tenuto.store.sqlite.outbox_writes import Heard, heard
 from tenuto.store.sqlite.part import SqlitePart, looks, reads, writes
@@ -21,10 +29,17 @@ class SqliteOutbox(SqlitePart):
 
     @looks
     def claim(
-        self, session: Session, limit: int, *, passing_over: Collection[str] = ()
+        self, session: Session, limit: int, *, passing_over: Collection[str] = (), after: str = ""
     ) -> list[OutboxRow]:
-        which: dict[str, Column] = {"limit": limit, "passing_over": as_json(sorted(passing_over))}
-        return [outbox_row(with_bytes(row, 9, 13)) for row in session.packed("outbox", which)]
+        which: dict[str, Column] = {
+            "limit": limit,
+            "passing_over": as_json(sorted(passing_over)),
+            "after": after,
+            "tenants": TENANTS_IN_TURN,
+            "each": ROWS_IN_TURN,
+        }
+        found = [outbox_row(with_bytes(row, 9, 13)) for row in session.packed("outbox", which)]
+        return in_turn(found, after, limit)
 
     @looks
     def stretches(self, session: Session, asked: Sequence[Stretch]) -> list[list[LogRow]]:

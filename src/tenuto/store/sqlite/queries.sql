@@ -876,10 +876,13 @@ SELECT json_group_array(json_array(id, instance_id)) FROM mailbox
 WHERE (id, instance_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?));
 
 -- name: mail
--- Mailbox messages for instances that no other living process owns, oldest first. Packed.
-SELECT json_group_array(json_array(id, instance_id, hex(input), created_at))
+-- Mailbox messages for instances that no other living process owns, oldest first, with the tenants of
+-- those that exist. Packed.
+SELECT json_group_array(json_array(id, instance_id, hex(input), created_at, tenant))
 FROM (
-    SELECT m.id, m.instance_id, m.input, m.created_at
+    SELECT
+        m.id, m.instance_id, m.input, m.created_at,
+        (SELECT i.tenant FROM workflow_instances AS i WHERE i.id = m.instance_id) AS tenant
     FROM mailbox AS m
     WHERE
         m.number > 0
@@ -1298,9 +1301,33 @@ VALUES (?, ?, ?, ?, ?) /* for each row */;
 INSERT OR IGNORE INTO outbox (tenant, instance_id, first_seq, last_seq, status, event_number)
 VALUES (?, ?, 0, 0, '', ?) /* for each row */;
 
+-- fragment: first_tenant
+-- The first tenant with rows in the outbox.
+(SELECT min(first.tenant) FROM outbox AS first)
+
 -- name: outbox
--- Rows of the outbox, oldest first, except those of some streams; with the events of the inbox.
--- Packed.
+-- The oldest rows of the outbox, and the oldest few of each of some tenants, which follow one in a
+-- circle; except those of some streams, and with the events of the inbox. Some are both. Packed.
+WITH RECURSIVE turn (tenant, first, place) AS (
+    SELECT begin.tenant, begin.tenant, 1
+    FROM (
+        SELECT coalesce(
+            (SELECT min(next.tenant) FROM outbox AS next WHERE next.tenant > :after),
+            {first_tenant}
+        ) AS tenant
+    ) AS begin
+    UNION ALL
+    SELECT
+        coalesce(
+            (SELECT min(next.tenant) FROM outbox AS next WHERE next.tenant > turn.tenant),
+            {first_tenant}
+        ),
+        turn.first, turn.place + 1
+    FROM turn
+    -- The circle ends where it began; one tenant may be found twice.
+    WHERE turn.place < :tenants AND (turn.place = 1 OR turn.tenant <> turn.first)
+)
+
 SELECT
     json_group_array(
         json_array(
@@ -1311,10 +1338,24 @@ SELECT
         )
     )
 FROM (
-    SELECT * FROM outbox
-    WHERE number > 0 AND instance_id NOT IN (SELECT value FROM json_each(:passing_over))
-    ORDER BY number LIMIT :limit
-) AS told
+    SELECT oldest.number FROM (
+        SELECT number FROM outbox
+        WHERE number > 0 AND instance_id NOT IN (SELECT value FROM json_each(:passing_over))
+        ORDER BY number LIMIT :limit
+    ) AS oldest
+    UNION ALL
+    SELECT own.value FROM turn
+    CROSS JOIN json_each((
+        SELECT json_group_array(few.number) FROM (
+            SELECT number FROM outbox
+            WHERE
+                tenant = turn.tenant
+                AND instance_id NOT IN (SELECT value FROM json_each(:passing_over))
+            ORDER BY number LIMIT :each
+        ) AS few
+    )) AS own
+) AS taken
+CROSS JOIN outbox AS told ON told.number = taken.number
 LEFT JOIN events AS event ON event.number = told.event_number;
 
 -- name: stretches

@@ -27,6 +27,10 @@ def as_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
+IN_MEMORY = ":memory:"
+"""The path of a database that is no file."""
+
+
 class Session:
     """A connection to one database file, used by one thread at a time."""
 
@@ -46,7 +50,7 @@ class Session:
     def connection(self) -> apsw.Connection:
         """Opened when it is first needed, and again after it became unusable."""
         if self._connection is None:
-            if self._flags & apsw.SQLITE_OPEN_CREATE:
+            if self._flags & apsw.SQLITE_OPEN_CREATE and self.path != IN_MEMORY:
                 make_private(self.path)
             connection = apsw.Connection(self.path, flags=self._flags, statementcachesize=300)
             try:

@@ -89,7 +89,7 @@ CREATE TABLE events (
     content_hash BLOB NOT NULL,
     turn_id TEXT NOT NULL,
     resumed INTEGER NOT NULL DEFAULT 0,
-    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0,
+    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0, origin TEXT,
     UNIQUE (tenant, id)
 ) STRICT;
 
@@ -171,6 +171,16 @@ CREATE TABLE push_targets (
     state BLOB NOT NULL,
     PRIMARY KEY (tenant, task_id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE quarantine (
+    instance_id TEXT NOT NULL PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    place TEXT NOT NULL,
+    process_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    is_quarantined INTEGER NOT NULL
+, version INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID;
 
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -292,7 +302,7 @@ CREATE TABLE workflow_instances (
     output BLOB,
     last_error BLOB,
     cancellation BLOB
-, follows INTEGER) STRICT, WITHOUT ROWID;
+, follows INTEGER, origin_id TEXT) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workflow_searchable_values (
     instance_id TEXT NOT NULL,
@@ -341,6 +351,8 @@ CREATE INDEX jobs_offered ON jobs (task_id, offered_at) WHERE leased_by IS NULL;
 CREATE INDEX listeners_by_id ON listeners (id);
 
 CREATE UNIQUE INDEX outbox_by_event ON outbox (event_number) WHERE event_number IS NOT NULL;
+
+CREATE INDEX outbox_by_tenant ON outbox (tenant, number);
 
 CREATE INDEX owners_by_process ON owners (process_id);
 
@@ -394,6 +406,9 @@ ON workflow_instances (root_id) WHERE root_id IS NOT NULL;
 CREATE INDEX workflow_instances_by_status
     ON workflow_instances (tenant, status, created_at);
 
+CREATE INDEX workflow_instances_open_by_origin
+ON workflow_instances (origin_id) WHERE origin_id IS NOT NULL AND completed_at IS NULL;
+
 CREATE INDEX workflow_searchable_values_by_value
 ON workflow_searchable_values (
     tenant, definition_id, name, value_text, created_at, instance_id
@@ -418,6 +433,11 @@ END;
 CREATE TRIGGER listeners_went AFTER DELETE ON listeners
 BEGIN
     UPDATE listening SET version = version + 1;
+END;
+
+CREATE TRIGGER quarantine_ends AFTER DELETE ON workflow_instances
+BEGIN
+    DELETE FROM quarantine WHERE instance_id = old.id;
 END;
 
 CREATE TRIGGER workflow_instances_created
