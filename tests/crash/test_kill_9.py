@@ -98,7 +98,7 @@ def _kill_under_load(folder: Path, kills: int, chance: random.Random) -> int:
     run = judged(folder, kills=len(readings))
     instances = list(run.instances)
     statuses = Counter(str((instance.row or {})["status"]) for instance in instances)
-    lost = sum(effect["outcome"] == "lost" for effect in run.effects or ())
+    lost = sum(1 for effect in run.effects or () if effect["outcome"] == "lost")
     print(f"{len(readings)} kills; in flight: {[reading.in_flight for reading in readings]}")
     print(f"{len(instances)} instances, {lost} calls lost, {statuses}")
     assert statuses == {"COMPLETED": INSTANCES}
