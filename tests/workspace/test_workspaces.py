@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import msgspec
@@ -29,7 +29,7 @@ from tenuto.testing.wrapped_store import Call
 from tenuto.workspace.protocol import Instance, Workspace
 from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter
 from tests.api.conftest import DOUBLE, WAIT
-from tests.engine.situations import until
+from tests.engine.situations import until, until_waiting
 from tests.kit.scripted_store import ScriptedStore
 from tests.workspace.conftest import Place
 
@@ -104,6 +104,65 @@ async def test_instances_are_listed_page_by_page(place: Place) -> None:
     named = await workspace.page(InstanceFilter(ids=(started[1].id,)))
     assert [each.id for each in named.items] == [started[1].id]
     assert not (await workspace.page(InstanceFilter(status=(Status.FAILED,)))).items
+
+
+CALL: Object = {
+    "id": "call",
+    "steps": [{"stepId": "call", "type": "SUB_WORKFLOW", "workflowId": "wait"}],
+}
+
+
+async def test_instances_are_listed_by_family_by_awaited_event_and_by_time_of_change(
+    place: Place,
+) -> None:
+    """`GET /instances` also takes `updatedFrom, updatedBefore, waitingFor=<pattern>, roots=true`
+    (no children), `parentId`, and `full=true` with `ids` (whole instances, one read); all by an
+    index. With `updatedFrom` or `updatedBefore`, and without `ids`, the list is in the order of
+    change, the latest first.
+    """
+    workspace = place.workspace
+    await workspace.save(CALL)
+    parent = await workspace.start("call", {"orderId": 1})
+    other = await workspace.start("wait", {"orderId": 2})
+    await until_waiting(place.app, 2, "paid")
+    [child] = await workspace.instances(parent_id=parent.id)
+    assert (child.workflow, child.parent_id) == ("wait", parent.id)
+    roots = await workspace.instances(roots=True)
+    assert [each.id for each in roots] == [other.id, parent.id]
+    waits = await workspace.instances(waiting_for="payment.received", roots=True)
+    assert [each.id for each in waits] == [other.id]
+    done = await workspace.start("double", {"number": 1})
+    await done.result(timeout=30)
+    await parent.cancel()
+    changed = (await workspace.instances(workflow="double"))[0].updated_at
+    latest = await workspace.instances(updated_from=changed, status=["CANCELLED", "COMPLETED"])
+    assert done.id in {each.id for each in latest}
+    assert [each.updated_at for each in latest] == sorted(
+        (each.updated_at for each in latest), reverse=True
+    )
+    before = await workspace.instances(updated_before=changed)
+    assert done.id not in {each.id for each in before}
+    assert all(each.updated_at < changed for each in before)
+    whole = await workspace.details([done.id, "missing", other.id, done.id])
+    assert [each["id"] for each in whole] == [done.id, other.id]
+    assert whole[0] == {**await done.details(), "currentSteps": []}
+    assert whole[1] == {**await other.details(), "currentSteps": ["paid"]}
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        InstanceFilter(workflow="wait", roots=True),
+        InstanceFilter(workflow="wait", parent_id="p"),
+        InstanceFilter(workflow="wait", waiting_for="a.b"),
+        InstanceFilter(workflow="wait", updated_from=datetime(2026, 1, 1, tzinfo=UTC)),
+    ],
+)
+async def test_a_bulk_operation_refuses_a_filter_that_it_does_not_keep(
+    place: Place, which: InstanceFilter
+) -> None:
+    with pytest.raises(InvalidInput):
+        await place.workspace.bulk.start("cancel", which)
 
 
 async def test_a_log_is_read_and_followed_from_an_entry_on(place: Place) -> None:

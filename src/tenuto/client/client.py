@@ -24,6 +24,7 @@ from tenuto.client.refusals import error_of
 from tenuto.client.shapes import EventAnswer
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
+from tenuto.client.whole_instances import whole_instances
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
@@ -203,13 +204,18 @@ class Client:
             raise not_there(id)
         return self.at(id)
 
-    async def instances(
+    async def instances(  # noqa: PLR0913 - one for each filter
         self,
         *,
         status: Status | str | Iterable[Status | str] = (),
         workflow: str | None = None,
         correlation_id: str | None = None,
         current_step: str | None = None,
+        updated_from: datetime | None = None,
+        updated_before: datetime | None = None,
+        waiting_for: str | None = None,
+        roots: bool = False,
+        parent_id: str | None = None,
         variables: Mapping[str, Given] | None = None,
         limit: int = 100,
     ) -> list[Summary]:
@@ -223,6 +229,11 @@ class Client:
             workflow=workflow,
             correlation_id=correlation_id,
             current_step=current_step,
+            updated_from=updated_from,
+            updated_before=updated_before,
+            waiting_for=waiting_for,
+            roots=roots,
+            parent_id=parent_id,
         )
         return await up_to(limit, partial(self.page, which, variables=variables))
 
@@ -243,11 +254,20 @@ class Client:
             ids=",".join(which.ids) or None,
             created_from=which.created_from,
             created_before=which.created_before,
+            updated_from=which.updated_from,
+            updated_before=which.updated_before,
+            waiting_for=which.waiting_for,
+            roots=which.roots or None,
+            parent_id=which.parent_id,
             variables=None if variables is None else msgspec.json.encode(variables).decode(),
             limit=limit,
             cursor=cursor,
         )
         return Page(items=[each.summary() for each in page.items], next_cursor=page.next_cursor)
+
+    async def details(self, ids: Sequence[str]) -> list[Object]:
+        """Whole instances as JSON, in the order of `ids`; unknown ids are left out."""
+        return await whole_instances(self.connection, ids)
 
     # -- events
 

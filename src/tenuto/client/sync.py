@@ -247,6 +247,7 @@ class SyncClient(ClientFace):
     definition = waited(Client.definition)
     definition_ids = waited(Client.definition_ids)
     deploy = waited(Client.deploy)
+    details = waited(Client.details)
     event = waited(Client.event)
     events = waited(Client.events)
     instance = giving(Client.instance)

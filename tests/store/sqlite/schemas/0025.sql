@@ -89,7 +89,7 @@ CREATE TABLE events (
     content_hash BLOB NOT NULL,
     turn_id TEXT NOT NULL,
     resumed INTEGER NOT NULL DEFAULT 0,
-    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0,
+    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0, origin TEXT,
     UNIQUE (tenant, id)
 ) STRICT;
 
@@ -170,6 +170,16 @@ CREATE TABLE push_targets (
     version INTEGER NOT NULL,
     state BLOB NOT NULL,
     PRIMARY KEY (tenant, task_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE quarantine (
+    instance_id TEXT NOT NULL PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    place TEXT NOT NULL,
+    process_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    reason TEXT NOT NULL,
+    is_quarantined INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE schema_info (
@@ -292,7 +302,7 @@ CREATE TABLE workflow_instances (
     output BLOB,
     last_error BLOB,
     cancellation BLOB
-, follows INTEGER) STRICT, WITHOUT ROWID;
+, follows INTEGER, origin_id TEXT) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workflow_searchable_values (
     instance_id TEXT NOT NULL,
@@ -381,6 +391,9 @@ CREATE UNIQUE INDEX workflow_execution_history_node_once
     ON workflow_execution_history (instance_id, node_id, iteration, event_type, attempt)
     WHERE event_type >= 'NODE_' AND event_type < 'NODE`';
 
+CREATE INDEX workflow_instances_by_change
+ON workflow_instances (tenant, updated_at);
+
 CREATE INDEX workflow_instances_by_correlation
     ON workflow_instances (tenant, correlation_id, created_at)
     WHERE correlation_id IS NOT NULL;
@@ -388,11 +401,17 @@ CREATE INDEX workflow_instances_by_correlation
 CREATE INDEX workflow_instances_by_definition
     ON workflow_instances (tenant, definition_id, status, created_at);
 
+CREATE INDEX workflow_instances_by_parent
+ON workflow_instances (tenant, parent_id, created_at);
+
 CREATE INDEX workflow_instances_by_root
 ON workflow_instances (root_id) WHERE root_id IS NOT NULL;
 
 CREATE INDEX workflow_instances_by_status
     ON workflow_instances (tenant, status, created_at);
+
+CREATE INDEX workflow_instances_open_by_origin
+ON workflow_instances (origin_id) WHERE origin_id IS NOT NULL AND completed_at IS NULL;
 
 CREATE INDEX workflow_searchable_values_by_value
 ON workflow_searchable_values (
@@ -418,6 +437,11 @@ END;
 CREATE TRIGGER listeners_went AFTER DELETE ON listeners
 BEGIN
     UPDATE listening SET version = version + 1;
+END;
+
+CREATE TRIGGER quarantine_ends AFTER DELETE ON workflow_instances
+BEGIN
+    DELETE FROM quarantine WHERE instance_id = old.id;
 END;
 
 CREATE TRIGGER workflow_instances_created
