@@ -46,6 +46,7 @@ LISTS = {
     "/events?order=desc&pattern=a": (COUNT, "eventId"),
     "/events?order=asc": (COUNT, "eventId"),
     "/workflows?": (COUNT + 3, "id"),
+    "/workflows?include=definition": (COUNT + 3, "id"),
     "/workflows/versions/versions?": (COUNT, "version"),
     "/tasks?": (COUNT, "id"),
 }

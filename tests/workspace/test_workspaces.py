@@ -27,8 +27,8 @@ from tenuto.model.test_run import Mock
 from tenuto.store.parts.bulk import BulkRow
 from tenuto.testing.wrapped_store import Call
 from tenuto.workspace.protocol import Instance, Workspace
-from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter
-from tests.api.conftest import DOUBLE, WAIT
+from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter, Published
+from tests.api.conftest import DOUBLE, REFUSE, WAIT
 from tests.engine.situations import until, until_waiting
 from tests.kit.scripted_store import ScriptedStore
 from tests.workspace.conftest import Place
@@ -84,6 +84,31 @@ async def test_definitions_are_saved_read_and_removed(place: Place) -> None:
     await until(place.app, is_cancelled)
     with pytest.raises(NotFound):
         await workspace.definition("waits")
+
+
+async def test_definitions_are_listed_with_their_documents(place: Place) -> None:
+    """`GET /workflows?include=definition` lists the newest version of each with its document."""
+    workspace = place.workspace
+    assert [each.definition for each in await workspace.newest_definitions()] == [
+        DOUBLE,
+        REFUSE,
+        WAIT,
+    ]
+    [first] = await workspace.newest_definitions(limit=1)
+    assert first == await workspace.definition("double")
+
+
+async def test_many_events_have_a_result_each_in_the_order_asked(place: Place) -> None:
+    """Answers over many are `{results: [...]}` in the order asked (batch starts, arrays of events;
+    the bare arrays of `report` and `release` stay until 1.0).
+    """
+    refused, taken, again = await place.workspace.publish_all(
+        [{"pattern": "workflow.x"}, {"pattern": "a.b", "id": "e"}, {"pattern": "a.b", "id": "e"}]
+    )
+    assert isinstance(refused, InvalidInput)
+    assert isinstance(taken, Published)
+    assert isinstance(again, Published)
+    assert (taken.duplicate, again.duplicate) == (False, True)
 
 
 async def test_instances_are_listed_page_by_page(place: Place) -> None:

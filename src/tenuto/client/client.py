@@ -21,7 +21,7 @@ from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
-from tenuto.client.shapes import EventAnswer
+from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.whole_instances import whole_instances
@@ -139,6 +139,11 @@ class Client:
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
         return [str(each["id"]) for each in await every(self.operations.list_workflows)]
+
+    async def newest_definitions(self, limit: int = 100) -> list[DefinitionVersion]:
+        """The newest versions of definitions as they were saved, ordered by id."""
+        listed = partial(self.operations.list_workflows, include="definition")
+        return [msgspec.convert(each, DefinitionVersion) for each in await up_to(limit, listed)]
 
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Remove a definition; its instances keep their versions.
@@ -312,8 +317,7 @@ class Client:
         answers = await self.operations.publish_events(
             named, dry_run=dry_run or None, is_repeatable=True
         )
-        assert isinstance(answers, list)
-        return [each.result() for each in answers]
+        return results_of(answers)
 
     async def event(self, id: str) -> Object:
         """An event of the inbox with its deliveries and near misses; NotFound."""

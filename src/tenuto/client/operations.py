@@ -55,10 +55,19 @@ class Operations(OperationsBase):
         return await self._ask(Object, "POST", "/workflows/validate", body=body, may_overlap=True)
 
     async def list_workflows(
-        self, *, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        include: Literal["definition"] | None = None,
     ) -> Page[Object]:
         """List definitions, each with its newest version."""
-        return await self._page(Page[Object], "/workflows", limit, cursor)
+        return await self._ask(
+            Page[Object],
+            "GET",
+            "/workflows",
+            query={"limit": limit, "cursor": cursor, "include": include},
+        )
 
     async def get_workflow(self, id: str, *, version: int | None = None) -> DefinitionVersion:
         """Get a definition: its newest version, or another."""

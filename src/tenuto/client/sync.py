@@ -252,6 +252,7 @@ class SyncClient(ClientFace):
     events = waited(Client.events)
     instance = giving(Client.instance)
     instances = waited(Client.instances)
+    newest_definitions = waited(Client.newest_definitions)
     page = waited(Client.page)
     publish = waited(Client.publish)
     publish_all = waited(Client.publish_all)

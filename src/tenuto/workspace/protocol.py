@@ -65,6 +65,10 @@ class Workspace(Protocol):
         """The ids of all definitions, in order."""
         ...
 
+    async def newest_definitions(self, limit: int = 100) -> list[DefinitionVersion]:
+        """The newest versions of definitions as they were saved, ordered by id."""
+        ...
+
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
         ...

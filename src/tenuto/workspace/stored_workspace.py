@@ -19,6 +19,7 @@ from tenuto.model.checks import aware, within
 from tenuto.model.errors import not_there
 from tenuto.model.json import Given, Object, as_json
 from tenuto.model.status import Status
+from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.source import Source
@@ -79,17 +80,22 @@ class StoredWorkspace(ABC):
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
         """A definition as it was saved; the newest version unless one is given. NotFound."""
-        row = await self.definitions.row(id, version)
-        return DefinitionVersion(
-            id=row.id,
-            version=row.version,
-            created_at=row.created_at,
-            definition=msgspec.json.decode(row.content),
-        )
+        return _version(await self.definitions.row(id, version))
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
         return await self.definitions.ids()
+
+    async def newest_definitions(self, limit: int = 100) -> list[DefinitionVersion]:
+        """The newest versions of definitions as they were saved, ordered by id."""
+        found: list[DefinitionRow] = []
+        has_more = True
+        while has_more and len(found) < limit:
+            # A page may end before its limit: large documents fill it.
+            after = found[-1].id if found else ""
+            rows, has_more = await self.definitions.newest(after=after, limit=limit - len(found))
+            found += rows
+        return list(map(_version, found))
 
     # -- instances
 
@@ -276,3 +282,12 @@ class StoredWorkspace(ABC):
 
         found: Object = msgspec.to_builtins(await read_stats(self.source, self.tenant, hours))
         return found
+
+
+def _version(row: DefinitionRow) -> DefinitionVersion:
+    return DefinitionVersion(
+        id=row.id,
+        version=row.version,
+        created_at=row.created_at,
+        definition=msgspec.json.decode(row.content),
+    )
