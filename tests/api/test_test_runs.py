@@ -212,7 +212,7 @@ async def log_of(call: Caller, id: str) -> list[Object]:
     items = (await call.get(f"/instances/{id}/history?limit=1000")).json["items"]
     for item in items:
         del item["at"]
-        for name in ("due", "definitionId", "failAt"):
+        for name in ("due", "definitionId", "failAt", "executionTime"):
             item["payload"].pop(name, None)
     return list(items)
 
@@ -241,6 +241,7 @@ async def test_a_test_run_does_not_count_in_metrics(serve: Serve) -> None:
             "workflow_instances_failed": [],
             "workflow_instances_cancelled": [],
             "workflow_step_execution_time_seconds": [],
+            "workflow_step_queue_time_seconds": [],
             "workflow_step_failures": [],
             "task_execution_requests": [0.0],
             "workflow_instances_active": [0.0],

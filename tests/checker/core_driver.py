@@ -209,6 +209,7 @@ class CoreDriver:
                     attempt=order.attempt,
                     output=behaviour.value,
                     handle=behaviour.handle,
+                    delay=behaviour.delay_ms,
                 )
             )
 

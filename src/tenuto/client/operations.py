@@ -716,24 +716,39 @@ class Operations(OperationsBase):
         lease_token: str,
         output: Any = None,
         next_handle: str | None = None,
+        execution_time: float | None = None,
+        delay: str | float | None = None,
+        queue_delay: str | float | None = None,
     ) -> Object:
         """Report that an attempt has succeeded; a repeated report changes nothing."""
         return await self._ask(
             Object,
             "POST",
             f"/executions/{part(execution_id)}/complete",
-            fields={"leaseToken": lease_token, "output": output, "nextHandle": next_handle},
+            fields={
+                "leaseToken": lease_token,
+                "output": output,
+                "nextHandle": next_handle,
+                "executionTime": execution_time,
+                "delay": delay,
+                "queueDelay": queue_delay,
+            },
         )
 
     async def fail_execution(
-        self, execution_id: str, *, lease_token: str, error: Mapping[str, Any]
+        self,
+        execution_id: str,
+        *,
+        lease_token: str,
+        error: Mapping[str, Any],
+        execution_time: float | None = None,
     ) -> Object:
         """Report that an attempt has failed; code CANCELLED confirms a cancellation."""
         return await self._ask(
             Object,
             "POST",
             f"/executions/{part(execution_id)}/fail",
-            fields={"leaseToken": lease_token, "error": error},
+            fields={"leaseToken": lease_token, "error": error, "executionTime": execution_time},
         )
 
     async def task_callback(
@@ -748,6 +763,8 @@ class Operations(OperationsBase):
         step_id: str | None = None,
         execution_id: str | None = None,
         execution_time: float | None = None,
+        delay: str | float | None = None,
+        queue_delay: str | float | None = None,
     ) -> None:
         """Report the outcome of a pushed task that was accepted with 202."""
         await self._do(
@@ -763,6 +780,8 @@ class Operations(OperationsBase):
                 "stepId": step_id,
                 "executionId": execution_id,
                 "executionTime": execution_time,
+                "delay": delay,
+                "queueDelay": queue_delay,
             },
             is_repeatable=False,
         )

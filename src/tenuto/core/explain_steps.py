@@ -140,10 +140,10 @@ class Steps(Struct, frozen=True):
     def _sleep(self, key: NodeKey, node: NodeState) -> Cause:
         return Cause(
             kind=CauseKind.TIMER,
-            message="sleeps",
+            message="sleeps" if node.held is None else "is done; what follows is delayed",
             step_id=key.node,
             iteration=key.iteration,
-            since=node.started_at,
+            since=self._set_at(key) or node.started_at,
             until=self._due(key, TimerKind.DELAY, TimerKind.NODE_TIMEOUT),
         )
 
@@ -248,6 +248,10 @@ class Steps(Struct, frozen=True):
             until=None if token or since is None or patience is None else since + patience,
             details=details,
         )
+
+    def _set_at(self, key: NodeKey) -> datetime | None:
+        timer = self.state.timers.get(TimerKey(TimerKind.DELAY, key.node, key.iteration))
+        return None if timer is None else timer.set_at
 
     def _due(self, key: NodeKey, *kinds: TimerKind) -> datetime | None:
         """What comes first of some timers of a step."""

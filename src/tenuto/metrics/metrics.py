@@ -87,9 +87,15 @@ class Metrics:
             )
         yield histograms(
             "workflow_step_execution_time_seconds",
-            "Seconds from the order of an attempt to its end.",
+            "Seconds from the beginning of an attempt to its end.",
             ("workflow", "step"),
             _merged(self.steps.seconds, tenant),
+        )
+        yield histograms(
+            "workflow_step_queue_time_seconds",
+            "Seconds from the order of an attempt to its beginning.",
+            ("workflow", "step"),
+            _merged(self.steps.queue_seconds, tenant),
         )
         failures = self.steps.failures.seen_by(tenant)
         yield counters(

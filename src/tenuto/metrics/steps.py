@@ -39,7 +39,9 @@ class StepCounts:
     def __init__(self) -> None:
         self.instances = Names(Ends)
         self.seconds = Names(Histogram)
-        """Durations of attempts, from their order to their end."""
+        """Durations of attempts from when they began; where that is unknown, from their order."""
+        self.queue_seconds = Names(Histogram)
+        """Times between the order of attempts and when they began."""
         self.failures = Names(Count)
         self.attempts = 0
         """Ordered attempts, run here or elsewhere."""
@@ -73,8 +75,14 @@ class StepCounts:
         if row.event_type == "NODE_FAILED":
             self.failures[name].count += 1
         since = began(draft, row)
-        if since is not None:
-            self.seconds[name].add(max(row.at_ms - since, 0) / 1000)
+        if since is None:
+            return
+        took = max(row.at_ms - since, 0)
+        node = draft.state.nodes.get(NodeKey(row.node_id or "", row.iteration))
+        if node is not None and node.attempt == row.attempt and node.execution_time is not None:
+            self.queue_seconds[name].add((node.queue_time or 0) / 1000)
+            took = min(node.execution_time, took)
+        self.seconds[name].add(took / 1000)
 
 
 def began(draft: Draft, row: LogRow) -> int | None:
