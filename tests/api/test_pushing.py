@@ -185,6 +185,20 @@ async def _breaker(call: Caller, state: str) -> bool:
     return bool((await call.get("/tasks/charge")).json["target"]["breaker"] == state)
 
 
+async def test_an_open_breaker_is_the_cause_why_a_task_is_not_pushed() -> None:
+    """`explain` has the cause `breaker` where the circuit breaker of a task's push target is open,
+    with since when and until when.
+    """
+    async with pushing(breaker={"failures": 1, "openFor": 3_600_000}) as (call, target):
+        target.status = 500
+        assert (await run(call))["status"] == "FAILED"
+        id = await begin(call)
+        await until(lambda: _breaker(call, "open"))
+        [cause] = (await call.get(f"/instances/{id}/explain")).json["causes"]
+        assert (cause["kind"], cause["details"]["taskId"]) == ("breaker", "charge")
+        assert cause["since"] < cause["until"]
+
+
 async def test_the_breaker_opens_half_opens_and_closes() -> None:
     breaker = {"failures": 2, "openFor": 1500}
     async with pushing(breaker=breaker) as (call, target):

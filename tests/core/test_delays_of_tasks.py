@@ -44,6 +44,9 @@ def test_a_handle_and_a_delay_go_together() -> None:
 
 
 def test_a_task_that_was_cancelled_in_its_delay_has_completed_and_is_undone() -> None:
+    """Its node completes when the delay is over; one that is cancelled before that has completed,
+    and is undone.
+    """
     undo = {"stepId": "u", "compensationFor": "a", "type": "TASK", "taskId": "undo"}
     document = {**draw("a>b"), "compensationSteps": [undo]}
     run = play(document).start().succeed("a", 7, delay=MINUTE).cancel()

@@ -190,6 +190,26 @@ async def test_a_bulk_operation_refuses_a_filter_that_it_does_not_keep(
         await place.workspace.bulk.start("cancel", which)
 
 
+async def test_a_path_of_a_widget_is_rooted_at_ctx_and_a_cancelled_instance_is_undone(
+    place: Place,
+) -> None:
+    """Widget `path` is rooted at `ctx`, with or without writing it. `cancel` without
+    `shouldCompensate` compensates.
+    """
+    workspace = place.workspace
+    await workspace.save(PAY)
+    paid = await workspace.start("pay", {"number": 4})
+    await until_waiting(place.app, 1)
+    for path in ("input.number", "ctx.input.number"):
+        shown = await paid.widget("number", {"path": path})
+        assert (shown["ready"], shown["data"]) == (True, {"value": 4}), path
+    assert (await paid.widget("number", {"path": "ctx.nothing"}))["ready"] is False
+    await paid.cancel("why")
+    undone = (await paid.details())["compensationState"]
+    assert isinstance(undone, dict)
+    assert undone["plan"] == ["refund"]
+
+
 async def test_a_log_is_read_and_followed_from_an_entry_on(place: Place) -> None:
     workspace = place.workspace
     instance = await workspace.start("wait", {"orderId": 1})

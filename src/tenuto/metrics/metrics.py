@@ -40,6 +40,7 @@ class Metrics:
         self._looked_at = -LOOK_EVERY
         self._looking = asyncio.Lock()
         self.steps = StepCounts()
+        engine.estimate = self.steps.estimate
         self.requests = RequestCounts()
         self.loop_lag = LoopLag(engine.clock)
         self.sources: list[Source] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tenuto.engine.meters import Histogram
 from tenuto.engine.turns.draft import Draft
 from tenuto.metrics.names import Named, Names
+from tenuto.model.causes import Estimate
 from tenuto.model.durations import epoch_ms
 from tenuto.model.effects import StartAttempt
 from tenuto.model.ids import NodeKey
@@ -12,6 +13,8 @@ from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.model.test_run import is_test_run
 
+_ENOUGH = 20
+"""So many attempts tell how long the next one takes."""
 ENDS = frozenset({"NODE_COMPLETED", "NODE_FAILED"})
 
 
@@ -62,6 +65,15 @@ class StepCounts:
         for row in rows:
             if row.event_type in ENDS:
                 self._step(draft, row, Named(tenant, workflow, row.node_id or ""))
+
+    def estimate(self, tenant: str, workflow: str, step: str) -> Estimate | None:
+        """How long attempts of a step ran; None if there were fewer than twenty."""
+        found = self.seconds.get(Named(tenant, workflow, step))
+        count = 0 if found is None else sum(found.counts)
+        if found is None or count < _ENOUGH:
+            return None
+        p50, p90 = (round(found.quantile(part) * 1000) for part in (0.5, 0.9))
+        return Estimate(p50=p50, p90=p90, count=count)
 
     def _ended(self, ends: Ends, status: Status) -> None:
         if status is Status.COMPLETED:
