@@ -158,6 +158,7 @@ async def test_a_running_attempt_has_an_estimate_where_enough_earlier_ones_give_
     step = {"stepId": "a", "type": "TASK", "taskId": "work"}
     async with served(app=Tenuto(tasks=registry)) as call:
         assert (await call.post("/workflows", {"id": "w", "steps": [step]})).status == 201
+        cause: dict[str, Any] = {}
         for number in range(21):
             running.clear()
             may_end.clear()

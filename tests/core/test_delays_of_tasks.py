@@ -8,6 +8,7 @@ from tenuto.core import snapshot
 from tenuto.core.snapshot import SHAPE
 from tenuto.model.entries import HeldResult, TimerSet
 from tenuto.model.inputs import TimerKind
+from tenuto.model.json import Object
 from tenuto.model.log import from_row, to_row
 from tenuto.model.status import Status
 from tests.core.drawing import draw, task
@@ -47,7 +48,7 @@ def test_a_task_that_was_cancelled_in_its_delay_has_completed_and_is_undone() ->
     """Its node completes when the delay is over; one that is cancelled before that has completed,
     and is undone.
     """
-    undo = {"stepId": "u", "compensationFor": "a", "type": "TASK", "taskId": "undo"}
+    undo: Object = {"stepId": "u", "compensationFor": "a", "type": "TASK", "taskId": "undo"}
     document = {**draw("a>b"), "compensationSteps": [undo]}
     run = play(document).start().succeed("a", 7, delay=MINUTE).cancel()
     assert run.step("a") == "COMPLETED"
