@@ -49,7 +49,7 @@ def test_a_task_that_was_cancelled_in_its_delay_has_completed_and_is_undone() ->
     and is undone.
     """
     undo: Object = {"stepId": "u", "compensationFor": "a", "type": "TASK", "taskId": "undo"}
-    document = {**draw("a>b"), "compensationSteps": [undo]}
+    document: Object = {**draw("a>b"), "compensationSteps": [undo]}
     run = play(document).start().succeed("a", 7, delay=MINUTE).cancel()
     assert run.step("a") == "COMPLETED"
     assert run.running == ["u"]
