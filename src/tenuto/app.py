@@ -43,7 +43,8 @@ class Tenuto(EngineWorkspace):
         """The clock, the ids and the sender of requests are the real ones by default."""
         registry = Registry(behind=DEFAULT_REGISTRY) if tasks is None else tasks
         if store is None or isinstance(store, str):
-            store = open_store(store, listen_url=listen_url)
+            most = (settings or Settings()).store_connections
+            store = open_store(store, listen_url=listen_url, connections=most)
         engine = build_engine(
             store, registry, settings=settings, clock=clock, ids=ids, sender=sender
         )

@@ -27,15 +27,16 @@ _LANES = 2
 _SECRET = re.compile(r"(?<=://).*(?=@)|(?<=password=)[^&]*", re.IGNORECASE | re.DOTALL)
 
 
-def open_store(url: str | None, *, listen_url: str | None = None) -> Store:
+def open_store(url: str | None, *, listen_url: str | None = None, connections: int = 4) -> Store:
     """The store that `url` names; without one, everything is kept in memory.
 
-    `listen_url` is the PostgreSQL server itself where `url` names a pooler in front of it.
+    `listen_url` is the PostgreSQL server itself where `url` names a pooler in front of it;
+    `connections` to it are opened at most, beside those of commits and heartbeats.
     """
     if url is not None and is_postgres(url):
         from tenuto.store.postgres import PostgresStore  # noqa: PLC0415 - asyncpg only where used
 
-        return PostgresStore(url, lanes=_LANES, listen_url=listen_url)
+        return PostgresStore(url, lanes=_LANES, listen_url=listen_url, connections=connections)
     if listen_url is not None:
         raise StoreUnavailable(
             "there is nothing to listen to but a PostgreSQL server",

@@ -53,7 +53,7 @@ async def test_many_events_have_a_result_each(serve: Serve) -> None:
     """
     async with serve() as call:
         reply = await call.post("/events", [{**PAID, "id": "a"}, {"pattern": "workflow.x"}, 3])
-        good, bad, worse = reply.json
+        good, bad, worse = reply.json["results"]
         assert (good["eventId"], bad["error"]["status"], worse["error"]["status"]) == (
             "a",
             422,
@@ -96,7 +96,7 @@ async def test_cloud_events_are_taken_in_each_of_their_forms(serve: Serve) -> No
             [cloud],
             headers={"content-type": "application/cloudevents-batch+json; charset=utf-8"},
         )
-        assert batch.json[0]["duplicate"] is True
+        assert batch.json["results"][0]["duplicate"] is True
         headers = {f"ce-{name}": str(value) for name, value in cloud.items() if name != "data"}
         binary = await call("POST", "/events", 1, headers=headers)
         assert binary.json["duplicate"] is True

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tenuto import Settings, Tenuto
 from tenuto.api.operation import API
+from tenuto.model.durations import iso, parse_moment
 from tenuto.model.policy import Limits
 from tests.api.conftest import Caller, Serve, until
 
@@ -65,6 +67,77 @@ async def test_a_task_is_claimed_kept_and_completed(serve: Serve) -> None:
         other = await call.post(f"{path}/complete", {**said, "output": 2})
         assert (other.status, other.json["code"]) == (409, "TEN-3012")
         assert (await claimed(call))["stepId"] == "sorry"
+
+
+async def test_how_long_a_task_took_is_kept_with_its_outcome(serve: Serve) -> None:
+    """`executionTime` of a response is kept with the outcome. A step shows as `executionTime` how
+    many milliseconds its newest attempt ran, and as `queueTime` how long it was queued before that,
+    where both are known.
+    """
+    async with serve() as call:
+        id = await started(call)
+        task = await claimed(call)
+        assert "executionTime" in task["reports"]
+        path = f"/executions/{task['executionId']}"
+        said = {"leaseToken": task["leaseToken"], "executionTime": 12.4}
+        assert (await call.post(f"{path}/complete", {**said, "executionTime": -1})).status == 422
+        assert (await call.post(f"{path}/complete", said)).status == 200
+        await call.app.engine.final_state(id)
+        step = (await call.get(f"/instances/{id}")).json["state"]["steps"]["send"]
+        assert step["executionTime"] == 12
+        assert step["queueTime"] >= 0
+        items = (await call.get(f"/instances/{id}/history")).json["items"]
+        [ended] = [each for each in items if each["eventType"] == "NODE_COMPLETED"]
+        assert ended["payload"]["executionTime"] == 12
+
+
+@pytest.mark.parametrize("name", ["delay", "queueDelay"])
+async def test_a_report_may_ask_for_a_delay_and_may_be_repeated_meanwhile(
+    serve: Serve, name: str
+) -> None:
+    async with serve() as call:
+        id = await started(call)
+        task = await claimed(call)
+        path = f"/executions/{task['executionId']}/complete"
+        said = {"leaseToken": task["leaseToken"], "output": 1, "nextHandle": "late"}
+        wrong = await call.post(path, {**said, name: "soon"})
+        assert (wrong.status, wrong.json["problems"][0]["path"]) == (422, "$.delay")
+        assert (await call.post(path, {**said, name: "PT1H"})).status == 200
+        assert (await call.post(path, {**said, name: "PT1H"})).status == 200
+        assert (await call.post(path, {**said, "output": 2})).status == 409
+        step = (await call.get(f"/instances/{id}")).json["state"]["steps"]["send"]
+        assert (step["status"], step["output"]) == ("WAITING", None)
+        explained = (await call.get(f"/instances/{id}/explain")).json
+        assert "delayed" in explained["causes"][0]["message"]
+        assert (await call.post("/executions/claim", CLAIM)).json["tasks"] == []
+        await call.post(f"/instances/{id}/cancel", {})
+        await call.app.engine.final_state(id)
+        step = (await call.get(f"/instances/{id}")).json["state"]["steps"]["send"]
+        assert (step["status"], step["output"]) == ("COMPLETED", 1)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "allowed", "sooner"), [(60, "PT30M", "timeout"), (30, "PT1H", "deadline")]
+)
+async def test_a_claim_says_until_when_its_result_counts(
+    serve: Serve, ahead: int, allowed: str, sooner: str
+) -> None:
+    """`deadline` in claims and pushes is the earlier of the attempt's time-out and the instance's
+    deadline.
+    """
+    step = {"stepId": "send", "type": "TASK", "taskId": "send-parcel", "timeout": allowed}
+    async with serve() as call:
+        assert (await call.post("/workflows", {"id": "timed", "steps": [step]})).status == 201
+        begun = call.app.engine.clock.now()
+        asked = {"deadline": iso(begun + timedelta(minutes=ahead))}
+        instance = await call.post("/workflows/timed/start", asked)
+        task = await claimed(call)
+        shown = (await call.get(f"/instances/{instance.json['instanceId']}")).json["deadline"]
+        if sooner == "deadline":
+            assert task["deadline"] == shown
+        else:
+            assert task["deadline"] < shown
+            assert parse_moment(task["deadline"]) >= begun + timedelta(minutes=30, milliseconds=-1)
 
 
 async def test_a_failure_is_reported_with_its_code(serve: Serve) -> None:

@@ -46,6 +46,7 @@ LISTS = {
     "/events?order=desc&pattern=a": (COUNT, "eventId"),
     "/events?order=asc": (COUNT, "eventId"),
     "/workflows?": (COUNT + 3, "id"),
+    "/workflows?include=definition": (COUNT + 3, "id"),
     "/workflows/versions/versions?": (COUNT, "version"),
     "/tasks?": (COUNT, "id"),
 }
@@ -70,6 +71,37 @@ async def test_every_list_ends_a_page_by_bytes_and_goes_on(
                 cursor = f"&cursor={reply['nextCursor']}"
             assert (len(seen), len(set(seen))) == (count, count), path
             assert pages >= count * len(LARGE) // (2 * MOST), path
+
+
+async def test_whole_instances_end_a_page_by_bytes_and_are_named_by_their_ids(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portions, "MOST_BYTES", MOST)
+    async with serve() as call:
+        assert (await call.post("/workflows", ECHO)).status == 201
+        for number in range(COUNT):
+            await call.start("echo", {"text": LARGE, "n": number}, "?wait=30")
+        listed = (await call.get("/instances?limit=1000")).json
+        while listed["nextCursor"]:
+            more = (await call.get(f"/instances?limit=1000&cursor={listed['nextCursor']}")).json
+            listed = {**more, "items": listed["items"] + more["items"]}
+        ids = [each["id"] for each in listed["items"]]
+        assert len(ids) == COUNT
+        seen: list[Any] = []
+        cursor, pages = "", 0
+        while True:
+            path = f"/instances?full=true&limit=1000&ids={','.join(ids)}{cursor}"
+            reply = (await call.get(path)).json
+            assert len(reply["items"]) <= MOST // len(LARGE) + 8
+            seen += [each["id"] for each in reply["items"] if each["input"]["text"] == LARGE]
+            pages += 1
+            if reply["nextCursor"] is None:
+                break
+            cursor = f"&cursor={reply['nextCursor']}"
+        assert seen == ids
+        assert pages > 1
+        refused = await call.get("/instances?full=true")
+        assert (refused.status, refused.json["problems"][0]["path"]) == (422, "$.full")
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])

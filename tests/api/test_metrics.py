@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families as families
 
-from tenuto import Tenuto
+from tenuto import Context, Tenuto
 from tenuto.engine.meters import Histogram
 from tenuto.metrics.metrics import LOOK_EVERY, Metrics
 from tenuto.metrics.names import MOST_NAMES, MOST_TENANTS, Named, Names
-from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, Serve
+from tenuto.tasks.registry import Registry
+from tests.api.conftest import DOUBLE, REFUSE, WAIT, Caller, Serve, served
 
 pytestmark = pytest.mark.asyncio
 
@@ -139,3 +141,32 @@ async def test_tenants_with_names_are_bounded() -> None:
     seen = names.seen_by("t0")
     assert len(seen) == MOST_TENANTS + 1
     assert sum(sum(each.counts) for _, _, each in seen) == MOST_TENANTS + 50
+
+
+async def test_a_running_attempt_has_an_estimate_where_enough_earlier_ones_give_one() -> None:
+    """A running attempt has an `estimate {p50, p90, from}` in milliseconds where 20 or more earlier
+    ones of its step, in the process that answers, give one.
+    """
+    registry = Registry()
+    running, may_end = asyncio.Event(), asyncio.Event()
+
+    @registry.task
+    async def work(ctx: Context) -> None:
+        running.set()
+        await may_end.wait()
+
+    step = {"stepId": "a", "type": "TASK", "taskId": "work"}
+    async with served(app=Tenuto(tasks=registry)) as call:
+        assert (await call.post("/workflows", {"id": "w", "steps": [step]})).status == 201
+        cause: dict[str, Any] = {}
+        for number in range(21):
+            running.clear()
+            may_end.clear()
+            id = (await call.start("w", None))["instanceId"]
+            await running.wait()
+            [cause] = (await call.get(f"/instances/{id}/explain")).json["causes"]
+            assert ("estimate" in cause) is (number == 20)
+            may_end.set()
+            await call.app.engine.final_state(id)
+        assert cause["estimate"]["from"] == 20
+        assert 0 <= cause["estimate"]["p50"] <= cause["estimate"]["p90"]

@@ -139,11 +139,26 @@ async def test_what_was_accepted_is_reported_later_once() -> None:
         other = {**outcome, "executionId": "another"}
         assert (await call.post(path, other)).status == 422
         assert (await call.post(path, outcome)).status == 204
-        assert (await ended(call, id))["output"] == 7
+        done = await ended(call, id)
+        assert done["output"] == 7
+        [step] = done["state"]["steps"].values()
+        assert step["executionTime"] == 12
+        assert target.seen[0]["deadline"] > done["createdAt"]
         # A repeat changes nothing, and another outcome is refused.
         assert (await call.post(path, outcome)).status == 204
         assert (await call.post(path, {"status": "FAILED"})).status == 409
         assert (await ended(call, id))["output"] == 7
+
+
+async def test_an_answer_may_ask_for_a_delay() -> None:
+    async with pushing() as (call, target):
+        answer = {"status": "COMPLETED", "output": 7, "queueDelay": 1}
+        target.status, target.body = 200, json.dumps(answer).encode()
+        done = await run(call)
+        assert done["output"] == 7
+        items = (await call.get(f"/instances/{done['instanceId']}/history")).json["items"]
+        [held] = [each for each in items if each["eventType"] == "TIMER_SET"]
+        assert held["payload"]["held"]["output"] == 7
 
 
 async def test_a_token_is_of_one_attempt() -> None:
@@ -168,6 +183,20 @@ async def _sent(call: Caller, target: PushService, count: int) -> bool:
 
 async def _breaker(call: Caller, state: str) -> bool:
     return bool((await call.get("/tasks/charge")).json["target"]["breaker"] == state)
+
+
+async def test_an_open_breaker_is_the_cause_why_a_task_is_not_pushed() -> None:
+    """`explain` has the cause `breaker` where the circuit breaker of a task's push target is open,
+    with since when and until when.
+    """
+    async with pushing(breaker={"failures": 1, "openFor": 3_600_000}) as (call, target):
+        target.status = 500
+        assert (await run(call))["status"] == "FAILED"
+        id = await begin(call)
+        await until(lambda: _breaker(call, "open"))
+        [cause] = (await call.get(f"/instances/{id}/explain")).json["causes"]
+        assert (cause["kind"], cause["details"]["taskId"]) == ("breaker", "charge")
+        assert cause["since"] < cause["until"]
 
 
 async def test_the_breaker_opens_half_opens_and_closes() -> None:

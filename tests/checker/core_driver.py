@@ -209,13 +209,16 @@ class CoreDriver:
                     attempt=order.attempt,
                     output=behaviour.value,
                     handle=behaviour.handle,
+                    delay=behaviour.delay_ms,
                 )
             )
 
     def _fail(self, order: StartAttempt, failure: Failure) -> None:
         if self._ends(order, "failed"):
-            place = {"node": order.node, "iteration": order.iteration}
-            self._feed(TaskFailed(**place, attempt=order.attempt, error=failure))
+            node, iteration = order.node, order.iteration
+            self._feed(
+                TaskFailed(node=node, iteration=iteration, attempt=order.attempt, error=failure)
+            )
 
     def _lose(self, order: StartAttempt) -> None:
         if self._ends(order, "lost"):
@@ -227,8 +230,10 @@ class CoreDriver:
     def _obey(self, order: StopAttempt) -> None:
         if self._ends(order, "cancelled"):
             failure = Failure(code="CANCELLED", message="told to stop", retryable=False)
-            place = {"node": order.node, "iteration": order.iteration}
-            self._feed(TaskFailed(**place, attempt=order.attempt, error=failure))
+            node, iteration = order.node, order.iteration
+            self._feed(
+                TaskFailed(node=node, iteration=iteration, attempt=order.attempt, error=failure)
+            )
 
     def _act(self, action: Action) -> None:
         if isinstance(action, Publish):

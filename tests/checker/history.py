@@ -136,6 +136,9 @@ class Log:
     def sleeps(self, node: str, milliseconds: int) -> Log:
         return self.row("TIMER_SET", node, due=self.now + milliseconds)
 
+    def holds(self, node: str, output: Any, milliseconds: int) -> Log:  # noqa: ANN401
+        return self.row("TIMER_SET", node, due=self.now + milliseconds, held={"output": output})
+
     def woke(self, node: str) -> Log:
         return self.row("TIMER_FIRED", node)
 

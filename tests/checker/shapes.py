@@ -277,6 +277,16 @@ def delay() -> Fields:
     return record(document, history)
 
 
+def held() -> Fields:
+    """A task that asks for a delay: it completes after that."""
+    document = graph(task("a"), task("b"), edges="a>b")
+    history = (
+        log().started().dispatched("a").after(5).holds("a", 7, 60_000).after(60_000).woke("a")
+        .completed("a", 7).dispatched("b").completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history)
+
+
 def asleep() -> Fields:
     document = graph(box("delay", "z", duration="PT1M"), edges="")
     timers = [{"kind": "delay", "node": "z", "due": BEGIN + 60_000}]
@@ -731,6 +741,7 @@ def undone() -> Fields:
 
 
 SHAPES: tuple[Callable[[], Fields], ...] = (
+    held,
     linear,
     linear_in_steps_form,
     by_dependencies,

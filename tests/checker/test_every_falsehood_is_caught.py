@@ -321,6 +321,8 @@ FALSEHOODS = (
         last_rows_at(3, BEGIN + 3_000_000)),
     Falsehood("resumed too soon", "I19", shapes.paused_and_resumed, column("RESUME_REQUESTED",
         at=BEGIN + 400)),
+    Falsehood("another result than the held one", "HELD", shapes.held,
+        say("NODE_COMPLETED", "a", output=8)),
     Falsehood("a delay that fires twice", "I20", shapes.delay, add("TIMER_FIRED", "z",
         before=("NODE_COMPLETED", "z"))),
     Falsehood("a delay that never fires", "I20", shapes.asleep, whole(now=BEGIN + 99_000)),

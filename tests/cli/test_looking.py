@@ -67,6 +67,31 @@ def test_list_finds_by_values_of_searchable_variables(terminal: Terminal) -> Non
         assert advice in refused.err
 
 
+def test_list_finds_by_family_by_awaited_event_and_by_time_of_change(terminal: Terminal) -> None:
+    async def found(app: Tenuto) -> None:
+        await app.deploy({"id": "wait", **WAIT})
+        call: Object = {"stepId": "call", "type": "SUB_WORKFLOW", "workflowId": "wait"}
+        await app.deploy({"id": "call", "steps": [call]})
+        await app.start("call", {"id": 1})
+        await until_waiting(app, 1, "wait")
+
+    terminal.past(found)
+
+    def ids(*words: str) -> list[str]:
+        return terminal.call("list", *words, "-o", "id").out.split()
+
+    child, parent = ids()
+    assert ids("--roots") == [parent]
+    assert ids("--parent", parent) == [child]
+    assert ids("--waiting-for", "paid") == [child]
+    assert ids("--waiting-for", "other") == []
+    assert {*ids("--updated-since", "PT1H")} == {child, parent}
+    assert ids("--updated-since", "2090-01-01T00:00Z") == []
+    refused = terminal.call("list", "--updated-since", "yesterday")
+    assert refused.code == 2
+    assert "--updated-since" in refused.err
+
+
 def test_a_status_that_is_none_is_refused_with_the_nearest(past: Terminal) -> None:
     ended = past.call("list", "--status", "COMPLETE")
     assert ended.code == 2

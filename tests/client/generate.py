@@ -55,7 +55,7 @@ IS_REPEATABLE = "is_repeatable: bool = False"
 RESULTS = {
     "BatchAnswer": "BatchResult",
     "BulkView": "BulkOperation",
-    "EventAnswer": "EventAnswer",
+    "EventAnswer": "EventAnswer | list[EventAnswer]",
     "Heartbeat": "Heartbeat",
     "InstanceItem": "InstanceItem",
     "RunStarted": "TestRun",

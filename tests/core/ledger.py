@@ -28,6 +28,7 @@ from tenuto.model.entries import (
     NodeCancelled,
     NodeCompleted,
     NodeFailed,
+    TimerSet,
     WaitOpened,
 )
 from tenuto.model.events import Event
@@ -73,6 +74,8 @@ class Ledger:
             }
             self.running.clear()
         for entry in entries:
+            if isinstance(entry, TimerSet) and entry.held is not None:
+                self.running.pop(entry.key, None)
             if isinstance(entry, _ENDS):
                 self.running.pop(entry.key, None)
                 self.told_to_stop.discard(entry.key)

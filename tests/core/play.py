@@ -164,7 +164,13 @@ class Run:
         return self.tell(asked)
 
     def succeed(
-        self, node: str, output: JSON = None, *, handle: str = "default", attempt: int | None = None
+        self,
+        node: str,
+        output: JSON = None,
+        *,
+        handle: str = "default",
+        attempt: int | None = None,
+        delay: int = 0,
     ) -> Run:
         attempt = attempt or self.attempt(node)
         key = key_of(node)
@@ -175,6 +181,7 @@ class Run:
                 attempt=attempt,
                 output=output,
                 handle=handle,
+                delay=delay,
             )
         )
 

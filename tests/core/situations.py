@@ -16,6 +16,7 @@ from tenuto.model.inputs import (
     CompensationRetryAsked,
     RetryAsked,
     Reused,
+    TaskSucceeded,
     UndoAsked,
 )
 from tenuto.model.json import JSON
@@ -177,6 +178,13 @@ def quorum_with_dead_branches() -> Run:
 def passed_over() -> Run:
     document = draw("a>b b>c", b=task(when="ctx.v > 10"), a=task(outputVariable="v"))
     return play(document).start().succeed("a", 3).succeed("c")
+
+
+def delayed_by_its_task() -> Run:
+    """A task asks that what follows is dispatched later, and says how long it took."""
+    run = play(draw("a>b", a=task(outputVariable="v"))).start().later(seconds=3)
+    run.tell(TaskSucceeded(node="a", attempt=1, output=7, execution_time=2_000, delay=60_000))
+    return run.later(seconds=60).fire().succeed("b", "done")
 
 
 def poison_handled() -> Run:
@@ -456,6 +464,7 @@ SHELF: dict[str, Situation] = {
         two_branches_one_failed,
         quorum_with_dead_branches,
         passed_over,
+        delayed_by_its_task,
         poison_handled,
         stopped_and_started_again,
         terminated,

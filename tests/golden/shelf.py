@@ -36,6 +36,7 @@ NAMES = (
     "completed",
     "completed_in_milliseconds",
     "deadline_passed",
+    "delayed_by_its_task",
     "expense_approved_after_all",
     "expense_approved_after_all_in_milliseconds",
     "expense_forgotten",

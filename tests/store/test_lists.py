@@ -25,6 +25,7 @@ from tests.store.situations import (
     step,
     turn,
     update,
+    wait,
 )
 
 pytestmark = pytest.mark.asyncio
@@ -100,6 +101,92 @@ async def test_every_filter_gives_its_instances_newest_first(
 ) -> None:
     await some_instances(store)
     assert await ids(store, **query) == expected
+
+
+async def a_family(store: Store) -> None:
+    """Two roots with children, which changed in another order than they were created."""
+    families = {"r1": None, "r2": None, "c1": "r1", "c2": "r1", "c3": "r2", "c4": "r2"}
+    await store.turns.commit(
+        turn(
+            "t1",
+            *[
+                begin(
+                    id,
+                    created_at=moment(number),
+                    parent_id=parent,
+                    root_id=parent,
+                    definition_id=("order", "refund")[number % 2],
+                    correlation_id="c",
+                )
+                for number, (id, parent) in enumerate(families.items())
+            ],
+            begin("other", tenant="other", parent_id="r1", root_id="r1"),
+        )
+    )
+    for number, id in enumerate(("c2", "r1", "c4")):
+        moved = update(
+            status=Status.WAITING_FOR_EVENT,
+            updated_at=moment(100 + number),
+            completed_at=None,
+            current_steps=("a", "b"),
+        )
+        opened = [
+            wait(id, node, pattern=pattern)
+            for node, pattern in (("w", "order.paid"), ("v", "order.paid"), ("", "order.stopped"))
+        ]
+        opened[1:2] = [wait(id, "v", pattern="order.*", is_wildcard=True)]
+        if id == "c4":
+            opened.append(wait(id, "u"))
+        await store.turns.commit(
+            turn(f"m{number}", step(id, 1, update=moved, waits_opened=tuple(opened)))
+        )
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"roots": True}, ["r2", "r1"]),
+        ({"roots": True, "statuses": (Status.WAITING_FOR_EVENT,)}, ["r1"]),
+        ({"roots": True, "definition_id": "refund"}, ["r2"]),
+        ({"roots": True, "correlation_id": "c"}, ["r2", "r1"]),
+        ({"roots": True, "ids": ("c1", "r1")}, ["r1"]),
+        ({"roots": True, "parent_id": "r1"}, []),
+        ({"roots": True, "current_step": "b"}, ["r1"]),
+        ({"parent_id": "r1"}, ["c2", "c1"]),
+        ({"parent_id": "r2", "statuses": (Status.WAITING_FOR_EVENT,)}, ["c4"]),
+        ({"parent_id": "r1", "definition_id": "order"}, ["c1"]),
+        ({"parent_id": "r1", "created_before": moment(3)}, ["c1"]),
+        ({"parent_id": "nobody"}, []),
+        ({"waiting_for": "order.paid"}, ["c4", "c2", "r1"]),
+        ({"waiting_for": "order.*"}, ["c4", "c2", "r1"]),
+        ({"waiting_for": "order.stopped"}, []),
+        ({"waiting_for": "order.paid", "roots": True}, ["r1"]),
+        ({"waiting_for": "order.paid", "parent_id": "r1"}, ["c2"]),
+        ({"waiting_for": "order.paid", "definition_id": "refund"}, ["c4", "c2"]),
+        ({"waiting_for": "order.paid", "ids": ("c1", "c2")}, ["c2"]),
+        ({"waiting_for": "order.paid", "tenant": "other"}, []),
+        ({"updated_from": moment(5)}, ["c4", "r1", "c2", "c4"][:3]),
+        ({"updated_from": moment(0)}, ["c4", "r1", "c2", "c3", "c1", "r2"]),
+        ({"updated_from": moment(101)}, ["c4", "r1"]),
+        ({"updated_before": moment(102)}, ["r1", "c2", "c3", "c1", "r2"]),
+        ({"updated_from": moment(0), "updated_before": moment(5)}, ["c3", "c1", "r2"]),
+        ({"updated_from": moment(100), "roots": True}, ["r1"]),
+        ({"updated_from": moment(100), "parent_id": "r1"}, ["c2"]),
+        ({"updated_from": moment(100), "waiting_for": "order.paid"}, ["c4", "r1", "c2"]),
+        ({"updated_from": moment(100), "current_step": "b"}, ["c4", "r1", "c2"]),
+        ({"updated_from": moment(100), "definition_id": "refund"}, ["c4", "c2"]),
+        ({"updated_from": moment(0), "created_before": moment(2)}, ["r1", "r2"]),
+        ({"updated_from": moment(0), "created_from": moment(4)}, ["c4", "c3"]),
+        ({"updated_from": moment(100), "ids": ("c1", "r1", "c4")}, ["c4", "r1"]),
+        ({"updated_from": moment(100), "statuses": (Status.RUNNING,)}, []),
+    ],
+)
+async def test_instances_are_found_by_family_by_awaited_pattern_and_by_time_of_change(
+    store: Store, query: dict[str, Any], expected: list[str]
+) -> None:
+    await a_family(store)
+    assert await ids(store, **query) == expected
+    assert await ids(store, **query, limit=1) == expected
 
 
 async def test_pages_are_stable_while_instances_are_added(store: Store) -> None:

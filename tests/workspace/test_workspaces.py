@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import msgspec
@@ -27,9 +27,9 @@ from tenuto.model.test_run import Mock
 from tenuto.store.parts.bulk import BulkRow
 from tenuto.testing.wrapped_store import Call
 from tenuto.workspace.protocol import Instance, Workspace
-from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter
-from tests.api.conftest import DOUBLE, WAIT
-from tests.engine.situations import until
+from tenuto.workspace.values import BulkOperation, DeadLetterFilter, InstanceFilter, Published
+from tests.api.conftest import DOUBLE, REFUSE, WAIT
+from tests.engine.situations import until, until_waiting
 from tests.kit.scripted_store import ScriptedStore
 from tests.workspace.conftest import Place
 
@@ -86,6 +86,31 @@ async def test_definitions_are_saved_read_and_removed(place: Place) -> None:
         await workspace.definition("waits")
 
 
+async def test_definitions_are_listed_with_their_documents(place: Place) -> None:
+    """`GET /workflows?include=definition` lists the newest version of each with its document."""
+    workspace = place.workspace
+    assert [each.definition for each in await workspace.newest_definitions()] == [
+        DOUBLE,
+        REFUSE,
+        WAIT,
+    ]
+    [first] = await workspace.newest_definitions(limit=1)
+    assert first == await workspace.definition("double")
+
+
+async def test_many_events_have_a_result_each_in_the_order_asked(place: Place) -> None:
+    """Answers over many are `{results: [...]}` in the order asked (batch starts, arrays of events;
+    the bare arrays of `report` and `release` stay until 1.0).
+    """
+    refused, taken, again = await place.workspace.publish_all(
+        [{"pattern": "workflow.x"}, {"pattern": "a.b", "id": "e"}, {"pattern": "a.b", "id": "e"}]
+    )
+    assert isinstance(refused, InvalidInput)
+    assert isinstance(taken, Published)
+    assert isinstance(again, Published)
+    assert (taken.duplicate, again.duplicate) == (False, True)
+
+
 async def test_instances_are_listed_page_by_page(place: Place) -> None:
     workspace = place.workspace
     started = [await workspace.start("double", {"number": number}) for number in range(3)]
@@ -104,6 +129,85 @@ async def test_instances_are_listed_page_by_page(place: Place) -> None:
     named = await workspace.page(InstanceFilter(ids=(started[1].id,)))
     assert [each.id for each in named.items] == [started[1].id]
     assert not (await workspace.page(InstanceFilter(status=(Status.FAILED,)))).items
+
+
+CALL: Object = {
+    "id": "call",
+    "steps": [{"stepId": "call", "type": "SUB_WORKFLOW", "workflowId": "wait"}],
+}
+
+
+async def test_instances_are_listed_by_family_by_awaited_event_and_by_time_of_change(
+    place: Place,
+) -> None:
+    """`GET /instances` also takes `updatedFrom, updatedBefore, waitingFor=<pattern>, roots=true`
+    (no children), `parentId`, and `full=true` with `ids` (whole instances, one read); all by an
+    index. With `updatedFrom` or `updatedBefore`, and without `ids`, the list is in the order of
+    change, the latest first.
+    """
+    workspace = place.workspace
+    await workspace.save(CALL)
+    parent = await workspace.start("call", {"orderId": 1})
+    other = await workspace.start("wait", {"orderId": 2})
+    await until_waiting(place.app, 2, "paid")
+    [child] = await workspace.instances(parent_id=parent.id)
+    assert (child.workflow, child.parent_id) == ("wait", parent.id)
+    roots = await workspace.instances(roots=True)
+    assert [each.id for each in roots] == [other.id, parent.id]
+    waits = await workspace.instances(waiting_for="payment.received", roots=True)
+    assert [each.id for each in waits] == [other.id]
+    done = await workspace.start("double", {"number": 1})
+    await done.result(timeout=30)
+    await parent.cancel()
+    changed = (await workspace.instances(workflow="double"))[0].updated_at
+    latest = await workspace.instances(updated_from=changed, status=["CANCELLED", "COMPLETED"])
+    assert done.id in {each.id for each in latest}
+    assert [each.updated_at for each in latest] == sorted(
+        (each.updated_at for each in latest), reverse=True
+    )
+    before = await workspace.instances(updated_before=changed)
+    assert done.id not in {each.id for each in before}
+    assert all(each.updated_at < changed for each in before)
+    whole = await workspace.details([done.id, "missing", other.id, done.id])
+    assert [each["id"] for each in whole] == [done.id, other.id]
+    assert whole[0] == {**await done.details(), "currentSteps": []}
+    assert whole[1] == {**await other.details(), "currentSteps": ["paid"]}
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        InstanceFilter(workflow="wait", roots=True),
+        InstanceFilter(workflow="wait", parent_id="p"),
+        InstanceFilter(workflow="wait", waiting_for="a.b"),
+        InstanceFilter(workflow="wait", updated_from=datetime(2026, 1, 1, tzinfo=UTC)),
+    ],
+)
+async def test_a_bulk_operation_refuses_a_filter_that_it_does_not_keep(
+    place: Place, which: InstanceFilter
+) -> None:
+    with pytest.raises(InvalidInput):
+        await place.workspace.bulk.start("cancel", which)
+
+
+async def test_a_path_of_a_widget_is_rooted_at_ctx_and_a_cancelled_instance_is_undone(
+    place: Place,
+) -> None:
+    """Widget `path` is rooted at `ctx`, with or without writing it. `cancel` without
+    `shouldCompensate` compensates.
+    """
+    workspace = place.workspace
+    await workspace.save(PAY)
+    paid = await workspace.start("pay", {"number": 4})
+    await until_waiting(place.app, 1)
+    for path in ("input.number", "ctx.input.number"):
+        shown = await paid.widget("number", {"path": path})
+        assert (shown["ready"], shown["data"]) == (True, {"value": 4}), path
+    assert (await paid.widget("number", {"path": "ctx.nothing"}))["ready"] is False
+    await paid.cancel("why")
+    undone = (await paid.details())["compensationState"]
+    assert isinstance(undone, dict)
+    assert undone["plan"] == ["refund"]
 
 
 async def test_a_log_is_read_and_followed_from_an_entry_on(place: Place) -> None:

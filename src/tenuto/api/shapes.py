@@ -105,6 +105,11 @@ class InstanceItem(Answer):
     tenant: str
     parent_id: str | UnsetType = UNSET
     rerun_of: str | UnsetType = UNSET
+    version: int | UnsetType = UNSET
+    """This and the next ones with `full`: the whole instance."""
+    input: JSON | UnsetType = UNSET
+    state: dict[str, JSON] | UnsetType = UNSET
+    compensation_state: JSON | UnsetType = UNSET
 
 
 class InstanceView(Answer):

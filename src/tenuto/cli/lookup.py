@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, Protocol
 from uuid import UUID
 
 import msgspec
 
-from tenuto.model.durations import from_epoch_ms
+from tenuto.model.durations import from_epoch_ms, parse_duration, parse_moment
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.json import Given, Object
 from tenuto.model.status import Status
@@ -84,6 +84,20 @@ def variable_filter(given: Sequence[str]) -> Object | None:
         except msgspec.DecodeError:
             wanted[name] = text
     return wanted
+
+
+def moment_or_ago(text: str, now: datetime) -> datetime:
+    """The value of `--updated-since`: a moment, or how long ago; InvalidInput."""
+    try:
+        return parse_duration(text).before(now) if text.startswith("P") else parse_moment(text)
+    except ValueError as error:
+        problem = Problem(
+            code="TEN-2000",
+            path="--updated-since",
+            message=str(error),
+            advice="Write a moment, such as 2026-11-16T20:31Z, or how long ago, such as PT2H.",
+        )
+        raise InvalidInput("the instances cannot be listed", [problem]) from None
 
 
 async def find_instance(space: Lists, text: str) -> Summary:

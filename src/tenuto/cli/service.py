@@ -67,7 +67,7 @@ async def serve(options: ServeOptions) -> int:
         settings=chosen.engine,
     )
     announce = _announcer(chosen)
-    logs = logging_to(form=chosen.log_format, level=chosen.log_level)
+    logs = logging_to(form=chosen.log_format, level=chosen.log_level, to=chosen.log_to)
     with interruptible() as stopped, logs, listener:
         await app.open()
         app.engine.listen(instance_lines.log_instance)

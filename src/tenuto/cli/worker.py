@@ -50,7 +50,7 @@ async def work(config: Config, *, is_json: bool = False) -> int:
         lease=timedelta(seconds=wish.lease),
     )
     announce = log.info if config.log_format == "json" else say
-    with logging_to(form=config.log_format, level=config.log_level):
+    with logging_to(form=config.log_format, level=config.log_level, to=config.log_to):
         announce(f"working for {' or '.join(servers)} on {', '.join(names)}; Ctrl-C stops")
         if is_json:
             show_json({"servers": servers, "tasks": names}, lines=True)

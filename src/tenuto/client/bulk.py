@@ -70,4 +70,4 @@ class RemoteBulk:
 
 def _said(which: InstanceFilter | DeadLetterFilter) -> Object:
     said: Object = msgspec.to_builtins(which)
-    return {name: value for name, value in said.items() if value not in (None, [], ())}
+    return {name: value for name, value in said.items() if value not in (None, False, [], ())}

@@ -21,9 +21,10 @@ from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
-from tenuto.client.shapes import EventAnswer
+from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
+from tenuto.client.whole_instances import whole_instances
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
@@ -139,6 +140,11 @@ class Client:
         """The ids of all definitions, in order."""
         return [str(each["id"]) for each in await every(self.operations.list_workflows)]
 
+    async def newest_definitions(self, limit: int = 100) -> list[DefinitionVersion]:
+        """The newest versions of definitions as they were saved, ordered by id."""
+        listed = partial(self.operations.list_workflows, include="definition")
+        return [msgspec.convert(each, DefinitionVersion) for each in await up_to(limit, listed)]
+
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Remove a definition; its instances keep their versions.
 
@@ -203,13 +209,18 @@ class Client:
             raise not_there(id)
         return self.at(id)
 
-    async def instances(
+    async def instances(  # noqa: PLR0913 - one for each filter
         self,
         *,
         status: Status | str | Iterable[Status | str] = (),
         workflow: str | None = None,
         correlation_id: str | None = None,
         current_step: str | None = None,
+        updated_from: datetime | None = None,
+        updated_before: datetime | None = None,
+        waiting_for: str | None = None,
+        roots: bool = False,
+        parent_id: str | None = None,
         variables: Mapping[str, Given] | None = None,
         limit: int = 100,
     ) -> list[Summary]:
@@ -223,6 +234,11 @@ class Client:
             workflow=workflow,
             correlation_id=correlation_id,
             current_step=current_step,
+            updated_from=updated_from,
+            updated_before=updated_before,
+            waiting_for=waiting_for,
+            roots=roots,
+            parent_id=parent_id,
         )
         return await up_to(limit, partial(self.page, which, variables=variables))
 
@@ -243,11 +259,20 @@ class Client:
             ids=",".join(which.ids) or None,
             created_from=which.created_from,
             created_before=which.created_before,
+            updated_from=which.updated_from,
+            updated_before=which.updated_before,
+            waiting_for=which.waiting_for,
+            roots=which.roots or None,
+            parent_id=which.parent_id,
             variables=None if variables is None else msgspec.json.encode(variables).decode(),
             limit=limit,
             cursor=cursor,
         )
         return Page(items=[each.summary() for each in page.items], next_cursor=page.next_cursor)
+
+    async def details(self, ids: Sequence[str]) -> list[Object]:
+        """Whole instances as JSON, in the order of `ids`; unknown ids are left out."""
+        return await whole_instances(self.connection, ids)
 
     # -- events
 
@@ -292,8 +317,7 @@ class Client:
         answers = await self.operations.publish_events(
             named, dry_run=dry_run or None, is_repeatable=True
         )
-        assert isinstance(answers, list)
-        return [each.result() for each in answers]
+        return results_of(answers)
 
     async def event(self, id: str) -> Object:
         """An event of the inbox with its deliveries and near misses; NotFound."""

@@ -55,10 +55,19 @@ class Operations(OperationsBase):
         return await self._ask(Object, "POST", "/workflows/validate", body=body, may_overlap=True)
 
     async def list_workflows(
-        self, *, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        include: Literal["definition"] | None = None,
     ) -> Page[Object]:
         """List definitions, each with its newest version."""
-        return await self._page(Page[Object], "/workflows", limit, cursor)
+        return await self._ask(
+            Page[Object],
+            "GET",
+            "/workflows",
+            query={"limit": limit, "cursor": cursor, "include": include},
+        )
 
     async def get_workflow(self, id: str, *, version: int | None = None) -> DefinitionVersion:
         """Get a definition: its newest version, or another."""
@@ -156,6 +165,12 @@ class Operations(OperationsBase):
         ids: str | None = None,
         created_from: datetime | None = None,
         created_before: datetime | None = None,
+        updated_from: datetime | None = None,
+        updated_before: datetime | None = None,
+        waiting_for: str | None = None,
+        roots: bool | None = None,
+        parent_id: str | None = None,
+        full: bool | None = None,
         tenant: str | None = None,
         variables: str | None = None,
         limit: int | None = None,
@@ -174,6 +189,12 @@ class Operations(OperationsBase):
                 "ids": ids,
                 "createdFrom": created_from,
                 "createdBefore": created_before,
+                "updatedFrom": updated_from,
+                "updatedBefore": updated_before,
+                "waitingFor": waiting_for,
+                "roots": roots,
+                "parentId": parent_id,
+                "full": full,
                 "tenant": tenant,
                 "variables": variables,
                 "limit": limit,
@@ -703,24 +724,39 @@ class Operations(OperationsBase):
         lease_token: str,
         output: Any = None,
         next_handle: str | None = None,
+        execution_time: float | None = None,
+        delay: str | float | None = None,
+        queue_delay: str | float | None = None,
     ) -> Object:
         """Report that an attempt has succeeded; a repeated report changes nothing."""
         return await self._ask(
             Object,
             "POST",
             f"/executions/{part(execution_id)}/complete",
-            fields={"leaseToken": lease_token, "output": output, "nextHandle": next_handle},
+            fields={
+                "leaseToken": lease_token,
+                "output": output,
+                "nextHandle": next_handle,
+                "executionTime": execution_time,
+                "delay": delay,
+                "queueDelay": queue_delay,
+            },
         )
 
     async def fail_execution(
-        self, execution_id: str, *, lease_token: str, error: Mapping[str, Any]
+        self,
+        execution_id: str,
+        *,
+        lease_token: str,
+        error: Mapping[str, Any],
+        execution_time: float | None = None,
     ) -> Object:
         """Report that an attempt has failed; code CANCELLED confirms a cancellation."""
         return await self._ask(
             Object,
             "POST",
             f"/executions/{part(execution_id)}/fail",
-            fields={"leaseToken": lease_token, "error": error},
+            fields={"leaseToken": lease_token, "error": error, "executionTime": execution_time},
         )
 
     async def task_callback(
@@ -735,6 +771,8 @@ class Operations(OperationsBase):
         step_id: str | None = None,
         execution_id: str | None = None,
         execution_time: float | None = None,
+        delay: str | float | None = None,
+        queue_delay: str | float | None = None,
     ) -> None:
         """Report the outcome of a pushed task that was accepted with 202."""
         await self._do(
@@ -750,6 +788,8 @@ class Operations(OperationsBase):
                 "stepId": step_id,
                 "executionId": execution_id,
                 "executionTime": execution_time,
+                "delay": delay,
+                "queueDelay": queue_delay,
             },
             is_repeatable=False,
         )

@@ -38,7 +38,9 @@ class StatusAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class EventAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What became of one event, or why it was refused."""
+    """What became of one event, or why it was refused; of an array of events `results` alone."""
+
+    results: list[EventAnswer] | None = None
 
     event_id: str = ""
     duplicate: bool = False
@@ -63,6 +65,13 @@ class EventAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
             targets=self.targets or (),
             near_misses=self.near_misses,
         )
+
+
+def results_of(answers: EventAnswer | list[EventAnswer]) -> list[Published | TenutoError]:
+    """The results of an array of events; a server of an older version answers with an array."""
+    results = answers if isinstance(answers, list) else answers.results
+    assert results is not None
+    return [each.result() for each in results]
 
 
 class InstanceItem(Struct, frozen=True, kw_only=True, rename="camel"):

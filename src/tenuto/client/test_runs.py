@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import UNSET
 
 from tenuto.client.operations import Operations
+from tenuto.client.shapes import results_of
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.test_run import Mock
@@ -44,8 +45,7 @@ class RemoteTestRuns:
         """Publish events that this test run alone sees; NotFound."""
         events = document if isinstance(document, list) else [document]
         answers = await self._operations.publish_in_test_run(id, events)
-        assert isinstance(answers, list)
-        return [each.result() for each in answers]
+        return results_of(answers)
 
     async def stop(self, id: str) -> None:
         """End a test run and erase it; NotFound."""

@@ -74,6 +74,8 @@ class Config(Struct, frozen=True, kw_only=True):
     """Modules and files with tasks."""
     log_format: Format = "text"
     log_level: Level = "info"
+    log_to: str = "stderr"
+    """Where log lines go: `stderr`, or the path of a file to which they are appended."""
     traces: bool = False
     """Whether OpenTelemetry spans are sent to OTEL_EXPORTER_OTLP_ENDPOINT."""
     worker: WorkerConfig = WorkerConfig()

@@ -12,6 +12,7 @@ from tenuto.core.cancelling import cancelled
 from tenuto.core.child_start import order_child
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import LATE, STALE, Deciding, Rejection
+from tenuto.core.delay import hold
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.state import InstanceState, NodeState, attempt_of
 from tenuto.core.task_input import render_input
@@ -116,13 +117,24 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
             retryable=False,
             was_done=True,
         )
-        fail(d, key, report.attempt, failure, output=report.output)
+        took = report.execution_time
+        fail(d, key, report.attempt, failure, output=report.output, execution_time=took)
         return None
     check = d.policies.policy(config.task_id).check_output
     if check is not None and (misfit := check(report.output)) is not None:
-        fail(d, key, report.attempt, misfit, output=report.output)
+        took = report.execution_time
+        fail(d, key, report.attempt, misfit, output=report.output, execution_time=took)
         return None
-    complete(d, key, report.output, handles=(report.handle,), attempt=report.attempt)
+    if hold(d, report):
+        return None
+    complete(
+        d,
+        key,
+        report.output,
+        handles=(report.handle,),
+        attempt=report.attempt,
+        execution_time=report.execution_time,
+    )
     return None
 
 
@@ -131,7 +143,7 @@ def failed(d: Deciding, report: TaskFailed) -> Rejection | None:
     key = NodeKey(report.node, report.iteration)
     refused = _refuse_stale(d, key, report.attempt)
     if refused is None:
-        tried_in_vain(d, key, report.attempt, report.error)
+        tried_in_vain(d, key, report.attempt, report.error, report.execution_time)
     return refused
 
 
@@ -159,7 +171,13 @@ def lost(d: Deciding, report: AttemptLost) -> Rejection | None:
     return None
 
 
-def tried_in_vain(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> None:
+def tried_in_vain(
+    d: Deciding,
+    key: NodeKey,
+    attempt: int,
+    failure: Failure,
+    execution_time: int | None = None,
+) -> None:
     """An attempt failed: try again later, as the policy allows, or give up."""
     node = d.state.nodes[key]
     policy = d.plan.retry_of(d.plan[key.node].node, d.policies)
@@ -167,7 +185,7 @@ def tried_in_vain(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> 
     is_cancelled = d.state.ending is not None and d.state.pause is None
     if is_cancelled or node.grace_until is not None:
         if failure.code != CANCELLED:
-            _note(d, key, attempt, failure, "cancel")
+            _note(d, key, attempt, failure, "cancel", execution_time=execution_time)
         cancelled(d, key, attempt)
         return
     failures = node.failures + 1
@@ -178,9 +196,9 @@ def tried_in_vain(d: Deciding, key: NodeKey, attempt: int, failure: Failure) -> 
         and d.state.ending is None
     )
     if not may_retry:
-        fail(d, key, attempt, failure)
+        fail(d, key, attempt, failure, execution_time=execution_time)
         return
-    _note(d, key, attempt, failure, "retry")
+    _note(d, key, attempt, failure, "retry", execution_time=execution_time)
     wait = backoff(policy, idempotency_key(d.state.id, key), failures)
     d.emit(
         RetryScheduled(
@@ -288,6 +306,7 @@ def _note(
     then: Literal["retry", "cancel"],
     *,
     counts: bool = True,
+    execution_time: int | None = None,
 ) -> None:
     d.emit(
         NodeFailed(
@@ -298,6 +317,7 @@ def _note(
             error=failure,
             then=then,
             counts=counts,
+            execution_time=execution_time,
         )
     )
 

@@ -11,7 +11,7 @@ from tenuto.core.loop_entries import iterations_of
 from tenuto.core.plan import PlannedNode
 from tenuto.core.state import NodeState, attempt_of
 from tenuto.model.effects import CloseWait, StopAttempt
-from tenuto.model.entries import NodeCancelled, NodeCancelRequested, NodeSkipped
+from tenuto.model.entries import HeldResult, NodeCancelled, NodeCancelRequested, NodeSkipped
 from tenuto.model.graph import DEFAULT, DONE, Loop, SubWorkflow
 from tenuto.model.ids import NodeKey
 from tenuto.model.status import NodeStatus
@@ -80,9 +80,31 @@ def withdraw(d: Deciding, key: NodeKey, node: NodeState) -> None:
                 )
             )
         return
+    if node.held is not None:
+        _end_held(d, key, node, node.held)
+        return
     cancelled(d, key, node.attempt)
     if node.listens:
         d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=None))
+
+
+def _end_held(d: Deciding, key: NodeKey, node: NodeState, held: HeldResult) -> None:
+    """A task has done its work and asked for a delay: it has completed, and nothing follows it.
+
+    After an end that a retry takes back, what follows begins then.
+    """
+    from tenuto.core.outcome import complete  # noqa: PLC0415 - a completed node cancels others
+
+    d.emit(
+        NodeCancelRequested(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=node.attempt,
+            grace_until=d.now,
+        )
+    )
+    complete(d, key, held.output, handles=(held.handle,), attempt=node.attempt)
 
 
 def cancel_iteration(d: Deciding, place: NodeKey) -> None:

@@ -16,7 +16,7 @@ from tenuto.core.explain_steps import Steps
 from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.view import compensation_view, error_view
-from tenuto.model.causes import Cause, CauseKind, Explanation
+from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
 from tenuto.model.durations import iso
 from tenuto.model.failure import LastError
 from tenuto.model.inputs import RetryAsked
@@ -55,6 +55,10 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     policies: Policies = NO_POLICIES
     """How tasks are tried where a step does not say."""
     quarantine: Quarantined | None = None
+    breakers: Mapping[str, Breaker] = {}
+    """Open breakers of push targets, by the ids of their tasks."""
+    estimates: Mapping[str, Estimate] = {}
+    """By step, how long earlier attempts ran."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -86,7 +90,15 @@ def spelled(cause: Cause) -> str:
 
 def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
     steps = Steps(
-        plan, state, facts.jobs, facts.heartbeats, facts.near, facts.children, facts.policies
+        plan,
+        state,
+        facts.jobs,
+        facts.heartbeats,
+        facts.near,
+        facts.children,
+        facts.policies,
+        facts.breakers,
+        facts.estimates,
     )
     causes = steps.open()
     if state.compensation is not None:

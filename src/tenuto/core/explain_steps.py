@@ -12,7 +12,7 @@ from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState, LoopState, NodeState
 from tenuto.core.view import error_view
 from tenuto.core.wait import arms_of
-from tenuto.model.causes import Cause, CauseKind, Explanation
+from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
 from tenuto.model.durations import iso
 from tenuto.model.graph import EventWait, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, around
@@ -35,6 +35,8 @@ class Steps(Struct, frozen=True):
     near: Mapping[tuple[str, str, str], list[JSON]]
     children: Mapping[str, Explanation]
     policies: Policies
+    breakers: Mapping[str, Breaker]
+    estimates: Mapping[str, Estimate]
 
     def open(self) -> list[Cause]:
         """What each of them waits for, the oldest first."""
@@ -140,10 +142,10 @@ class Steps(Struct, frozen=True):
     def _sleep(self, key: NodeKey, node: NodeState) -> Cause:
         return Cause(
             kind=CauseKind.TIMER,
-            message="sleeps",
+            message="sleeps" if node.held is None else "is done; what follows is delayed",
             step_id=key.node,
             iteration=key.iteration,
-            since=node.started_at,
+            since=self._set_at(key) or node.started_at,
             until=self._due(key, TimerKind.DELAY, TimerKind.NODE_TIMEOUT),
         )
 
@@ -226,6 +228,17 @@ class Steps(Struct, frozen=True):
         token = self.jobs.get((key.node, key.iteration, node.attempt))
         since = node.dispatched_at or node.started_at
         details: Object = {"attempt": node.attempt, "taskId": task_id}
+        breaker = self.breakers.get(task_id)
+        if token == 0 and breaker is not None:
+            return Cause(
+                kind=CauseKind.BREAKER,
+                message=f"the circuit breaker of the push target of its task {task_id} is open",
+                step_id=key.node,
+                iteration=key.iteration,
+                since=breaker.since,
+                until=breaker.until,
+                details=details,
+            )
         if token == 0:
             return Cause(
                 kind=CauseKind.WORKER,
@@ -247,7 +260,12 @@ class Steps(Struct, frozen=True):
             # A worker's time counts from when it took the task, which the log does not know.
             until=None if token or since is None or patience is None else since + patience,
             details=details,
+            estimate=self.estimates.get(key.node),
         )
+
+    def _set_at(self, key: NodeKey) -> datetime | None:
+        timer = self.state.timers.get(TimerKey(TimerKind.DELAY, key.node, key.iteration))
+        return None if timer is None else timer.set_at
 
     def _due(self, key: NodeKey, *kinds: TimerKind) -> datetime | None:
         """What comes first of some timers of a step."""

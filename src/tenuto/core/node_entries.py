@@ -15,6 +15,7 @@ from tenuto.core.plan import Plan
 from tenuto.core.state import Asked, Ending, InstanceState, NodeState, Variable
 from tenuto.core.timing import clear_timer, set_timer
 from tenuto.model.approvals import People
+from tenuto.model.durations import epoch_ms
 from tenuto.model.entries import (
     ChildStarted,
     NodeCancelled,
@@ -63,6 +64,8 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
             attempt=entry.attempt,
             dispatched_at=entry.at,
             child_id=None,
+            execution_time=None,
+            queue_time=None,
         )
         change_node(state, key, node)
         clear_timer(state, TimerKey(TimerKind.RETRY, key.node, key.iteration))
@@ -79,6 +82,7 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         attempt=entry.attempt,
         losses=0,
         completed_at=entry.at,
+        held=None,
         input=UNSET,
         output=entry.output,
         written=state.version,
@@ -89,6 +93,8 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         node = replace(node, errors=errors_of(state, key))
     elif entry.reused_from is not None:
         node = _as_it_was(node, entry)
+    elif entry.execution_time is not None:
+        node = timed(node, entry.execution_time, entry.at)
     close_node(plan, state, key, known, node)
     # A node that was being cancelled finished all the same: its edges are dead since it was asked
     # to stop.
@@ -102,6 +108,13 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         state.output = _merged(state.output, entry.output)
     elif isinstance(config, Terminate) and succeeded and state.ending is None:
         _terminate(state, config, entry)
+
+
+def timed(node: NodeState, execution_time: int, at: datetime) -> NodeState:
+    """A node whose attempt has reported at `at`: how long it ran, and was queued before that."""
+    since = node.dispatched_at or node.started_at or at
+    queued = epoch_ms(at) - epoch_ms(since) - execution_time
+    return replace(node, execution_time=execution_time, queue_time=max(queued, 0))
 
 
 def _as_it_was(node: NodeState, entry: NodeCompleted) -> NodeState:
@@ -139,6 +152,8 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
         losses=0 if entry.counts else before.losses + was_lost,
         error=error,
     )
+    if entry.execution_time is not None:
+        node = timed(node, entry.execution_time, entry.at)
     # A failure that a handle takes is not undone, whatever was done.
     if entry.error.was_done and entry.then != "route":
         node = replace(node, was_done=True, output=entry.output, written=state.version)
@@ -234,7 +249,12 @@ def wait_resolved(state: InstanceState, entry: WaitResolved) -> None:
 
 def timer_set(plan: Plan, state: InstanceState, entry: TimerSet) -> None:
     key = entry.key
-    open_node(plan, state, key, _waiting(state, entry, is_wait=False))
+    if entry.held is not None:
+        node = replace(state.nodes[key], status=NodeStatus.WAITING, held=entry.held)
+        took = entry.held.execution_time
+        change_node(state, key, node if took is None else timed(node, took, entry.at))
+    else:
+        open_node(plan, state, key, _waiting(state, entry, is_wait=False))
     _set_node_timer(state, TimerKind.DELAY, key, entry.due, entry.at)
     _set_node_timer(state, TimerKind.NODE_TIMEOUT, key, entry.fail_at, entry.at)
 

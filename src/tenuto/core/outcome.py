@@ -29,6 +29,7 @@ def complete(
     handles: tuple[str, ...] = (DEFAULT,),
     variables: Object | None = None,
     attempt: int | None = None,
+    execution_time: int | None = None,
 ) -> None:
     """Record a result; `conditions` are read with the output already in `ctx`.
 
@@ -46,14 +47,14 @@ def complete(
         total = d.state.context_bytes + context_growth(d.plan, d.state, key, written)
         if total > d.plan.limits.context_bytes:
             failure = _too_large(total, d.plan.limits.context_bytes)
-            fail(d, key, attempt, failure, output=output)
+            fail(d, key, attempt, failure, output=output, execution_time=execution_time)
             return
     if handles == (DEFAULT,) and planned.routes and may_be_followed:
         try:
             handles = (_routed(d, key, planned, written),)
         except ExpressionError as error:
             failure = replace(expression_failure(error), was_done=True)
-            fail(d, key, attempt, failure, output=output)
+            fail(d, key, attempt, failure, output=output, execution_time=execution_time)
             return
     d.emit(
         NodeCompleted(
@@ -65,13 +66,22 @@ def complete(
             output=output,
             handles=handles,
             variables=variables,
+            execution_time=execution_time,
         )
     )
     if planned.node.cancels and not is_cancelled:
         cancel_nodes(d, (d.plan.seen_from(key, name) for name in planned.node.cancels))
 
 
-def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure, *, output: JSON = None) -> bool:
+def fail(
+    d: Deciding,
+    key: NodeKey,
+    attempt: int,
+    failure: Failure,
+    *,
+    output: JSON = None,
+    execution_time: int | None = None,
+) -> bool:
     """Record a final failure, and say whether anything handles it.
 
     An error handle is taken, or the iteration around the node fails, or the workflow. A cancelled
@@ -88,6 +98,7 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure, *, output: J
             error=failure,
             then="cancel",
             output=output,
+            execution_time=execution_time,
         )
         d.emit(failed)
         cancelled(d, key, attempt)
@@ -107,6 +118,7 @@ def fail(d: Deciding, key: NodeKey, attempt: int, failure: Failure, *, output: J
             error=failure,
             then=then,
             output=output,
+            execution_time=execution_time,
         )
     )
     if handle is None:

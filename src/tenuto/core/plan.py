@@ -85,16 +85,19 @@ class Plan:
         limits: Limits = DEFAULT_LIMITS,
         rehearsal: TestRunSpec | None = None,
         most_entries: int = MOST_ENTRIES,
+        timeout: timedelta = DEFAULT_TIMEOUT,
     ) -> None:
         """`rehearsal` has the mocks of a test run.
 
-        A decision stops after `most_entries`; further decisions continue it.
+        A decision stops after `most_entries`; further decisions continue it. `timeout` is that of
+        attempts where neither their step nor their task says.
         """
         self.definition = definition
         self.rehearsal = rehearsal
         self.limits = limits
         self.most_entries = most_entries
         self._retry = definition.options.retry or retry
+        self._timeout = timeout
         self.starts = definition.graph.starts
         self.cancel_grace = definition.options.cancel_grace
         self._templates: dict[tuple[str, str], Template] = {}
@@ -139,7 +142,7 @@ class Plan:
     ) -> tuple[timedelta, timedelta | None]:
         """How long one attempt may run, and how long it may be silent; `policy` is its task's."""
         return (
-            node.timeout or policy.timeout or DEFAULT_TIMEOUT,
+            node.timeout or policy.timeout or self._timeout,
             config.heartbeat_timeout or policy.heartbeat_timeout,
         )
 
@@ -152,7 +155,7 @@ class Plan:
         self, step: CompensationStep, policy: TaskPolicy
     ) -> tuple[timedelta, timedelta | None]:
         """How long one attempt of a compensation may run, and how long it may be silent."""
-        return step.timeout or policy.timeout or DEFAULT_TIMEOUT, policy.heartbeat_timeout
+        return step.timeout or policy.timeout or self._timeout, policy.heartbeat_timeout
 
     def undo_input(self, step: CompensationStep) -> Expression | Template:
         """The input that a compensation step spells out, compiled.

@@ -36,12 +36,14 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 
-SHAPE = 4
+SHAPE = 5
 """The number of the shape that is written; one that is greater was written by a newer program.
 
 In 1 there was no `short`: nothing was left over then. In 2 there were no approvals, and nothing
 about undoing. In 3 nothing was kept of work that was taken over, or that was done by a step that
-failed, nor of askings of a parent."""
+failed, nor of askings of a parent. In 4 no result was held for a delay that its task asked for; a
+snapshot without such results is still written in that shape, for older programs."""
+_WITHOUT_HELD = 4
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
@@ -141,7 +143,7 @@ def encode(state: InstanceState) -> bytes:
             for key, node in nodes
         ]
     fields |= {
-        "shape": SHAPE,
+        "shape": SHAPE if any(node.held is not None for _, node in nodes) else _WITHOUT_HELD,
         "nodes": nodes,
         "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),

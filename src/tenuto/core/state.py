@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.core.keys import NO_KEYS, Keys
 from tenuto.model.approvals import People
-from tenuto.model.entries import PlannedUndo, SkippedUndo
+from tenuto.model.entries import HeldResult, PlannedUndo, SkippedUndo
 from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.family import Parent, origin_of
 from tenuto.model.ids import NodeKey
@@ -52,12 +52,18 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     dispatched_at: datetime | None = None
     """When a further attempt than the first was ordered."""
     completed_at: datetime | None = None
+    execution_time: int | None = None
+    """Milliseconds that the newest attempt ran; None: it has not ended, or that is unknown."""
+    queue_time: int | None = None
+    """Milliseconds between its order and when it began, as far as that is known."""
     input: JSON | UnsetType = UNSET
     """The input that was recorded, while a further attempt may need it."""
     output: JSON = None
     written: int = 0
     """The seq of the entry that holds the output."""
     error: LastError | None = None
+    held: HeldResult | None = None
+    """The result of a task that asked for a delay, until that is over."""
     is_wait: bool = False
     approval: Asked | None = None
     """Set where the wait is for a decision and not for an event."""

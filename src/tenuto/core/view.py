@@ -201,6 +201,9 @@ def _step(node: NodeState) -> Object:
         "startedAt": iso(node.started_at) if node.started_at else None,
         "completedAt": iso(node.completed_at) if node.completed_at else None,
     }
+    if node.execution_time is not None and node.queue_time is not None:
+        view["executionTime"] = node.execution_time
+        view["queueTime"] = node.queue_time
     if node.errors:
         view["errors"] = list(node.errors)
     if node.error is not None and node.status is not NodeStatus.COMPLETED:

@@ -12,6 +12,7 @@ from tenuto.core import Plan, decide
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.effects.effects import Effects
 from tenuto.engine.events.events import Events
+from tenuto.engine.events.explainer import StepEstimate
 from tenuto.engine.membership.membership import Membership
 from tenuto.engine.outbox.outbox import Outbox
 from tenuto.engine.settings import Settings
@@ -94,6 +95,8 @@ class Engine:
         self.turns = Turns(shared, self.definitions, self.quarantine, decide=decide)
         self.effects = Effects(shared, self.definitions, self.turns)
         resolver = self.definitions.resolver(self.turns.report)
+        self.estimate: StepEstimate = lambda *_: None
+        """How long attempts of a step ran in this process, where that is measured."""
         self.events = Events(
             shared, self.definitions, self.turns, resolver, send=self.effects.mailbox.send
         )

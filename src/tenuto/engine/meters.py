@@ -33,6 +33,17 @@ class Histogram:
         self.counts = list(map(add, self.counts, other.counts))
         self.total += other.total
 
+    def quantile(self, part: float) -> float:
+        """Below which value this part of them is: between the bounds of its bucket, evenly."""
+        wanted, below = part * sum(self.counts), 0
+        for number, count in enumerate(self.counts):
+            if count and below + count >= wanted:
+                first = self.bounds[number - 1] if number else 0.0
+                last = self.bounds[min(number, len(self.bounds) - 1)]
+                return first + (max(last, first) - first) * (wanted - below) / count
+            below += count
+        return 0.0
+
     def cumulative(self) -> list[tuple[str, int]]:
         """Each bound as text, with how many were no larger; `+Inf` is all of them."""
         found: list[tuple[str, int]] = []

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
-from tenuto.model.policy import DEFAULT_RETRY, EVENTS_KEPT, Limits, RetryPolicy
+from tenuto.model.policy import (
+    DEFAULT_RETRY,
+    DEFAULT_TIMEOUT,
+    EVENTS_KEPT,
+    Limits,
+    RetryPolicy,
+)
 from tenuto.model.quotas import Quotas
+
+_LONGEST = 366 * 86_400.0
+_MOST = 10_000
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -16,6 +25,12 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     retry: RetryPolicy = DEFAULT_RETRY
     limits: Limits = Limits()
+    task_timeout: Annotated[float, Meta(gt=0, le=_LONGEST)] = DEFAULT_TIMEOUT.total_seconds()
+    """Seconds that an attempt may take where neither its step nor its task says."""
+    threads: Annotated[int, Meta(ge=1, le=_MOST)] = 32
+    """The most tasks that are no coroutines and run at once in threads of the process."""
+    store_connections: Annotated[int, Meta(ge=1, le=_MOST)] = 4
+    """The connections to a PostgreSQL server beside those of commits and heartbeats."""
     quotas: Quotas = Quotas()
     """How much one tenant may have stored."""
     bounds: Bounds = DEFAULT_BOUNDS
@@ -71,3 +86,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     is_guest: bool = False
     """Whether it only publishes events: it owns, runs and takes over nothing, and the effects of
     its events are left to processes that work on the store, now or later."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.task_timeout <= _LONGEST:
+            raise ValueError(f"task_timeout is more than 0 and at most {_LONGEST:.0f} seconds")
+        if not 1 <= self.threads <= _MOST:
+            raise ValueError(f"threads is from 1 to {_MOST}")
+        if not 1 <= self.store_connections <= _MOST:
+            raise ValueError(f"store_connections is from 1 to {_MOST}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
@@ -11,8 +12,15 @@ from tenuto.core import outstanding
 from tenuto.engine.effects.task_context import context_for, context_of
 from tenuto.engine.turns.held import Held, Place
 from tenuto.executions.tokens import execution_id
+from tenuto.model.durations import Duration
 from tenuto.model.effects import StartAttempt
-from tenuto.model.executions import MOST_OUTPUT_BYTES, ClaimedTask, TaskContext, UndoneStep
+from tenuto.model.executions import (
+    MOST_OUTPUT_BYTES,
+    REPORT_FIELDS,
+    ClaimedTask,
+    TaskContext,
+    UndoneStep,
+)
 from tenuto.model.policy import Policies
 from tenuto.store.parts.jobs import Grant, Lease
 
@@ -22,6 +30,7 @@ def tasks_of(
     policies: Policies,
     grants: Iterable[Grant],
     token_of: Callable[[Lease], str],
+    now: datetime,
     *,
     with_outputs: bool = False,
 ) -> list[ClaimedTask]:
@@ -31,7 +40,7 @@ def tasks_of(
     """
     orders = _orders(held, policies)
     tasks = [
-        _task(held, orders[grant.lease.key[1:]], grant, token_of(grant.lease))
+        _task(held, orders[grant.lease.key[1:]], grant, token_of(grant.lease), now)
         for grant in grants
         if grant.lease.key[1:] in orders
     ]
@@ -52,8 +61,9 @@ def _orders(held: Held, policies: Policies) -> dict[Place, StartAttempt]:
     }
 
 
-def _task(held: Held, order: StartAttempt, grant: Grant, token: str) -> ClaimedTask:
+def _task(held: Held, order: StartAttempt, grant: Grant, token: str, now: datetime) -> ClaimedTask:
     state = held.state
+    overdue = Duration(order.timeout).after(now)
     silence = order.heartbeat_timeout
     facts = context_for(held.plan, state, order, context_of(state))
     undo = facts.undo
@@ -67,11 +77,12 @@ def _task(held: Held, order: StartAttempt, grant: Grant, token: str) -> ClaimedT
         input=order.input,
         attempt=order.attempt,
         idempotency_key=order.idempotency_key,
-        deadline=state.deadline,
+        deadline=overdue if state.deadline is None else min(overdue, state.deadline),
         lease_until=grant.until,
         timeout=order.timeout.total_seconds(),
         heartbeat_timeout=None if silence is None else silence.total_seconds(),
         handles=order.handles,
+        reports=REPORT_FIELDS,
         undo=None
         if undo is None
         else UndoneStep(step_id=undo.step_id, has_input=undo.has_input, output=undo.output),

@@ -187,8 +187,9 @@ class Claims:
             if isinstance(found, Held):
                 sign = partial(tokens.of, claim.claim.tenant)
                 policies = self._engine.declared_tasks.of(found.tenant)
+                now = self._engine.clock.now()
                 tasks += tasks_of(
-                    found, policies, of_instance, sign, with_outputs=claim.with_outputs
+                    found, policies, of_instance, sign, now, with_outputs=claim.with_outputs
                 )
             elif found is not None:
                 leases = [each.lease for each in of_instance]

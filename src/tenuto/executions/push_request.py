@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
+from msgspec.structs import replace
+
 from tenuto.engine.outbox.signatures import signed_headers
 from tenuto.executions.broker import TaskBroker
 from tenuto.executions.push_wire import (
@@ -116,13 +118,14 @@ class PushSender:
             seconds=task.timeout or DEFAULT_TIMEOUT.total_seconds(),
             most=self._most_bytes,
         )
+        began = self._clock.ticks()
         request = PendingRequest(ticket, asyncio.ensure_future(calling))
         self._pending.add(request)
         if self._is_finishing:
             request.give_back()
         heartbeats = asyncio.ensure_future(self._heartbeats(ticket, request))
         try:
-            outcome = await request.outcome()
+            outcome = _timed(await request.outcome(), self._clock.ticks() - began)
             self._pending.discard(request)
             try:
                 await self.retried(partial(self._record, ticket, outcome), heartbeats)
@@ -199,6 +202,14 @@ class PushSender:
             else:
                 if beat.cancelled:
                     request.cancel()
+
+
+def _timed(outcome: Outcome, seconds: float) -> Outcome:
+    """The outcome with how long the request took, where the answer does not say better."""
+    report = outcome.report
+    if not isinstance(report, TaskReport) or report.execution_time is not None:
+        return outcome
+    return outcome._replace(report=replace(report, execution_time=seconds * 1000))
 
 
 def _headers(task: ClaimedTask) -> dict[str, str]:

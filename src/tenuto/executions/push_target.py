@@ -40,6 +40,8 @@ class TargetState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tokens_at: int | None = None
     failures: int = 0
     """In a row."""
+    opened_at: int | None = None
+    """When the breaker opened, and has not been closed since."""
     open_until: int | None = None
     probe_at: int | None = None
     """When the last probe of an open breaker was sent; it identifies the probe."""
@@ -118,13 +120,14 @@ def ended(
     if state.open_until is not None and sent_at < state.open_until:
         return state
     if is_well:
-        return replace(state, failures=0, open_until=None, probe_at=None)
+        return replace(state, failures=0, opened_at=None, open_until=None, probe_at=None)
     if state.open_until is not None and not is_last_probe:
         return state
     failures = state.failures + 1
     if state.open_until is not None or failures >= task.breaker.failures:
         until = now + int(task.breaker.open_for)
-        return replace(state, failures=failures, open_until=until, probe_at=None)
+        since = now if state.open_until is None else state.opened_at
+        return replace(state, failures=failures, opened_at=since, open_until=until, probe_at=None)
     return replace(state, failures=failures)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from tenuto.model.executions import (
 )
 from tenuto.model.failure import CANCELLED, TIMEOUT
 from tenuto.model.json import JSON
+from tenuto.model.moments import spelled
 from tenuto.ports import Page
 
 CALLBACK = "/api/v1/internal/tasks/callback"
@@ -29,6 +31,8 @@ _OK, _ACCEPTED = 200, 202
 _HIDDEN = b"***"
 _TRANSIENT = frozenset({408, 429})
 _ITS_FAULT = 500
+_LONGEST = 1e15
+"""Milliseconds: longer than anything runs."""
 
 
 class PushRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -44,6 +48,8 @@ class PushRequest(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     attempt: int
     idempotency_key: str
     iteration: str = ""
+    deadline: datetime | None = None
+    """When the attempt's time-out or the instance's deadline ends it, whichever is earlier."""
 
 
 class PushError(ReportedError, frozen=True, kw_only=True, forbid_unknown_fields=False):
@@ -66,6 +72,10 @@ class PushAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="
     execution_id: str | None = None
     execution_time: float | None = None
     """Milliseconds."""
+    delay: str | float | None = None
+    """How much later what follows is dispatched: ISO 8601 text, or milliseconds."""
+    queue_delay: str | float | None = None
+    """Another name of `delay`."""
 
 
 class Ticket(NamedTuple):
@@ -96,20 +106,20 @@ def ticket_of(token: str) -> Ticket | None:
 
 def request_of(task: ClaimedTask, url: str) -> bytes:
     """The body that is posted."""
-    return msgspec.json.encode(
-        PushRequest(
-            task_id=task.task_id,
-            instance_id=task.instance_id,
-            step_id=task.step_id,
-            input=task.input,
-            context=task.context,
-            callback_url=url,
-            execution_id=task.execution_id,
-            attempt=task.attempt,
-            idempotency_key=task.idempotency_key,
-            iteration=task.iteration,
-        )
+    request = PushRequest(
+        task_id=task.task_id,
+        instance_id=task.instance_id,
+        step_id=task.step_id,
+        input=task.input,
+        context=task.context,
+        callback_url=url,
+        execution_id=task.execution_id,
+        attempt=task.attempt,
+        idempotency_key=task.idempotency_key,
+        iteration=task.iteration,
+        deadline=task.deadline,
     )
+    return msgspec.json.encode(spelled(request))
 
 
 class Outcome(NamedTuple):
@@ -163,6 +173,7 @@ def not_storable(ticket: Ticket, why: TenutoError) -> TaskReport:
 
 def report_of(answer: PushAnswer, ticket: Ticket) -> TaskReport:
     """The outcome as a worker's report."""
+    took = _time_of(answer)
     match answer.status:
         case "COMPLETED":
             return TaskReport(
@@ -170,6 +181,8 @@ def report_of(answer: PushAnswer, ticket: Ticket) -> TaskReport:
                 lease_token=ticket.lease_token,
                 output=None if answer.output is UNSET else answer.output,
                 next_handle=answer.next_handle,
+                execution_time=took,
+                delay=answer.queue_delay if answer.delay is None else answer.delay,
             )
         case "FAILED":
             said = answer.error or PushError(code="FAILED", message="the task failed")
@@ -181,10 +194,12 @@ def report_of(answer: PushAnswer, ticket: Ticket) -> TaskReport:
                     details=said.details,
                     retryable=said.retryable,
                 ),
+                took,
             )
         case "TIMEOUT":
             message = answer.error.message if answer.error is not None else "it took too long"
-            return _failed(ticket, ReportedError(code=TIMEOUT, message=message, retryable=True))
+            error = ReportedError(code=TIMEOUT, message=message, retryable=True)
+            return _failed(ticket, error, took)
 
 
 def _said(body: bytes, ticket: Ticket) -> TaskReport:
@@ -199,5 +214,16 @@ def _said(body: bytes, ticket: Ticket) -> TaskReport:
     return report_of(answer, ticket)
 
 
-def _failed(ticket: Ticket, error: ReportedError) -> TaskReport:
-    return TaskReport(execution_id=ticket.execution_id, lease_token=ticket.lease_token, error=error)
+def _time_of(answer: PushAnswer) -> float | None:
+    """How long it took; a time that cannot be is ignored, since the work is done."""
+    took = answer.execution_time
+    return took if took is not None and 0 <= took <= _LONGEST else None
+
+
+def _failed(ticket: Ticket, error: ReportedError, took: float | None = None) -> TaskReport:
+    return TaskReport(
+        execution_id=ticket.execution_id,
+        lease_token=ticket.lease_token,
+        error=error,
+        execution_time=took,
+    )

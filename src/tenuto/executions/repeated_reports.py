@@ -7,9 +7,11 @@ from tenuto.model.entries import (
     CompensationFailed,
     Entry,
     EventType,
+    HeldResult,
     NodeCancelled,
     NodeCompleted,
     NodeFailed,
+    TimerSet,
 )
 from tenuto.model.failure import (
     CANCELLED,
@@ -53,6 +55,11 @@ def _is_outcome(entry: Entry, report: TaskSucceeded | TaskFailed) -> bool:
     match entry:
         case NodeCompleted(status="success", reused_from=None):
             return isinstance(report, TaskSucceeded) and _is_result(entry, report)
+        case TimerSet(held=HeldResult() as held):
+            return isinstance(report, TaskSucceeded) and (held.output, held.handle) == (
+                report.output,
+                report.handle,
+            )
         case CompensationCompleted():
             return isinstance(report, TaskSucceeded) and entry.output == report.output
         case NodeFailed() | CompensationFailed():

@@ -12,7 +12,7 @@ from tenuto.model.graph import DEFAULT
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.store.parts.jobs import JobKey
 from tenuto.tasks.failures import failure_of
-from tenuto.tasks.output import Unusable, to_json
+from tenuto.tasks.output import Unusable, delay_ms, to_json
 
 _LONGEST_CODE = 200
 _LONGEST_MESSAGE = 4_000
@@ -26,20 +26,31 @@ def outcome_of(key: JobKey, report: TaskReport, limit: int) -> TaskSucceeded | T
     """
     if (report.error is None) == (report.output is UNSET):
         raise _invalid("$", "a report has either an output or an error")
+    took = None if report.execution_time is None else round(report.execution_time)
     if report.error is not None:
         if report.next_handle is not None:
             raise _invalid("$.nextHandle", "an error takes no handle")
-        return _failed(key, _failure(report.error))
+        return _failed(key, _failure(report.error), took)
     handle = DEFAULT if report.next_handle is None else report.next_handle
     _check(handle, "$.nextHandle")
     try:
         output = to_json(report.output, limit)
     except Unusable as error:
         if error.code == TOO_LARGE:
-            return _failed(key, failure_of(error))
+            return _failed(key, failure_of(error), took)
         raise _invalid("$.output", error.message) from None
+    try:
+        delay = delay_ms(report.queue_delay if report.delay is None else report.delay)
+    except Unusable as error:
+        raise _invalid("$.delay", error.message) from None
     return TaskSucceeded(
-        node=key.node, iteration=key.iteration, attempt=key.attempt, output=output, handle=handle
+        node=key.node,
+        iteration=key.iteration,
+        attempt=key.attempt,
+        output=output,
+        handle=handle,
+        execution_time=took,
+        delay=delay,
     )
 
 
@@ -80,8 +91,14 @@ def _check(text: str, path: str) -> None:
         raise _invalid(path, error.message) from None
 
 
-def _failed(key: JobKey, failure: Failure) -> TaskFailed:
-    return TaskFailed(node=key.node, iteration=key.iteration, attempt=key.attempt, error=failure)
+def _failed(key: JobKey, failure: Failure, took: int | None) -> TaskFailed:
+    return TaskFailed(
+        node=key.node,
+        iteration=key.iteration,
+        attempt=key.attempt,
+        error=failure,
+        execution_time=took,
+    )
 
 
 def _invalid(path: str, message: str) -> InvalidInput:

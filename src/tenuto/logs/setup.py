@@ -1,4 +1,4 @@
-"""Log configuration of a service: all lines go to one stream."""
+"""Log configuration of a service: all lines go to one stream, or to one file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging.handlers import WatchedFileHandler
 from typing import Final, Literal, TextIO, TypeAlias
 
 from tenuto.logs.lines import JsonLines, TextLines
+from tenuto.model.errors import InvalidInput, Problem
 
 Format: TypeAlias = Literal["text", "json"]
 Level: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -21,12 +23,23 @@ _LEVELS: Final[dict[Level, int]] = {
 }
 
 
+STDERR: Final = "stderr"
+
+
 @contextmanager
 def logging_to(
-    stream: TextIO | None = None, *, form: Format = "text", level: Level = "info"
+    stream: TextIO | None = None,
+    *,
+    form: Format = "text",
+    level: Level = "info",
+    to: str = STDERR,
 ) -> Iterator[None]:
-    """Log this program and its tasks from a level on, other libraries from warnings on."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    """Log this program and its tasks from a level on, other libraries from warnings on.
+
+    `to` is the path of a file, if it is not `stderr`; InvalidInput where that cannot be written. A
+    file that was moved away is made anew, so that files can be rotated.
+    """
+    handler = logging.StreamHandler(stream or sys.stderr) if to == STDERR else _file(to)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root, ours = logging.getLogger(), logging.getLogger("tenuto")
     before = root.level, ours.level
@@ -37,5 +50,20 @@ def logging_to(
         yield
     finally:
         root.removeHandler(handler)
+        if to != STDERR:
+            handler.close()
         root.setLevel(before[0])
         ours.setLevel(before[1])
+
+
+def _file(path: str) -> logging.Handler:
+    try:
+        return WatchedFileHandler(path, encoding="utf-8")
+    except OSError as error:
+        problem = Problem(
+            code="TEN-2631",
+            path="log_to",
+            message=f"{path}: {error.strerror}",
+            advice="Write `stderr`, or the path of a file that this user may write.",
+        )
+        raise InvalidInput("the configuration cannot be used", [problem]) from None

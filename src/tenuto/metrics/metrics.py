@@ -40,6 +40,7 @@ class Metrics:
         self._looked_at = -LOOK_EVERY
         self._looking = asyncio.Lock()
         self.steps = StepCounts()
+        engine.estimate = self.steps.estimate
         self.requests = RequestCounts()
         self.loop_lag = LoopLag(engine.clock)
         self.sources: list[Source] = []
@@ -87,9 +88,15 @@ class Metrics:
             )
         yield histograms(
             "workflow_step_execution_time_seconds",
-            "Seconds from the order of an attempt to its end.",
+            "Seconds from the beginning of an attempt to its end.",
             ("workflow", "step"),
             _merged(self.steps.seconds, tenant),
+        )
+        yield histograms(
+            "workflow_step_queue_time_seconds",
+            "Seconds from the order of an attempt to its beginning.",
+            ("workflow", "step"),
+            _merged(self.steps.queue_seconds, tenant),
         )
         failures = self.steps.failures.seen_by(tenant)
         yield counters(

@@ -46,6 +46,10 @@ class Names(Generic[T]):
             found = self._found[name] = self._make()
         return found
 
+    def get(self, name: Named) -> T | None:
+        """The counter of a label that has one of its own."""
+        return self._found.get(name)
+
     def _has_room_for(self, tenant: str) -> bool:
         # The labels of one tenant do not reduce those of the others.
         count = self._counts.get(tenant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tenuto.engine.meters import Histogram
 from tenuto.engine.turns.draft import Draft
 from tenuto.metrics.names import Named, Names
+from tenuto.model.causes import Estimate
 from tenuto.model.durations import epoch_ms
 from tenuto.model.effects import StartAttempt
 from tenuto.model.ids import NodeKey
@@ -12,6 +13,8 @@ from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.model.test_run import is_test_run
 
+_ENOUGH = 20
+"""So many attempts tell how long the next one takes."""
 ENDS = frozenset({"NODE_COMPLETED", "NODE_FAILED"})
 
 
@@ -39,7 +42,9 @@ class StepCounts:
     def __init__(self) -> None:
         self.instances = Names(Ends)
         self.seconds = Names(Histogram)
-        """Durations of attempts, from their order to their end."""
+        """Durations of attempts from when they began; where that is unknown, from their order."""
+        self.queue_seconds = Names(Histogram)
+        """Times between the order of attempts and when they began."""
         self.failures = Names(Count)
         self.attempts = 0
         """Ordered attempts, run here or elsewhere."""
@@ -61,6 +66,15 @@ class StepCounts:
             if row.event_type in ENDS:
                 self._step(draft, row, Named(tenant, workflow, row.node_id or ""))
 
+    def estimate(self, tenant: str, workflow: str, step: str) -> Estimate | None:
+        """How long attempts of a step ran; None if there were fewer than twenty."""
+        found = self.seconds.get(Named(tenant, workflow, step))
+        count = 0 if found is None else sum(found.counts)
+        if found is None or count < _ENOUGH:
+            return None
+        p50, p90 = (round(found.quantile(part) * 1000) for part in (0.5, 0.9))
+        return Estimate(p50=p50, p90=p90, count=count)
+
     def _ended(self, ends: Ends, status: Status) -> None:
         if status is Status.COMPLETED:
             ends.completed += 1
@@ -73,8 +87,14 @@ class StepCounts:
         if row.event_type == "NODE_FAILED":
             self.failures[name].count += 1
         since = began(draft, row)
-        if since is not None:
-            self.seconds[name].add(max(row.at_ms - since, 0) / 1000)
+        if since is None:
+            return
+        took = max(row.at_ms - since, 0)
+        node = draft.state.nodes.get(NodeKey(row.node_id or "", row.iteration))
+        if node is not None and node.attempt == row.attempt and node.execution_time is not None:
+            self.queue_seconds[name].add((node.queue_time or 0) / 1000)
+            took = min(node.execution_time, took)
+        self.seconds[name].add(took / 1000)
 
 
 def began(draft: Draft, row: LogRow) -> int | None:

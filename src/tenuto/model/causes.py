@@ -24,6 +24,8 @@ class CauseKind(StrEnum):
     """A step failed and is tried again later."""
     WORKER = "worker"
     """A step's task is offered, and no worker has claimed it."""
+    BREAKER = "breaker"
+    """A step's task is offered, and the circuit breaker of its push target is open."""
     RUNNING = "running"
     """A step's task runs."""
     STOPPING = "stopping"
@@ -49,6 +51,24 @@ class CauseKind(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Estimate(Struct, frozen=True, gc=False, kw_only=True):
+    """How long earlier attempts of a step ran: half of them, and nine of ten, at most so long."""
+
+    p50: int
+    p90: int
+    """Milliseconds."""
+    count: int
+    """How many attempts it is made from."""
+
+
+class Breaker(Struct, frozen=True, gc=False, kw_only=True):
+    """A circuit breaker that is open."""
+
+    since: datetime | None
+    until: datetime
+    """When a request is tried again."""
+
+
 class Cause(Struct, frozen=True, gc=False, kw_only=True):
     """One cause that holds an instance, and the causes behind it."""
 
@@ -60,6 +80,8 @@ class Cause(Struct, frozen=True, gc=False, kw_only=True):
     until: datetime | None = None
     """When it ends at the latest, if nothing happens before."""
     details: Object = {}
+    estimate: Estimate | None = None
+    """How long it takes, if enough earlier ones tell."""
     causes: tuple[Cause, ...] = ()
 
 

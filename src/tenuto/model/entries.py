@@ -130,6 +130,8 @@ class NodeCompleted(_NodeEntry, frozen=True, kw_only=True):
     """The failure that it had in that instance."""
     errors: list[JSON] | None = None
     """The failures of single iterations of a loop there."""
+    execution_time: int | None = None
+    """Milliseconds that the attempt took, without the time for which it was queued."""
 
 
 class NodeFailed(_NodeEntry, frozen=True, kw_only=True):
@@ -144,6 +146,8 @@ class NodeFailed(_NodeEntry, frozen=True, kw_only=True):
     """Whether it uses up the retry budget; an attempt lost or stopped with its process does not."""
     output: JSON = None
     """Its output, if the work was done but the step failed all the same (`wasDone`)."""
+    execution_time: int | None = None
+    """As that of a completed node."""
 
 
 class NodeSkipped(_NodeEntry, frozen=True, kw_only=True):
@@ -214,6 +218,14 @@ class WaitResolved(_NodeEntry, frozen=True, kw_only=True):
     arm: str | None = None
 
 
+class HeldResult(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+    """The result of a task that asked for a delay: the node completes with it once that is over."""
+
+    output: JSON = None
+    handle: str = "default"
+    execution_time: int | None = None
+
+
 class TimerSet(_NodeEntry, frozen=True, kw_only=True):
     """A delay began."""
 
@@ -221,6 +233,8 @@ class TimerSet(_NodeEntry, frozen=True, kw_only=True):
     due: datetime
     fail_at: datetime | None = None
     """When the node's own `timeout` fails it."""
+    held: HeldResult | None = None
+    """The result of the attempt, if a task asked for the delay."""
 
 
 class TimerFired(_NodeEntry, frozen=True, kw_only=True):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from tenuto.model.json import JSON, Body
 
+REPORT_FIELDS = ("executionTime", "delay")
+"""Fields of reports that servers of earlier versions do not take."""
 MOST_OUTPUT_BYTES = 64_000
 """The largest JSON of earlier outputs that is sent with a task."""
 
@@ -52,6 +55,7 @@ class ClaimedTask(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     lease_until: datetime
     context: TaskContext
     deadline: datetime | None = None
+    """When the attempt's time-out or the instance's deadline ends it, whichever is earlier."""
     timeout: float | None = None
     """Seconds that the attempt may take, from the claim."""
     heartbeat_timeout: float | None = None
@@ -59,6 +63,8 @@ class ClaimedTask(Struct, frozen=True, kw_only=True, omit_defaults=True, rename=
     handles: tuple[str, ...] = ()
     """The handles that the task may choose, beside `default` and `error`."""
     undo: UndoneStep | None = None
+    reports: tuple[str, ...] = ()
+    """The further fields that a report may have: a server refuses those that it does not know."""
     previous_outputs: dict[str, JSON] | None = None
     """The outputs of the steps completed so far, by step id, if the claim requests them."""
     previous_outputs_bytes: int | None = None
@@ -83,6 +89,12 @@ class TaskReport(Body, frozen=True, kw_only=True):
     next_handle: str | None = None
     """The handle that the step is left by, if it is not `default`."""
     error: ReportedError | None = None
+    execution_time: Annotated[float, Meta(ge=0, le=1e15)] | None = None
+    """Milliseconds that the task took."""
+    delay: str | float | None = None
+    """How much later what follows is dispatched: ISO 8601 text, or milliseconds."""
+    queue_delay: str | float | None = None
+    """Another name of `delay`."""
 
 
 class ReleasedTask(Body, frozen=True, kw_only=True):

@@ -102,6 +102,10 @@ class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succe
     output: JSON
     iteration: str = ""
     handle: str = "default"
+    execution_time: int | None = None
+    """Milliseconds that the attempt took, from when its task began; None: not known."""
+    delay: int = 0
+    """Milliseconds by which what follows is dispatched later."""
 
 
 class TaskFailed(Struct, frozen=True, gc=False, kw_only=True, tag="task-failed"):
@@ -111,6 +115,8 @@ class TaskFailed(Struct, frozen=True, gc=False, kw_only=True, tag="task-failed")
     attempt: int
     error: Failure
     iteration: str = ""
+    execution_time: int | None = None
+    """As that of a success."""
 
 
 class AttemptLost(Struct, frozen=True, gc=False, kw_only=True, tag="attempt-lost"):

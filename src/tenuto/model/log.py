@@ -20,6 +20,7 @@ from tenuto.model.entries import (
     NodeEntry,
     NodeFailed,
     RetryRequested,
+    TimerSet,
 )
 from tenuto.model.json import JSON, Object
 
@@ -46,11 +47,12 @@ class UnknownEntry(Exception):
 
 KINDS: Final[dict[str, type[Entry]]] = {kind.event_type: kind for kind in get_args(Entry)}
 
-SHAPES: Final[dict[EventType, int]] = {EventType.RETRY_REQUESTED: 2}
+SHAPES: Final[dict[EventType, int]] = {EventType.RETRY_REQUESTED: 2, EventType.TIMER_SET: 2}
 """Kinds whose shape has changed, with the number of the present shape (the first is 1)."""
 
 UPCASTERS: Final[dict[tuple[EventType, int], Callable[[Object], Object]]] = {
     (EventType.RETRY_REQUESTED, 1): lambda payload: payload,
+    (EventType.TIMER_SET, 1): lambda payload: payload,
 }
 """(kind, shape) → how its payload becomes that of the next shape."""
 
@@ -156,6 +158,8 @@ def _completed(seq: int, entry: NodeCompleted, at_ms: int) -> LogRow:
             payload["error"] = msgspec.to_builtins(entry.error)
         if entry.errors is not None:
             payload["errors"] = entry.errors
+    if entry.execution_time is not None:
+        payload["executionTime"] = entry.execution_time
     body = _encode(payload) if payload else None
     place = entry.node, entry.iteration, entry.attempt
     outcome = entry.status, entry.variable, body
@@ -185,6 +189,22 @@ def _retried(seq: int, entry: RetryRequested, at_ms: int) -> LogRow:
     return LogRow(
         seq, entry.event_type.value, None, "", 1, None, None, _encode(payload), None, at_ms
     )
+
+
+def _timer_set(seq: int, entry: TimerSet, at_ms: int) -> LogRow:
+    payload = _TIMER_PAYLOAD(entry)
+    if entry.held is None:
+        # As above: a delay that no task asked for is for older programs too.
+        del payload[SHAPE_KEY]
+    else:
+        held = msgspec.structs.asdict(entry.held)
+        took = held.pop("execution_time")
+        if held["handle"] == _DEFAULT_HANDLES[0]:
+            del held["handle"]
+        payload["held"] = held if took is None else held | {"executionTime": took}
+    place = entry.node, entry.iteration, entry.attempt
+    name = entry.event_type.value
+    return LogRow(seq, name, *place, None, None, _encode(payload), None, at_ms)
 
 
 def _writer(kind: type[Entry]) -> _Writer:
@@ -225,6 +245,7 @@ assert not SHAPES.keys() & {EventType.NODE_DISPATCHED, EventType.NODE_COMPLETED}
 _FAILED_PAYLOAD = _payload_reader(NodeFailed)
 _NOT_UNDONE_PAYLOAD = _payload_reader(CompensationFailed)
 _RETRIED_PAYLOAD = _payload_reader(RetryRequested)
+_TIMER_PAYLOAD = _payload_reader(TimerSet)
 _WRITERS: Final[dict[type[Entry], _Writer]] = {
     **{kind: _writer(kind) for kind in get_args(Entry)},
     # Each is only ever called with entries of its own kind.
@@ -233,4 +254,5 @@ _WRITERS: Final[dict[type[Entry], _Writer]] = {
     NodeFailed: cast("_Writer", _failed),
     CompensationFailed: cast("_Writer", _not_undone),
     RetryRequested: cast("_Writer", _retried),
+    TimerSet: cast("_Writer", _timer_set),
 }

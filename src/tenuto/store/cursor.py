@@ -11,7 +11,10 @@ from tenuto.model.errors import InvalidInput, Problem
 
 
 class Position(NamedTuple):
-    """A place in the list of instances, which is ordered by creation and then id, newest first."""
+    """A place in the list of instances, which is ordered by creation and then id, newest first.
+
+    In a list by time of change, `created_ms` is when the instance changed.
+    """
 
     created_ms: int
     id: str

@@ -14,7 +14,7 @@ from tenuto.model.json import JSON, Object
 from tenuto.tasks.context import Cancelled, Context, Facts
 from tenuto.tasks.failures import Refused, cancelled, failure_of
 from tenuto.tasks.function import TaskFunction
-from tenuto.tasks.output import Result, to_json
+from tenuto.tasks.output import Result, delay_ms, to_json
 from tenuto.tasks.undo import Undo
 
 Key = tuple[str, str, str, int]
@@ -47,6 +47,7 @@ class Attempt:
     __slots__ = (
         "_ticks",
         "beat_at",
+        "began_at",
         "details",
         "due",
         "facts",
@@ -75,6 +76,7 @@ class Attempt:
         self.place: Place | None = None
         self.runner: asyncio.Task[None] | None = None
         self.has_begun = False
+        self.began_at = 0.0
         self.is_asked_to_stop = False
         self.is_settled = False
         self.due = inf
@@ -86,6 +88,11 @@ class Attempt:
     def is_told_to_stop(self) -> bool:
         # The outcome is settled: a late result is ignored.
         return self.is_asked_to_stop or self.is_settled
+
+    @property
+    def execution_time(self) -> int | None:
+        """Milliseconds since its task began; None if it has not."""
+        return round((self._ticks() - self.began_at) * 1000) if self.has_begun else None
 
     def beat(self, details: object) -> None:
         self.beat_at = self._ticks()
@@ -122,10 +129,10 @@ class Attempt:
     def succeeded(self, value: object, limit: int) -> Outcome:
         """The outcome of an attempt whose function returned `value`."""
         order = self.order
-        handle = "default"
+        handle, delay = "default", 0
         try:
             if type(value) is Result:
-                handle = checked_handle(value.handle, order)
+                handle, delay = checked_handle(value.handle, order), delay_ms(value.delay)
                 value = value.output
             output = to_json(value, limit)
         except Exception as error:  # noqa: BLE001 - what a task returns may raise when looked at
@@ -136,6 +143,8 @@ class Attempt:
             output=output,
             iteration=order.iteration,
             handle=handle,
+            execution_time=self.execution_time,
+            delay=delay,
         )
 
     def failed(self, error: BaseException | Failure) -> TaskFailed:
@@ -148,7 +157,11 @@ class Attempt:
             failure = failure_of(error)
         order = self.order
         return TaskFailed(
-            node=order.node, attempt=order.attempt, error=failure, iteration=order.iteration
+            node=order.node,
+            attempt=order.attempt,
+            error=failure,
+            iteration=order.iteration,
+            execution_time=self.execution_time,
         )
 
 

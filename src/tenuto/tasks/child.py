@@ -44,7 +44,7 @@ from tenuto.tasks.frames import (
     frame,
 )
 from tenuto.tasks.function import TaskFunction
-from tenuto.tasks.output import Result, to_json
+from tenuto.tasks.output import Result, delay_ms, to_json
 from tenuto.tasks.undo import Undo
 
 _CHUNK = 1 << 16
@@ -152,11 +152,11 @@ def _perform(parent: Parent, order: Run) -> Done | Failed:
             if folder not in sys.path:
                 sys.path.append(folder)
         value = _call(parent, find(order.address), order)
-        handle = "default"
+        handle, delay = "default", 0
         if type(value) is Result:
-            handle, value = str(value.handle), value.output
+            handle, delay, value = str(value.handle), delay_ms(value.delay), value.output
         output = to_json(value, order.output_limit)
-        return Done(Raw(encode(output)), handle)
+        return Done(Raw(encode(output)), handle, delay)
     except BaseException as error:  # noqa: BLE001 - SystemExit of a task is the task's failure
         is_stop = isinstance(error, asyncio.CancelledError | Cancelled)
         return Failed(failure_of(error), was_told=is_stop and parent.is_told_to_stop)

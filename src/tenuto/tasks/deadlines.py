@@ -39,7 +39,7 @@ class Deadlines:
         """Count an attempt's time from now; `allowance` is added to its time-out."""
         now = self._ticks()
         order = attempt.order
-        attempt.has_begun = True
+        attempt.has_begun, attempt.began_at = True, now
         attempt.due = due = now + order.timeout.total_seconds() + allowance
         if order.heartbeat_timeout is not None:
             attempt.beat_at = now + allowance

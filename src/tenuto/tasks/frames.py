@@ -79,6 +79,7 @@ class Done(Struct, frozen=True, tag="done"):
 
     output: Raw
     handle: str
+    delay: int = 0
 
 
 class Failed(Struct, frozen=True, tag="failed"):

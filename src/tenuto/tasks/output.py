@@ -11,17 +11,20 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 
-from tenuto.model.failure import NOT_JSON, TOO_LARGE
+from tenuto.model.durations import parse_duration
+from tenuto.model.failure import INVALID_DELAY, NOT_JSON, TOO_LARGE
 from tenuto.model.json import JSON
 
 DEEPEST = 100
 """How deep objects and arrays may be nested, as in definitions."""
 
 _SMALL = 1 << 63
+_MS = timedelta(milliseconds=1)
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -29,6 +32,8 @@ class Result(msgspec.Struct, frozen=True):
 
     output: Any = None
     handle: str = "default"
+    delay: timedelta | str | float | None = None
+    """How much later what follows is dispatched: a timedelta, ISO 8601 text, or milliseconds."""
 
 
 class Unusable(Exception):
@@ -59,6 +64,21 @@ def to_json(value: object, limit: int, name: str = "the output") -> JSON:
     if len(encoded) > limit:
         raise _too_large(len(encoded), limit, name)
     return _walk_and_measure(value, limit, name)
+
+
+def delay_ms(value: object) -> int:
+    """A delay in whole milliseconds; Unusable."""
+    if value is None:
+        return 0
+    try:
+        if isinstance(value, timedelta):
+            value = round(value / _MS)
+        given = parse_duration(value)
+    except (ValueError, OverflowError) as error:
+        raise Unusable(INVALID_DELAY, f"the delay is none: {error}") from None
+    if given.months:
+        raise Unusable(INVALID_DELAY, "a delay has no months and years: write days")
+    return round(given.span / _MS)
 
 
 def is_typed(value: object) -> bool:

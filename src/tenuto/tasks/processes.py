@@ -232,8 +232,8 @@ class Lane:
                     child.send(Answer(Raw(encode(attempt.previous_outputs()))), attentive)
                 case AskUndo():
                     child.send(Answer(Raw(encode(attempt.undo()))), attentive)
-                case Done(output, handle):
-                    return _success(attempt, output, handle)
+                case Done(output, handle, delay):
+                    return _success(attempt, output, handle, delay)
                 case Failed(failure, was_told):
                     return attempt.failed(cancelled() if was_told else failure)
                 case Ready() | Begun():
@@ -306,7 +306,7 @@ class _Attentive:
             child.send(Stop(), self)
 
 
-def _success(attempt: Attempt, output: Raw, handle: str) -> Outcome:
+def _success(attempt: Attempt, output: Raw, handle: str, delay: int) -> Outcome:
     order = attempt.order
     try:
         known = checked_handle(handle, order)
@@ -318,4 +318,6 @@ def _success(attempt: Attempt, output: Raw, handle: str) -> Outcome:
         output=msgspec.json.decode(output),
         iteration=order.iteration,
         handle=known,
+        execution_time=attempt.execution_time,
+        delay=delay,
     )

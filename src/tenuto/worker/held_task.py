@@ -119,6 +119,7 @@ class HeldTask:
     def report(self, outcome: TaskSucceeded | TaskFailed) -> TaskReport:
         """The outcome as a report for the server."""
         id, token = self.task.execution_id, self.task.lease_token
+        took = outcome.execution_time if "executionTime" in self.task.reports else None
         if isinstance(outcome, TaskFailed):
             failure = outcome.error
             error = ReportedError(
@@ -127,8 +128,20 @@ class HeldTask:
                 details=failure.details,
                 retryable=failure.retryable,
             )
-            return TaskReport(execution_id=id, lease_token=token, output=UNSET, error=error)
+            return TaskReport(
+                execution_id=id,
+                lease_token=token,
+                output=UNSET,
+                error=error,
+                execution_time=took,
+            )
         handle = None if outcome.handle == "default" else outcome.handle
         return TaskReport(
-            execution_id=id, lease_token=token, output=outcome.output, next_handle=handle
+            execution_id=id,
+            lease_token=token,
+            output=outcome.output,
+            next_handle=handle,
+            execution_time=took,
+            # A server that does not know it refuses the report: it would follow too early.
+            delay=outcome.delay or None,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 from urllib.parse import quote
 
 import aiohttp
@@ -54,6 +54,13 @@ class _Problem(msgspec.Struct):
     detail: str = ""
     advice: str = ""
 
+
+class _Results(msgspec.Struct):
+    results: list[ReportAnswer]
+
+
+_ANSWERS = cast("type[list[ReportAnswer] | _Results]", list[ReportAnswer] | _Results)
+"""The answers to many, as servers of this version and of later ones spell them."""
 
 _BY_STATUS: dict[int, type[TenutoError]] = {
     400: NotTaken,
@@ -121,14 +128,12 @@ class HttpBrokerClient:
         return await self._post(f"{quote(execution_id, safe='')}/heartbeat", said, Heartbeat)
 
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
-        answers = await self._post("report", {"results": reports}, list[ReportAnswer])
-        return _each_once(answers, reports)
+        return _each_once(await self._post("report", {"results": reports}, _ANSWERS), reports)
 
     async def release(
         self, tasks: Sequence[ReleasedTask], *, patience: float = _PATIENCE
     ) -> list[ReportAnswer]:
-        answers = await self._post("release", {"tasks": tasks}, list[ReportAnswer], patience)
-        return _each_once(answers, tasks)
+        return _each_once(await self._post("release", {"tasks": tasks}, _ANSWERS, patience), tasks)
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -201,8 +206,9 @@ class HttpBrokerClient:
 
 
 def _each_once(
-    answers: list[ReportAnswer], asked: Sequence[TaskReport] | Sequence[ReleasedTask]
+    answered: list[ReportAnswer] | _Results, asked: Sequence[TaskReport] | Sequence[ReleasedTask]
 ) -> list[ReportAnswer]:
+    answers = answered.results if isinstance(answered, _Results) else answered
     if [each.execution_id for each in answers] != [each.execution_id for each in asked]:
         raise StoreUnavailable("the server answered to other tasks than it was asked about")
     return answers

@@ -154,6 +154,7 @@ class InstanceRef(StoredInstance):
             engine.clock,
             runner=engine.runner,
             policies=engine.declared_tasks.of,
+            estimate=engine.estimate,
         )
 
 

@@ -45,7 +45,7 @@ async def instance_rows(
         # There may be many test runs: they are passed over in few statements.
         ahead = _AT_ONCE if len(shown) < len(page.items) else 0
     if len(rows) > query.limit:
-        return InstancePage(rows[: query.limit], cursor_after(rows[query.limit - 1]))
+        return InstancePage(rows[: query.limit], cursor_after(query, rows[query.limit - 1]))
     return InstancePage(rows, after)
 
 

@@ -65,6 +65,10 @@ class Workspace(Protocol):
         """The ids of all definitions, in order."""
         ...
 
+    async def newest_definitions(self, limit: int = 100) -> list[DefinitionVersion]:
+        """The newest versions of definitions as they were saved, ordered by id."""
+        ...
+
     async def remove_definition(self, id: str, *, force: bool = False) -> None:
         """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
         ...
@@ -98,17 +102,22 @@ class Workspace(Protocol):
         """A reference to an instance, without a look-up; its methods raise NotFound."""
         ...
 
-    async def instances(
+    async def instances(  # noqa: PLR0913 - one for each filter
         self,
         *,
         status: Status | str | Iterable[Status | str] = (),
         workflow: str | None = None,
         correlation_id: str | None = None,
         current_step: str | None = None,
+        updated_from: datetime | None = None,
+        updated_before: datetime | None = None,
+        waiting_for: str | None = None,
+        roots: bool = False,
+        parent_id: str | None = None,
         variables: Mapping[str, Given] | None = None,
         limit: int = 100,
     ) -> list[Summary]:
-        """Instances, newest first."""
+        """Instances, newest first; with `updated_from` or `updated_before` by time of change."""
         ...
 
     async def page(
@@ -120,6 +129,10 @@ class Workspace(Protocol):
         cursor: str | None = None,
     ) -> Page[Summary]:
         """A page of instances, newest first; `cursor` is the `next_cursor` of the page before."""
+        ...
+
+    async def details(self, ids: Sequence[str]) -> list[Object]:
+        """Whole instances as JSON, in the order of `ids`; unknown ids are left out."""
         ...
 
     # -- events

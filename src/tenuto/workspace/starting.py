@@ -106,6 +106,10 @@ class Starting:
             raise key_conflict(answer.instance_id)
 
     async def _start(self, deployed: Deployed, asked: Start, instance_id: str | None) -> Answer:
+        if instance_id is not None:
+            # Another tenant had the id once: that one may be erased since, and the id free.
+            alias = own_id(self._tenant, instance_id)
+            instance_id = alias if await self._has(alias) else instance_id
         answer = await self._started(deployed, asked, instance_id)
         if instance_id is not None and await self._is_foreign(answer):
             # As if the id were free.
@@ -128,8 +132,12 @@ class Starting:
         """Whether the id of a start is in use by another tenant."""
         if not has_found_another(answer):
             return False
-        query = InstanceQuery(ids=(answer.instance_id,), limit=1)
-        return not (await instance_rows(self._engine, self._tenant, query)).items
+        return not await self._has(answer.instance_id)
+
+    async def _has(self, instance_id: str) -> bool:
+        """Whether the tenant has an instance of this id."""
+        query = InstanceQuery(ids=(instance_id,), limit=1)
+        return bool((await instance_rows(self._engine, self._tenant, query)).items)
 
 
 def _uuid(instance_id: str | None) -> str | None:

@@ -118,6 +118,8 @@ class StoredInstance(ABC):
         context = context_of(held.plan, held.state)
         if held.state.status is Status.COMPLETED:
             context["output"] = output_of(held.plan, held.state)
+        # A path may say where it begins: expressions do. A variable of this name wins.
+        context.setdefault("ctx", dict(context))
         return shape(wanted, self.id, held.state.status, context)
 
     async def context(self) -> Object:

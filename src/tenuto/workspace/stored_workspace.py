@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -19,6 +19,7 @@ from tenuto.model.checks import aware, within
 from tenuto.model.errors import not_there
 from tenuto.model.json import Given, Object, as_json
 from tenuto.model.status import Status
+from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.source import Source
@@ -79,27 +80,37 @@ class StoredWorkspace(ABC):
 
     async def definition(self, id: str, version: int | None = None) -> DefinitionVersion:
         """A definition as it was saved; the newest version unless one is given. NotFound."""
-        row = await self.definitions.row(id, version)
-        return DefinitionVersion(
-            id=row.id,
-            version=row.version,
-            created_at=row.created_at,
-            definition=msgspec.json.decode(row.content),
-        )
+        return _version(await self.definitions.row(id, version))
 
     async def definition_ids(self) -> list[str]:
         """The ids of all definitions, in order."""
         return await self.definitions.ids()
 
+    async def newest_definitions(self, limit: int = 100) -> list[DefinitionVersion]:
+        """The newest versions of definitions as they were saved, ordered by id."""
+        found: list[DefinitionRow] = []
+        has_more = True
+        while has_more and len(found) < limit:
+            # A page may end before its limit: large documents fill it.
+            after = found[-1].id if found else ""
+            rows, has_more = await self.definitions.newest(after=after, limit=limit - len(found))
+            found += rows
+        return list(map(_version, found))
+
     # -- instances
 
-    async def instances(
+    async def instances(  # noqa: PLR0913 - one for each filter
         self,
         *,
         status: Status | str | Iterable[Status | str] = (),
         workflow: str | None = None,
         correlation_id: str | None = None,
         current_step: str | None = None,
+        updated_from: datetime | None = None,
+        updated_before: datetime | None = None,
+        waiting_for: str | None = None,
+        roots: bool = False,
+        parent_id: str | None = None,
         variables: Mapping[str, Given] | None = None,
         limit: int = 100,
     ) -> list[Summary]:
@@ -113,6 +124,11 @@ class StoredWorkspace(ABC):
             workflow=workflow,
             correlation_id=correlation_id,
             current_step=current_step,
+            updated_from=updated_from,
+            updated_before=updated_before,
+            waiting_for=waiting_for,
+            roots=roots,
+            parent_id=parent_id,
         )
         found: list[Summary] = []
         cursor: str | None = None
@@ -155,12 +171,23 @@ class StoredWorkspace(ABC):
             current_step=which.current_step,
             created_from=aware(which.created_from, "createdFrom"),
             created_before=aware(which.created_before, "createdBefore"),
+            updated_from=aware(which.updated_from, "updatedFrom"),
+            updated_before=aware(which.updated_before, "updatedBefore"),
+            waiting_for=which.waiting_for,
+            roots=which.roots,
+            parent_id=which.parent_id,
             limit=limit,
             after=cursor,
         )
         wanted = None if variables is None else cast("Object", as_json(dict(variables)))
         page = await instance_rows(self.source, self.tenant, query, wanted)
         return Page(items=[summary_of(row) for row in page.items], next_cursor=page.next_after)
+
+    async def details(self, ids: Sequence[str]) -> list[Object]:
+        """Whole instances as JSON, in the order of `ids`; unknown ids are left out."""
+        from tenuto.workspace.whole_instances import every_whole
+
+        return await every_whole(self.source, self.tenant, ids)
 
     async def _require(self, id: str) -> None:
         """NotFound unless there is such an instance."""
@@ -255,3 +282,12 @@ class StoredWorkspace(ABC):
 
         found: Object = msgspec.to_builtins(await read_stats(self.source, self.tenant, hours))
         return found
+
+
+def _version(row: DefinitionRow) -> DefinitionVersion:
+    return DefinitionVersion(
+        id=row.id,
+        version=row.version,
+        created_at=row.created_at,
+        definition=msgspec.json.decode(row.content),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Generic, Literal, TypeAlias, TypeVar
 
@@ -31,6 +31,12 @@ class Page(Struct, Generic[T], frozen=True, kw_only=True, rename="camel"):
     items: list[T]
     next_cursor: str | None = None
     """Give it as `cursor` for the next page; None: this is the last one."""
+
+
+def in_groups(ids: Sequence[str], size: int = 100) -> Iterator[Sequence[str]]:
+    """Ids, as many together as the address of one request has."""
+    for first in range(0, len(ids), size):
+        yield ids[first : first + size]
 
 
 # -- definitions
@@ -82,6 +88,14 @@ class InstanceFilter(Struct, frozen=True, kw_only=True, rename="camel"):
     current_step: str | None = None
     created_from: datetime | None = None
     created_before: datetime | None = None
+    updated_from: datetime | None = None
+    """This or `updated_before` lists them by time of change, the latest first."""
+    updated_before: datetime | None = None
+    waiting_for: str | None = None
+    """The pattern of an event for which a step waits, as its wait was opened."""
+    roots: bool = False
+    """Without children of other instances."""
+    parent_id: str | None = None
 
 
 ANY_INSTANCE = InstanceFilter()

@@ -72,6 +72,8 @@ class Life:
     due: int | None = None
     """When its delay is over, while it sleeps."""
     slept: bool = False
+    held: Json = None
+    """The result of a task that asked for a delay, until that is over."""
     fail_at: int | None = None
     retry: Row | None = None
     """The retry that is scheduled."""

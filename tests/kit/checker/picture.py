@@ -379,7 +379,7 @@ class Picture:
             # A copy of what ended well in its grace: it was called off then, and starts nothing.
             life.called_off = life.must_cancel > 0
         life.outcomes[row.attempt] = "COMPLETED"
-        life.running = False
+        life.running, life.held = False, None
         life.output = row.payload.get("output")
         if life.node.type == "approval" and isinstance(life.output, dict):
             said = (str(life.output.get("decision")), str(life.output.get("by")))
@@ -571,9 +571,13 @@ class Picture:
             self.taken_events.setdefault(event, []).append((life.name, row))
 
     def _timer_set(self, life: Life, row: Row) -> None:
-        life.slept = True
         life.due = row.moment("due")
         life.fail_at = row.moment("failAt")
+        if (held := row.payload.get("held")) is None:
+            life.slept = True
+        else:
+            life.running, life.held = False, held
+            self.counts["held"] = self.counts.get("held", 0) + 1
 
     def _timer_fired(self, life: Life, row: Row) -> None:
         kind = row.payload.get("kind", "delay")

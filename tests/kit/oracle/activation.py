@@ -44,6 +44,8 @@ class Activation:
     serial: int = 0
     """Rises whenever what was planned for this node no longer counts."""
     told: bool = False
+    held: bool = False
+    """Its task is done, and asked that what follows is dispatched later."""
     tells: int = 0
     withdrawn: bool = False
     """The instance's end called it off: its edges stay as they are."""

@@ -334,6 +334,17 @@ class Model:
         if behaviour.does == "fail":
             self.failed(node, behaviour.code, retryable=behaviour.retryable)
             return
+        if behaviour.delay_ms and not node.told and self.ending is None:
+            node.status, node.held = "WAITING", True
+            self._after(node, behaviour.delay_ms, self._released)
+            return
+        self._released(node)
+
+    def _released(self, node: Activation) -> None:
+        """The result counts now: the delay that its task asked for is over, or there is none."""
+        behaviour = node.behaviour
+        assert behaviour is not None
+        node.held = False
         handles = [behaviour.handle]
         if behaviour.handle == "default":
             handles = [self._routed(node, behaviour.value)]
@@ -502,6 +513,12 @@ class Model:
             self._finish(node, "CANCELLED", ())
             for scope in iterations_of(self, node):
                 self.call_off_scope(scope)
+        elif node.open and node.held:
+            # Its work is done: it has completed, and nothing follows.
+            if not node.withdrawn:
+                self._resolve(node, set())
+            node.told = True
+            self._released(node)
         elif node.open and node.status == "RUNNING" and not node.retrying and not node.retry_due:
             self._tell(node)
         elif node.open:

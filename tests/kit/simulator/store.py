@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenuto.model.log import LogRow
 from tenuto.store.errors import DataRefused
 from tenuto.store.parts.turns import InstanceWrite, Outcome, Turn, TurnResult
 from tenuto.store.protocol import Store
@@ -85,7 +86,12 @@ def _results_of(write: InstanceWrite) -> list[tuple[str, str, str, int]]:
     return [
         (write.instance_id, row.node_id, row.iteration, row.attempt)
         for row in write.rows
-        if row.event_type == "NODE_COMPLETED"
-        and row.node_status == "success"
-        and row.node_id is not None
+        if row.node_id is not None and _has_result(row)
     ]
+
+
+def _has_result(row: LogRow) -> bool:
+    """Whether a row is the first that keeps a result, or the one that a node completes with."""
+    if row.event_type == "TIMER_SET":
+        return b'"held"' in (row.payload or b"")
+    return row.event_type == "NODE_COMPLETED" and row.node_status == "success"

@@ -47,7 +47,7 @@ class ScriptedTasks:
             raise TaskError(behaviour.code, "as planned", retryable=behaviour.retryable)
         self._ledgers.ended(effect, "completed")
         effect["output"] = behaviour.value
-        return Result(behaviour.value, handle=behaviour.handle)
+        return Result(behaviour.value, handle=behaviour.handle, delay=behaviour.delay_ms or None)
 
     async def _spend(self, behaviour: Behaviour) -> None:
         end = self._clock.ticks() + behaviour.takes_ms / 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tests.kit.checker.graph import Node, read
@@ -25,6 +25,8 @@ class Behaviour:
     retryable: bool = True
     obeys: bool = True
     """Whether it ends at once, with the code CANCELLED, when it is told to stop."""
+    delay_ms: int = 0
+    """By how much later what follows a success is to be dispatched."""
 
 
 Behaviours: TypeAlias = Mapping[tuple[str, int], Behaviour]
@@ -51,9 +53,23 @@ def plan_behaviours(
             # Of many iterations one is enough to fail a loop.
             percent = failing_percent if node.loop is None else failing_percent // 2
             _plan_node(node, place, chooser, percent, calm=calm, name=name, table=table)
+            if not calm:
+                _plan_delays(name, random.Random(f"{seed}:{name}:delay"), table)
     for step in document.get("compensationSteps") or ():
         _plan_undoing(str(step["stepId"]), random.Random(f"{seed}:{step['stepId']}"), table)
     return table
+
+
+def _plan_delays(
+    name: str, chooser: random.Random, table: dict[tuple[str, int], Behaviour]
+) -> None:
+    """Some tasks ask that what follows is dispatched later; whole seconds, as above."""
+    if chooser.randrange(6):
+        return
+    delay = chooser.choice((1_000, 3_000, 20_000))
+    for (node, number), planned in list(table.items()):
+        if node == name and planned.does == "succeed":
+            table[node, number] = replace(planned, delay_ms=delay)
 
 
 def _plan_undoing(id: str, chooser: random.Random, table: dict[tuple[str, int], Behaviour]) -> None:

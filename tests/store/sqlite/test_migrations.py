@@ -114,6 +114,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0022 makers_and_credentials",
         "0023 quarantine",
         "0024 origins",
+        "0025 lists_by_family_and_change",
         "0026 deaths_and_turns_of_tenants",
     ]
     assert await store.migrate() == []

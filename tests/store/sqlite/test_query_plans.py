@@ -49,6 +49,7 @@ SORTED = {
     "latest_events_of_pattern": "as many rows as its limit",
     "postings_due": "as many rows as its limit, twice",
     "positions_by_id": "as many rows as ids were asked for",
+    "positions_by_wait": "as many rows as waits for the pattern are open",
     "rarest_term": "as many rows as terms were asked for",
     "tenants": "as many rows as there are tenants, three times",
     "tallies": "as many rows as its bound",
@@ -158,3 +159,20 @@ def test_a_query_that_repeats_nothing_has_no_wide_forms() -> None:
 
 def test_the_bundled_sqlite_is_safe() -> None:
     assert apsw.SQLITE_VERSION_NUMBER >= tenuto.store.sqlite.store.SAFE_SQLITE
+
+
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [
+        ("positions_by_change", "workflow_instances_by_change (tenant=? AND updated_at>? AND"),
+        ("positions_by_parent", "workflow_instances_by_parent (tenant=? AND parent_id=? AND"),
+        ("positions_by_root", "workflow_instances_by_parent (tenant=? AND parent_id=? AND"),
+        ("positions_by_root_definition", "workflow_instances_by_definition (tenant=?"),
+        ("positions_by_root_status", "workflow_instances_by_status (tenant=? AND status=?"),
+        ("positions_by_wait", "workflow_event_subscriptions_by_term (tenant=? AND pattern=?)"),
+    ],
+)
+def test_a_list_by_family_wait_or_change_begins_where_its_page_does(
+    session: Session, name: str, index: str
+) -> None:
+    assert any(index in line for line in plan(session, QUERIES[name])), plan(session, QUERIES[name])

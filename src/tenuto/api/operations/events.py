@@ -42,7 +42,7 @@ class PublishQuery(Query):
     """Only list the waits and triggers that it would match: nothing is stored."""
 
 
-class EventAnswer(Answer):
+class EventResult(Answer):
     """The result of publishing an event; in a batch `error` says why one was refused."""
 
     event_id: str | UnsetType = UNSET
@@ -53,6 +53,13 @@ class EventAnswer(Answer):
     targets: tuple[dict[str, JSON], ...] | UnsetType = UNSET
     near_misses: tuple[dict[str, JSON], ...] | UnsetType = UNSET
     error: ErrorItem | UnsetType = UNSET
+
+
+class EventAnswer(EventResult):
+    """The result of publishing an event; of an array of events `results` alone."""
+
+    results: list[EventResult] | UnsetType = UNSET
+    """A result each, in the order of the events."""
 
 
 class EventsQuery(Query):
@@ -93,7 +100,7 @@ class EventView(EventItem):
 @EVENTS.post(
     request=JSON, other_statuses=(409,), size="batch", media=MEDIA, is_raw=True, is_frequent=True
 )
-async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAnswer]:
+async def publish_events(call: Call[PublishQuery]) -> EventAnswer:
     """Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents."""
     dry_run = call.query.dry_run
     if is_binary(call.headers):
@@ -102,7 +109,7 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAn
             raise InvalidInput("the event cannot be taken", reading)
         published = await call.workspace.inbox.publish_given(reading, dry_run=dry_run)
         call.after = recorded_events([published])
-        return _answer(published)
+        return shaped(EventAnswer, _answer(published), results=UNSET)
     refuse_media(call.headers.get("content-type"), MEDIA)
     document = read_json(call.body)
     call.service.count_request(call.principal, items_in(document) - 1)
@@ -111,16 +118,14 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer | list[EventAn
     return published_answer(results, is_batch=isinstance(document, list))
 
 
-def published_answer(
-    results: list[Published | TenutoError], *, is_batch: bool
-) -> EventAnswer | list[EventAnswer]:
+def published_answer(results: list[Published | TenutoError], *, is_batch: bool) -> EventAnswer:
     """The results of a batch, or the result of a single event."""
     if is_batch:
-        return [_result(each) for each in results]
+        return EventAnswer(results=[_result(each) for each in results])
     (result,) = results
     if isinstance(result, TenutoError):
         raise result
-    return _answer(result)
+    return shaped(EventAnswer, _answer(result), results=UNSET)
 
 
 @EVENTS.get()
@@ -195,16 +200,16 @@ def recorded_events(results: Sequence[Published | TenutoError]) -> Object:
     return {"eventIds": shown, "published": len(taken), "refused": len(results) - len(taken)}
 
 
-def _result(result: Published | TenutoError) -> EventAnswer:
+def _result(result: Published | TenutoError) -> EventResult:
     return (
-        EventAnswer(error=error_item(result))
+        EventResult(error=error_item(result))
         if isinstance(result, TenutoError)
         else _answer(result)
     )
 
 
-def _answer(published: Published) -> EventAnswer:
-    return EventAnswer(
+def _answer(published: Published) -> EventResult:
+    return EventResult(
         event_id=published.event_id,
         duplicate=published.duplicate,
         resumed=published.resumed,

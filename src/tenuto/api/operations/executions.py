@@ -35,6 +35,10 @@ EXECUTIONS = Resource(f"{API}/executions", tag="executions", write=Permission.EX
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
+ExecutionTime = Annotated[float, Meta(ge=0, le=1e15)]
+"""Milliseconds that the task took."""
+
+
 class RegisterRequest(Body):
     """The tasks of a worker, with the policies of its code."""
 
@@ -94,6 +98,11 @@ class CompleteRequest(Body):
     output: JSON = None
     next_handle: str | None = None
     """The handle that the step is left by, if it is not `default`."""
+    execution_time: ExecutionTime | None = None
+    delay: str | float | None = None
+    """How much later what follows is dispatched: ISO 8601 text, or milliseconds."""
+    queue_delay: str | float | None = None
+    """Another name of `delay`."""
 
 
 class FailRequest(Body):
@@ -101,6 +110,7 @@ class FailRequest(Body):
 
     lease_token: str
     error: ReportedError
+    execution_time: ExecutionTime | None = None
 
 
 class ReportRequest(Body):
@@ -191,6 +201,9 @@ async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> Repo
             lease_token=body.lease_token,
             output=body.output,
             next_handle=body.next_handle,
+            execution_time=body.execution_time,
+            delay=body.delay,
+            queue_delay=body.queue_delay,
         ),
     )
 
@@ -201,7 +214,10 @@ async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:
     return await _reported(
         call,
         TaskReport(
-            execution_id=call.path["executionId"], lease_token=body.lease_token, error=body.error
+            execution_id=call.path["executionId"],
+            lease_token=body.lease_token,
+            error=body.error,
+            execution_time=body.execution_time,
         ),
     )
 

@@ -27,6 +27,7 @@ from tenuto.api.variables import read_variables, value_at
 from tenuto.core.view import state_of
 from tenuto.definition import to_graph_form
 from tenuto.engine.tenancy import held_by
+from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
@@ -34,6 +35,7 @@ from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.portions import Portions, in_portions, size_of_parts
+from tenuto.workspace.whole_instances import whole_page
 
 INSTANCES = Resource(
     f"{API}/instances",
@@ -53,6 +55,16 @@ class InstancesQuery(Query):
     ids: str | None = None
     created_from: Moment | None = None
     created_before: Moment | None = None
+    updated_from: Moment | None = None
+    """This or `updatedBefore` lists them by time of change, the latest first."""
+    updated_before: Moment | None = None
+    waiting_for: str | None = None
+    """The pattern of an event for which a step waits, as its wait was opened."""
+    roots: bool = False
+    """Only instances that are no children of others."""
+    parent_id: str | None = None
+    full: bool = False
+    """Whole instances, as `GET /instances/{id}` shows them; only with `ids`."""
     tenant: str | None = None
     """Only the principal's own tenant has instances here."""
     variables: str | None = None
@@ -68,10 +80,18 @@ class InstanceWait(Query):
     """Seconds to wait for the end; then the instance is shown as it is."""
 
 
-@INSTANCES.get()
-async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
+@INSTANCES.get(response=Page[InstanceItem])
+async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem] | Page[Object]:
     """List instances, newest first."""
     asked = call.query
+    if asked.full and not asked.ids:
+        problem = Problem(
+            code="TEN-2031",
+            path="$.full",
+            message="whole instances are listed by their ids alone",
+            advice="Name them in `ids`, or list without `full`.",
+        )
+        raise InvalidInput("the query is not what this operation takes", [problem])
     if asked.tenant not in (None, call.workspace.tenant):
         return Page(items=[], next_cursor=None)
     query = InstanceQuery(
@@ -82,9 +102,17 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem]:
         ids=tuple(split(asked.ids, str, "$.ids")),
         created_from=asked.created_from,
         created_before=asked.created_before,
+        updated_from=asked.updated_from,
+        updated_before=asked.updated_before,
+        waiting_for=asked.waiting_for,
+        roots=asked.roots,
+        parent_id=asked.parent_id,
         limit=asked.limit,
         after=asked.cursor,
     )
+    if asked.full:
+        whole = await whole_page(call.workspace.engine, call.workspace.tenant, query)
+        return Page(items=whole.items, next_cursor=whole.next_cursor)
     variables = None if asked.variables is None else read_variables(asked.variables)
     page = await instance_rows(call.workspace.engine, call.workspace.tenant, query, variables)
     return Page(items=[instance_item(row) for row in page.items], next_cursor=page.next_after)

@@ -81,7 +81,7 @@ async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
 
 
 @TEST_RUNS.post("/{id}/events", other_statuses=(409,), size="batch")
-async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer | list[EventAnswer]:
+async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer:
     """Publish an event, or up to 1,000, to one test run only."""
     results = await call.workspace.test_runs.publish(call.path["id"], body)
     call.after = recorded_events(results)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.cursors import Number, read_cursor
@@ -47,12 +51,21 @@ class WorkflowItem(Answer):
     name: str | None
     description: str | None
     created_at: str
+    definition: JSON | UnsetType = UNSET
+    """With `include=definition`: as its author wrote it."""
 
 
 class WorkflowView(WorkflowItem):
     """A version of a definition, as its author wrote it."""
 
     definition: JSON
+
+
+class WorkflowsQuery(PageQuery):
+    """Which part of a list, and how much of each definition."""
+
+    include: Literal["definition"] | None = None
+    """`definition`: the documents too; the page ends by their bytes."""
 
 
 class Validation(Answer):
@@ -102,13 +115,14 @@ async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
 
 
 @WORKFLOWS.get()
-async def list_workflows(call: Call[PageQuery]) -> Page[WorkflowItem]:
+async def list_workflows(call: Call[WorkflowsQuery]) -> Page[WorkflowItem]:
     """List definitions, each with its newest version."""
     after, limit = read_cursor(call.query.cursor, str), call.query.limit
     # One more than is shown tells whether there are more.
     rows, has_more = await call.workspace.definitions.newest(after=after or "", limit=limit + 1)
     has_more = len(rows) > limit or (has_more and bool(rows))
-    return page_of(rows[:limit], _item, lambda row: row.id, has_more=has_more)
+    item = _item if call.query.include is None else _view
+    return page_of(rows[:limit], item, lambda row: row.id, has_more=has_more)
 
 
 @WORKFLOWS.get(
@@ -120,7 +134,7 @@ async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
     """Get a definition: its newest version, or another."""
     row = await call.workspace.definitions.row(call.path["id"], call.query.version)
     call.response_headers["etag"] = f'"{row.version}"'
-    return shaped(WorkflowView, _item(row), definition=decoded(row.content))
+    return _view(row)
 
 
 @WORKFLOWS.get("/{id}/versions")
@@ -224,3 +238,7 @@ def _item(row: DefinitionRow) -> WorkflowItem:
         description=description if isinstance(description, str) else None,
         created_at=iso(row.created_at),
     )
+
+
+def _view(row: DefinitionRow) -> WorkflowView:
+    return shaped(WorkflowView, _item(row), definition=decoded(row.content))

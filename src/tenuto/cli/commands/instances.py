@@ -120,7 +120,7 @@ def logs(
     perform_on(store, work, output)
 
 
-def list_(
+def list_(  # noqa: PLR0913 - one for each option
     *,
     status: Annotated[
         list[str] | None,
@@ -138,6 +138,27 @@ def list_(
             "as JSON or text; may be given several times.",
         ),
     ] = None,
+    roots: Annotated[
+        bool, typer.Option("--roots", help="Only those that are no children of others.")
+    ] = False,
+    parent: Annotated[
+        str | None, typer.Option("--parent", metavar="ID", help="Only children of this instance.")
+    ] = None,
+    updated_since: Annotated[
+        str | None,
+        typer.Option(
+            "--updated-since",
+            metavar="TIME",
+            help="Only those that changed since then, in the order of change: a moment such as "
+            "2026-11-16T20:31Z, or how long ago, such as PT2H.",
+        ),
+    ] = None,
+    waiting_for: Annotated[
+        str | None,
+        typer.Option(
+            "--waiting-for", metavar="PATTERN", help="Only those with an open wait for this event."
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
     store: Store = STORE,
     output: ListOutput = "table",
@@ -147,16 +168,31 @@ def list_(
     tenuto list --status FAILED
 
     tenuto list --workflow order --variable input.orderId=7
+
+    tenuto list --roots --updated-since PT2H --waiting-for order.paid
     """
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
-        from tenuto.cli.lookup import status_filter, variable_filter
+        from tenuto.cli.lookup import (
+            find_instance,
+            moment_or_ago,
+            status_filter,
+            variable_filter,
+        )
         from tenuto.cli.views.instances import instances_table, summary_json
         from tenuto.cli.views.terminal import say, show, show_json
         from tenuto.workspace.values import InstanceFilter
 
-        which = InstanceFilter(status=status_filter(status or ()), workflow=workflow)
+        now = backend.clock.now()
+        which = InstanceFilter(
+            status=status_filter(status or ()),
+            workflow=workflow,
+            updated_from=None if updated_since is None else moment_or_ago(updated_since, now),
+            waiting_for=waiting_for,
+            roots=roots,
+            parent_id=None if parent is None else (await find_instance(backend.space, parent)).id,
+        )
         wanted = variable_filter(variable or ())
         page = await backend.space.page(which, variables=wanted, limit=limit)
         if output == "json":

@@ -18,6 +18,9 @@ from tenuto.model.json import JSON
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import NodeStatus
 
+_SHOWN_QUEUE: Final = timedelta(seconds=1)
+"""Shorter times in a queue are not shown."""
+
 
 class Line(NamedTuple):
     """One step: a mark, its name, what there is to say, and in which colour."""
@@ -188,4 +191,8 @@ def _first_of(errors: list[JSON]) -> str:
 
 
 def _span(node: NodeState, now: datetime) -> str:
+    if node.execution_time is not None and node.completed_at is not None and node.attempt == 1:
+        queued = timedelta(milliseconds=node.queue_time or 0)
+        shown = length(timedelta(milliseconds=node.execution_time))
+        return shown if queued < _SHOWN_QUEUE else f"{shown}, queued {length(queued)}"
     return length((node.completed_at or now) - (node.started_at or now))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.engine.definitions.plans import Plans
@@ -26,6 +27,7 @@ class Definitions:
             quotas=settings.quotas,
             listeners_changed=shared.outbox_hint.set,
             most_entries=settings.bounds.decision_entries,
+            timeout=timedelta(seconds=settings.task_timeout),
         )
 
     async def start(self) -> None:

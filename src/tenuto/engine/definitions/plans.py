@@ -30,7 +30,13 @@ from tenuto.engine.test_runs.mocks import (
 from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
 from tenuto.model.graph import Definition, SubWorkflow
 from tenuto.model.json import JSON, size_of
-from tenuto.model.policy import DEFAULT_LIMITS, DEFAULT_RETRY, Limits, RetryPolicy
+from tenuto.model.policy import (
+    DEFAULT_LIMITS,
+    DEFAULT_RETRY,
+    DEFAULT_TIMEOUT,
+    Limits,
+    RetryPolicy,
+)
 from tenuto.model.quotas import DEFAULT_QUOTAS, Quotas, refuse_beyond
 from tenuto.model.test_run import PREFIX, TestRunSpec, is_test_run
 from tenuto.ports import Clock
@@ -101,10 +107,12 @@ class Plans:
         quotas: Quotas = DEFAULT_QUOTAS,
         listeners_changed: Callable[[], None] = lambda: None,
         most_entries: int = DEFAULT_BOUNDS.decision_entries,
+        timeout: timedelta = DEFAULT_TIMEOUT,
     ) -> None:
         """`listeners_changed` is called when a saved definition subscribes to lifecycle events."""
         self._listeners_changed = listeners_changed
         self._most_entries = most_entries
+        self._timeout = timeout
         self._store = store
         self._clock = clock
         self._limits = limits
@@ -293,6 +301,7 @@ class Plans:
             retry=self._retry,
             limits=self._limits,
             most_entries=self._most_entries,
+            timeout=self._timeout,
             rehearsal=rehearsal,
         )
 
@@ -343,6 +352,7 @@ class Plans:
             retry=self._retry,
             limits=self._limits,
             most_entries=self._most_entries,
+            timeout=self._timeout,
         )
 
     async def _newest_row(self, tenant: str, id: str) -> DefinitionRow | None:

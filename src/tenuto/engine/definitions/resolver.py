@@ -48,7 +48,9 @@ class Resolver:
         place = {"node": order.node, "iteration": order.iteration}
         report: ChildResolved | TaskFailed
         if isinstance(found, Failure):
-            report = TaskFailed(**place, attempt=order.attempt, error=found)
+            report = TaskFailed(
+                node=order.node, iteration=order.iteration, attempt=order.attempt, error=found
+            )
         else:
             report = ChildResolved(**place, attempt=order.attempt, version=found)
         self._report(Request(instance_id, report))

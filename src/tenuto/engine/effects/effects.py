@@ -45,7 +45,13 @@ class Effects:
         self._definitions = definitions
         self._turns = turns
         store, clock, settings = shared.store, shared.clock, shared.settings
-        self.runner = Runner(shared.registry, clock, self.reported, limits=settings.limits)
+        self.runner = Runner(
+            shared.registry,
+            clock,
+            self.reported,
+            limits=settings.limits,
+            max_threads=settings.threads,
+        )
         self.timekeeper = Timekeeper(
             store,
             clock,

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
 
 from tenuto.core.explain import Facts, Owner, Quarantined, explain
+from tenuto.core.explain_steps import MOST_CAUSES
 from tenuto.core.state import InstanceState
 from tenuto.engine.events.event_views import near_events_view
 from tenuto.engine.events.inspector import Inspector
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
-from tenuto.model.causes import Cause, Explanation
-from tenuto.model.durations import iso, to_milliseconds
+from tenuto.model.causes import Breaker, Cause, Estimate, Explanation
+from tenuto.model.durations import from_epoch_ms, iso, to_milliseconds
+from tenuto.model.graph import Task
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.ports import Clock
 from tenuto.store.protocol import Store
 from tenuto.tasks.runner import Runner
 
+StepEstimate: TypeAlias = Callable[[str, str, str], Estimate | None]
+"""How long attempts of a step of a tenant's workflow ran; None where too few are known."""
 MOST_DEPTH = 5
 """So many instances below one another are explained."""
 MOST_CHILDREN = 20
@@ -52,10 +60,11 @@ class Explainer:
         *,
         runner: Runner | None = None,
         policies: Callable[[str], Policies] = lambda _: NO_POLICIES,
+        estimate: StepEstimate = lambda *_: None,
     ) -> None:
         """`runner`: what runs here, for those in whose process something does.
 
-        `policies`: those of a tenant's tasks.
+        `policies`: those of a tenant's tasks. `estimate`: how long attempts of a step ran.
         """
         self._store = store
         self._loader = loader
@@ -63,6 +72,7 @@ class Explainer:
         self._clock = clock
         self._runner = runner
         self._policies = policies
+        self._estimate = estimate
 
     async def explain(self, held: Held) -> Explanation:
         """Where an instance stands and why."""
@@ -95,6 +105,8 @@ class Explainer:
             },
             children=await self._children(held.state, depth, budget),
             policies=self._policies(held.tenant),
+            breakers=await self._breakers(held),
+            estimates=self._estimates(held),
         )
         return explain(held.plan, held.state, facts)
 
@@ -111,6 +123,30 @@ class Explainer:
             if isinstance(held, Held)
         }
 
+    async def _breakers(self, held: Held) -> dict[str, Breaker]:
+        """The open breakers of push targets whose tasks wait for a request."""
+        waiting = (place[:2] for place, token in held.jobs.items() if token == 0)
+        configs = (
+            held.plan.nodes[node].node.config for node, _ in waiting if node in held.plan.nodes
+        )
+        tasks = dict.fromkeys(each.task_id for each in configs if isinstance(each, Task))
+        found: dict[str, Breaker] = {}
+        for task_id in list(tasks)[:MOST_CHILDREN]:
+            row = await self._store.tasks.target(held.tenant, task_id)
+            state = None if row is None else _breaker_of(row.state)
+            if state is not None and state.open_until is not None:
+                since = None if state.opened_at is None else from_epoch_ms(state.opened_at)
+                found[task_id] = Breaker(since=since, until=from_epoch_ms(state.open_until))
+        return found
+
+    def _estimates(self, held: Held) -> dict[str, Estimate]:
+        names = dict.fromkeys(key.node for key in held.state.open_nodes())
+        found = {
+            name: self._estimate(held.tenant, held.state.definition_id, name)
+            for name in list(names)[:MOST_CAUSES]
+        }
+        return {name: each for name, each in found.items() if each is not None}
+
     async def _owner(self, held: Held) -> Owner:
         if held.is_owned or not held.state.needs_owner:
             return "here"
@@ -118,6 +154,20 @@ class Explainer:
             return "nobody"
         living = await self._store.members.living([held.owner_elsewhere])
         return "elsewhere" if living else "silent"
+
+
+class _BreakerState(Struct, frozen=True):
+    """What is read of the shared state of a push target."""
+
+    opened_at: int | None = None
+    open_until: int | None = None
+
+
+def _breaker_of(state: bytes) -> _BreakerState | None:
+    try:
+        return msgspec.json.decode(state, type=_BreakerState)
+    except msgspec.MsgspecError:
+        return None  # the push dispatcher says so
 
 
 def _children_of(state: InstanceState) -> list[str]:
@@ -145,6 +195,8 @@ def _cause(cause: Cause) -> JSON:
         view |= {"stepId": cause.step_id, "iteration": cause.iteration}
     view["message"] = cause.message
     view |= _moments(since=cause.since, until=cause.until)
+    if (found := cause.estimate) is not None:
+        view["estimate"] = {"p50": found.p50, "p90": found.p90, "from": found.count}
     return view | {"details": cause.details, "causes": [_cause(each) for each in cause.causes]}
 
 

@@ -76,11 +76,11 @@ def _node(node: Node, rehearsal: TestRunSpec) -> Node:
 
 def mocked(order: StartAttempt, mock: Mock) -> TaskSucceeded | TaskFailed:
     """The report of a mocked attempt."""
-    place = {"node": order.node, "iteration": order.iteration}
+    node, iteration, attempt = order.node, order.iteration, order.attempt
     if mock.error is not None:
-        return TaskFailed(**place, attempt=order.attempt, error=mock.error)
+        return TaskFailed(node=node, iteration=iteration, attempt=attempt, error=mock.error)
     output = None if mock.output is UNSET else mock.output
-    return TaskSucceeded(**place, attempt=order.attempt, output=output)
+    return TaskSucceeded(node=node, iteration=iteration, attempt=attempt, output=output)
 
 
 def refuse_bad_mocks(definition: Definition, rehearsal: TestRunSpec) -> None:

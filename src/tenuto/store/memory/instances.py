@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -10,12 +11,12 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.log import LogRow
 from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import FINAL
-from tenuto.store.columns import InstanceColumns, MailColumns, instance_row
+from tenuto.store.columns import InstanceColumns, MailColumns, WaitColumns, instance_row
 from tenuto.store.cursor import Position, write_cursor
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import MemoryDisk, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
-from tenuto.store.pages import begins_below
+from tenuto.store.pages import begins_below, is_by_change
 from tenuto.store.parts.instances import CAREFULLY, Erasure, InstancePage, InstanceQuery, UsedKey
 from tenuto.store.parts.turns import Searchable
 
@@ -26,16 +27,16 @@ class MemoryInstances(MemoryPart):
     """Instances by id, and log rows by instance and seq."""
 
     async def page(self, query: InstanceQuery) -> InstancePage:
-        below = begins_below(query)
+        below, place = begins_below(query), _changed if is_by_change(query) else _position
         rows = (unpack(InstanceColumns, row) for row in self._disk.instances.values())
         fitting = sorted(
-            (row for row in rows if _position(row) < below and _fits(self._disk, row, query)),
-            key=_position,
+            (row for row in rows if place(row) < below and _fits(self._disk, row, query)),
+            key=place,
             reverse=True,
         )
         shown = fitting[: query.limit]
         has_more = len(fitting) > query.limit and bool(shown)
-        next_after = write_cursor(_position(shown[-1])) if has_more else None
+        next_after = write_cursor(place(shown[-1])) if has_more else None
         return InstancePage([instance_row(row) for row in shown], next_after)
 
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:
@@ -98,6 +99,10 @@ def _position(row: InstanceColumns) -> Position:
     return Position(row.created_at, row.id)
 
 
+def _changed(row: InstanceColumns) -> Position:
+    return Position(row.updated_at, row.id)
+
+
 def _fits(disk: MemoryDisk, row: InstanceColumns, query: InstanceQuery) -> bool:
     return (
         row.tenant == query.tenant
@@ -105,9 +110,27 @@ def _fits(disk: MemoryDisk, row: InstanceColumns, query: InstanceQuery) -> bool:
         and query.definition_id in {None, row.definition_id}
         and query.correlation_id in {None, row.correlation_id}
         and (not query.ids or row.id in query.ids)
-        and (query.created_from is None or row.created_at >= epoch_ms(query.created_from))
+        and _is_within(row.created_at, query.created_from, query.created_before)
+        and _is_within(row.updated_at, query.updated_from, query.updated_before)
+        and (not query.roots or row.parent_id is None)
+        and query.parent_id in {None, row.parent_id}
+        and (query.waiting_for is None or _waits(disk, row, query.waiting_for))
         and (query.current_step is None or query.current_step in _decode_names(row.current_steps))
         and (not query.terms or _has(disk, row.id, query.terms))
+    )
+
+
+def _is_within(ms: int, begin: datetime | None, end: datetime | None) -> bool:
+    return (begin is None or ms >= epoch_ms(begin)) and (end is None or ms < epoch_ms(end))
+
+
+def _waits(disk: MemoryDisk, row: InstanceColumns, pattern: str) -> bool:
+    """Whether a step of it waits; triggers that cancel it have no step."""
+    return any(
+        unpack(WaitColumns, arm).pattern == pattern
+        for key, arms in disk.waits.items()
+        if key[0] == row.id and key[1]
+        for arm in arms.values()
     )
 
 

@@ -50,6 +50,14 @@ class InstanceQuery(Struct, frozen=True, gc=False, kw_only=True):
     """Search terms that all must have; only together with a `definition_id`."""
     created_from: datetime | None = None
     created_before: datetime | None = None
+    updated_from: datetime | None = None
+    """This or `updated_before` without `ids` lists by time of change: the latest first."""
+    updated_before: datetime | None = None
+    waiting_for: str | None = None
+    """The pattern of an open wait, as it was opened."""
+    roots: bool = False
+    """Without children of other instances."""
+    parent_id: str | None = None
     tenant: str = "default"
     limit: int = 100
     after: str | None = None
@@ -90,7 +98,10 @@ class Instances(Protocol):
 
     @for_tenants
     async def page(self, query: InstanceQuery) -> InstancePage:
-        """A page of instances, newest first, stable under inserts."""
+        """A page of instances, newest first, stable under inserts.
+
+        By time of change, one that changes between two pages moves before both.
+        """
 
     @for_tenants
     async def entries(self, instance_id: str, *, after: int = 0, limit: int = 1000) -> list[LogRow]:

@@ -50,7 +50,7 @@ class Database:
         """Connections that see one tenant's rows at a time; None without row-level security."""
         self._listen_address = listen_address
         self._lanes = lanes
-        self._connections = connections
+        self.most_connections = connections
         self._patience = patience
 
     @property
@@ -87,7 +87,7 @@ class Database:
         is_apart = self._listen_address is not self.address
         self.heartbeat = Session(server)
         self.lanes = [Session(server) for _ in range(self._lanes)]
-        self.pool = Pool(server, self._connections, self._patience)
+        self.pool = Pool(server, self.most_connections, self._patience)
         self.guarded = None
         self.listener = HintListener(
             Server(self._listen_address) if is_apart else server,
@@ -100,7 +100,7 @@ class Database:
     def guard(self, reader: str) -> None:
         """Have tenants' reads go through connections that act as the role `reader`."""
         server = self.heartbeat.server
-        self.guarded = GuardedPool(server, self._connections, self._patience, reader)
+        self.guarded = GuardedPool(server, self.most_connections, self._patience, reader)
 
     async def close(self) -> None:
         """Close all connections in good order."""

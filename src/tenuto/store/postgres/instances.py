@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tenuto.model.durations import epoch_ms
 from tenuto.model.log import LogRow
 from tenuto.model.status import Status
 from tenuto.store.columns import InstanceColumns, instance_row
-from tenuto.store.cursor import Position, write_cursor
 from tenuto.store.erasing import erasable
 from tenuto.store.looking import looked_for
 from tenuto.store.outbox_columns import share_of
-from tenuto.store.pages import page_bounds
+from tenuto.store.pages import cursor_after, is_by_change, page_bounds
 from tenuto.store.parts.instances import (
     CAREFULLY,
     Erasure,
@@ -97,7 +95,7 @@ class PostgresInstances(Instances):
 async def _page(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:
     terms = list(query.terms)
     lead = None
-    if terms and not query.ids:
+    if terms and not query.ids and not is_by_change(query):
         lead = terms.pop(await _rarest(pool, query))
     filters: dict[str, Column] = {
         **page_bounds(query),
@@ -106,6 +104,9 @@ async def _page(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:
         "definition_id": query.definition_id,
         "correlation_id": query.correlation_id,
         "step_id": query.current_step,
+        "waiting_for": query.waiting_for,
+        "roots": query.roots,
+        "parent_id": query.parent_id,
         "names": [term.name for term in terms],
         "values": [term.value for term in terms],
         "name": lead and lead.name,
@@ -116,8 +117,7 @@ async def _page(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:
     shown = rows[: query.limit]
     if len(rows) <= query.limit or not shown:
         return InstancePage(shown, None)
-    last = shown[-1]
-    return InstancePage(shown, write_cursor(Position(epoch_ms(last.created_at), last.id)))
+    return InstancePage(shown, cursor_after(query, shown[-1]))
 
 
 async def _rarest(pool: Pool, query: InstanceQuery) -> int:
@@ -137,12 +137,20 @@ async def _rarest(pool: Pool, query: InstanceQuery) -> int:
 def _narrowest(query: InstanceQuery) -> str:
     if query.ids:
         return "positions_by_id"
+    if is_by_change(query):
+        return "positions_by_change"
     if query.terms:
         return "positions_by_value"
     if query.current_step is not None:
         return "positions_by_step"
     if query.correlation_id is not None:
         return "positions_by_correlation"
+    if query.waiting_for is not None:
+        return "positions_by_wait"
+    if query.parent_id is not None:
+        return "positions_by_parent"
     if query.definition_id is not None:
-        return "positions_by_definition"
+        return "positions_by_root_definition" if query.roots else "positions_by_definition"
+    if query.roots:
+        return "positions_by_root_status" if query.statuses else "positions_by_root"
     return "positions_by_status"

@@ -663,7 +663,7 @@ CROSS JOIN LATERAL (
 
 -- name: page_of_instances
 -- The rows at certain positions.
-WITH page AS MATERIALIZED (
+WITH page (at, id) AS MATERIALIZED (
     /* positions */
 )
 
@@ -672,7 +672,7 @@ FROM page
 CROSS JOIN LATERAL (
     SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = page.id LIMIT 1
 ) AS instance
-ORDER BY page.created_at DESC, page.id DESC;
+ORDER BY page.at DESC, page.id DESC;
 
 -- name: positions_by_status
 -- All instances of some statuses.
@@ -708,13 +708,108 @@ WHERE
     AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
     AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
     AND i.status = ANY(:statuses::text[])
+    AND {family_and_wait_fit}
 ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
 
+-- fragment: family_and_wait_fit
+-- Whether instance `i` is a root, a child of the parent, and has an open wait for the pattern.
+(NOT :roots::boolean OR i.parent_id IS NULL)
+    AND (:parent_id::text IS NULL OR i.parent_id = :parent_id)
+    AND (
+        :waiting_for::text IS NULL
+        OR (
+            SELECT true FROM tenuto.workflow_event_subscriptions AS wait
+            WHERE wait.instance_id = i.id AND wait.node > '' AND wait.pattern = :waiting_for
+            LIMIT 1
+        )
+    )
+
 -- fragment: instance_fits
--- Whether instance `i` has the correlation id, the definition and one of the statuses.
+-- Whether instance `i` has the correlation id, the definition, one of the statuses, and the rest.
 (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
     AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
     AND i.status = ANY(:statuses::text[])
+    AND {family_and_wait_fit}
+
+-- name: positions_by_root_status
+-- Instances of some statuses that are no children.
+SELECT found.created_at, found.id
+FROM unnest(:statuses::text[]) AS wanted (status)
+CROSS JOIN LATERAL (
+    SELECT i.created_at, i.id FROM tenuto.workflow_instances AS i
+    WHERE
+        i.tenant = :tenant AND i.status = wanted.status AND i.parent_id IS NULL
+        AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+    ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
+) AS found
+ORDER BY found.created_at DESC, found.id DESC LIMIT :limit;
+
+-- name: positions_by_root_definition
+-- Instances of a definition and some statuses that are no children.
+SELECT found.created_at, found.id
+FROM unnest(:statuses::text[]) AS wanted (status)
+CROSS JOIN LATERAL (
+    SELECT i.created_at, i.id FROM tenuto.workflow_instances AS i
+    WHERE
+        i.tenant = :tenant AND i.definition_id = :definition_id AND i.status = wanted.status
+        AND i.parent_id IS NULL
+        AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+    ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
+) AS found
+ORDER BY found.created_at DESC, found.id DESC LIMIT :limit;
+
+-- name: positions_by_root
+-- All instances that are no children.
+SELECT i.created_at, i.id FROM tenuto.workflow_instances AS i
+WHERE
+    i.tenant = :tenant AND i.parent_id IS NULL
+    AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
+
+-- name: positions_by_parent
+-- The children of an instance.
+SELECT i.created_at, i.id FROM tenuto.workflow_instances AS i
+WHERE
+    i.tenant = :tenant AND i.parent_id = :parent_id AND NOT :roots::boolean
+    AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
+    AND i.status = ANY(:statuses::text[])
+ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
+
+-- name: positions_by_wait
+-- Instances with an open wait for a pattern.
+SELECT DISTINCT i.created_at, i.id
+FROM tenuto.workflow_event_subscriptions AS wait
+CROSS JOIN LATERAL (
+    SELECT * FROM tenuto.workflow_instances AS known WHERE known.id = wait.instance_id LIMIT 1
+) AS i
+WHERE
+    wait.tenant = :tenant AND wait.pattern = :waiting_for AND wait.node > ''
+    AND i.tenant = :tenant
+    AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+    AND (:definition_id::text IS NULL OR i.definition_id = :definition_id)
+    AND i.status = ANY(:statuses::text[])
+    AND (NOT :roots::boolean OR i.parent_id IS NULL)
+    AND (:parent_id::text IS NULL OR i.parent_id = :parent_id)
+ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;
+
+-- name: positions_by_change
+-- Instances that changed within a time, in the order of change. The other filters are outside, so that
+-- no index for one of them is taken.
+SELECT i.updated_at, i.id
+FROM (
+    SELECT * FROM tenuto.workflow_instances AS known
+    WHERE
+        known.tenant = :tenant
+        AND (known.updated_at, known.id) < (:below_created, :below_id)
+        AND known.updated_at >= :from_updated
+    ORDER BY known.updated_at DESC, known.id DESC OFFSET 0
+) AS i
+WHERE
+    i.created_at >= :from_created AND i.created_at < :before_created
+    AND {instance_fits}
+    AND {step_and_terms_fit}
+ORDER BY i.updated_at DESC, i.id DESC LIMIT :limit;
 
 -- name: positions_by_step
 -- Instances that are at a step.
@@ -781,6 +876,7 @@ WHERE
     AND lead.created_at >= :from_created
     AND (:correlation_id::text IS NULL OR i.correlation_id = :correlation_id)
     AND i.status = ANY(:statuses::text[])
+    AND {family_and_wait_fit}
     AND {step_and_terms_fit}
 ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit;
 
@@ -794,6 +890,7 @@ CROSS JOIN LATERAL (
 WHERE
     i.tenant = :tenant
     AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+    AND i.updated_at >= :from_updated AND i.updated_at < :before_updated
     AND {instance_fits}
     AND {step_and_terms_fit}
 ORDER BY i.created_at DESC, i.id DESC LIMIT :limit;

@@ -103,6 +103,11 @@ class PostgresStore(PostgresParts, Store):
         return folder / hashlib.sha256(self._shown.encode()).hexdigest()[:16]
 
     @property
+    def most_connections(self) -> int:
+        """How many connections are opened, beside those of commits and heartbeats."""
+        return self._database.most_connections
+
+    @property
     def is_pooled(self) -> bool:
         return self._database.connections.is_pooled
 

@@ -11,7 +11,7 @@ from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.cursor import Position, write_cursor
 from tenuto.store.erasing import erasable
-from tenuto.store.pages import page_bounds
+from tenuto.store.pages import is_by_change, page_bounds
 from tenuto.store.parts.instances import CAREFULLY, Erasure, InstancePage, InstanceQuery, UsedKey
 from tenuto.store.sqlite.part import SqlitePart, looks, looks_for, none, seeks, writes
 from tenuto.store.sqlite.rows import entries_of, instances_of
@@ -117,10 +117,16 @@ def _narrowest(session: Session, query: InstanceQuery) -> tuple[str | None, dict
         "definition_id": query.definition_id,
         "statuses": as_json(query.statuses) if query.statuses else None,
         "correlation_id": query.correlation_id,
+        "waiting_for": query.waiting_for,
+        "roots": int(query.roots),
+        "parent_id": query.parent_id,
     }
     if query.ids:
         filters |= {"ids": as_json(query.ids), "terms": as_json(query.terms)}
         return "positions_by_id", filters | {"step_id": query.current_step}
+    if is_by_change(query):
+        filters |= {"step_id": query.current_step, "terms": as_json(query.terms)}
+        return "positions_by_change", filters
     if query.terms:
         lead, *others = _rarest_first(session, query)
         filters |= {"name": lead.name, "value_text": lead.value, "terms": as_json(others)}
@@ -129,6 +135,12 @@ def _narrowest(session: Session, query: InstanceQuery) -> tuple[str | None, dict
         return "positions_by_step", filters | {"step_id": query.current_step}
     if query.correlation_id is not None:
         return "positions_by_correlation", filters
+    if query.waiting_for is not None:
+        return "positions_by_wait", filters
+    if query.parent_id is not None:
+        return "positions_by_parent", filters
+    if query.roots and query.definition_id is None and not query.statuses:
+        return "positions_by_root", filters
     return None, filters
 
 
@@ -150,6 +162,8 @@ def _of_status(
     session: Session, query: InstanceQuery, status: Status, page: dict[str, Column]
 ) -> list[Any]:
     if query.definition_id is None:
-        return session.packed("positions_by_status", page | {"status": status.value})
+        name = "positions_by_root_status" if query.roots else "positions_by_status"
+        return session.packed(name, page | {"status": status.value})
     filters: dict[str, Column] = {"status": status.value, "definition_id": query.definition_id}
-    return session.packed("positions_by_definition", page | filters)
+    name = "positions_by_root_definition" if query.roots else "positions_by_definition"
+    return session.packed(name, page | filters)

@@ -231,20 +231,113 @@ FROM (
 -- Instances of a correlation id. Packed.
 SELECT json_group_array(json_array(created_at, id))
 FROM (
-    SELECT created_at, id FROM workflow_instances
+    SELECT i.created_at, i.id FROM workflow_instances AS i
     WHERE
-        tenant = :tenant AND correlation_id = :correlation_id
-        AND (created_at, id) < (:below_created, :below_id) AND created_at >= :from_created
-        AND (:definition_id IS NULL OR definition_id = :definition_id)
-        AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
-    ORDER BY created_at DESC, id DESC LIMIT :limit
+        i.tenant = :tenant AND i.correlation_id = :correlation_id
+        AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+        AND (:definition_id IS NULL OR i.definition_id = :definition_id)
+        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+        AND {family_and_wait_fit}
+    ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
 );
 
+-- fragment: family_and_wait_fit
+-- Whether instance `i` is a root, a child of the parent, and has an open wait for the pattern.
+(:roots = 0 OR i.parent_id IS NULL)
+    AND (:parent_id IS NULL OR i.parent_id = :parent_id)
+    AND (
+        :waiting_for IS NULL
+        OR EXISTS (
+            SELECT 1 FROM workflow_event_subscriptions AS wait
+            WHERE wait.instance_id = i.id AND wait.node > '' AND wait.pattern = :waiting_for
+        )
+    )
+
 -- fragment: instance_fits
--- Whether instance `i` has the correlation id, the definition and one of the statuses.
+-- Whether instance `i` has the correlation id, the definition, one of the statuses, and the rest.
 (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
     AND (:definition_id IS NULL OR i.definition_id = :definition_id)
     AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+    AND {family_and_wait_fit}
+
+-- name: positions_by_root_status
+-- Instances of a status that are no children; `+` keeps the index of parents out. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT created_at, id FROM workflow_instances
+    WHERE
+        tenant = :tenant AND status = :status AND +parent_id IS NULL
+        AND (created_at, id) < (:below_created, :below_id) AND created_at >= :from_created
+    ORDER BY created_at DESC, id DESC LIMIT :limit
+);
+
+-- name: positions_by_root_definition
+-- Instances of a definition and a status that are no children; `+` as above. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT created_at, id FROM workflow_instances
+    WHERE
+        tenant = :tenant AND definition_id = :definition_id AND status = :status
+        AND +parent_id IS NULL
+        AND (created_at, id) < (:below_created, :below_id) AND created_at >= :from_created
+    ORDER BY created_at DESC, id DESC LIMIT :limit
+);
+
+-- name: positions_by_root
+-- All instances that are no children. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT created_at, id FROM workflow_instances
+    WHERE
+        tenant = :tenant AND parent_id IS NULL
+        AND (created_at, id) < (:below_created, :below_id) AND created_at >= :from_created
+    ORDER BY created_at DESC, id DESC LIMIT :limit
+);
+
+-- name: positions_by_parent
+-- The children of an instance. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT i.created_at, i.id FROM workflow_instances AS i
+    WHERE
+        i.tenant = :tenant AND i.parent_id = :parent_id AND :roots = 0
+        AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+        AND (:definition_id IS NULL OR i.definition_id = :definition_id)
+        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+    ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
+);
+
+-- name: positions_by_wait
+-- Instances with an open wait for a pattern. Packed.
+SELECT json_group_array(json_array(created_at, id))
+FROM (
+    SELECT DISTINCT i.created_at, i.id
+    FROM workflow_event_subscriptions AS wait
+    CROSS JOIN workflow_instances AS i ON i.id = wait.instance_id
+    WHERE
+        wait.tenant = :tenant AND wait.pattern = :waiting_for AND wait.node > ''
+        AND i.tenant = :tenant
+        AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+        AND (:definition_id IS NULL OR i.definition_id = :definition_id)
+        AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+        AND (:roots = 0 OR i.parent_id IS NULL)
+        AND (:parent_id IS NULL OR i.parent_id = :parent_id)
+    ORDER BY i.created_at DESC, i.id DESC LIMIT :limit
+);
+
+-- name: positions_by_change
+-- Instances that changed within a time, in the order of change. Packed.
+SELECT json_group_array(json_array(updated_at, id))
+FROM (
+    SELECT i.updated_at, i.id FROM workflow_instances AS i
+    WHERE
+        i.tenant = :tenant
+        AND (i.updated_at, i.id) < (:below_created, :below_id) AND i.updated_at >= :from_updated
+        AND i.created_at >= :from_created AND i.created_at < :before_created
+        AND {instance_fits}
+        AND {step_and_terms_fit}
+    ORDER BY i.updated_at DESC, i.id DESC LIMIT :limit
+);
 
 -- name: positions_by_step
 -- Instances that are at a step. Packed.
@@ -310,6 +403,7 @@ FROM (
         AND lead.created_at >= :from_created
         AND (:correlation_id IS NULL OR i.correlation_id = :correlation_id)
         AND (:statuses IS NULL OR i.status IN (SELECT value FROM json_each(:statuses)))
+        AND {family_and_wait_fit}
         AND {step_and_terms_fit}
     ORDER BY lead.created_at DESC, lead.instance_id DESC LIMIT :limit
 );
@@ -323,6 +417,7 @@ FROM (
     WHERE
         i.tenant = :tenant
         AND (i.created_at, i.id) < (:below_created, :below_id) AND i.created_at >= :from_created
+        AND i.updated_at >= :from_updated AND i.updated_at < :before_updated
         AND {instance_fits}
         AND {step_and_terms_fit}
     ORDER BY i.created_at DESC, i.id DESC LIMIT :limit

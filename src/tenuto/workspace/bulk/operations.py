@@ -42,6 +42,7 @@ class BulkOperations:
         Without a status, the filter selects the instances to which the action can apply. At most
         one operation is started under a `key`. InvalidInput for an empty filter.
         """
+        _refuse_other_filters(which)
         given = {
             "target": "instances",
             "action": action,
@@ -162,3 +163,20 @@ def _operation(row: BulkRow) -> BulkOperation | None:
         ended_at=progress.ended_at,
         requested_by=asked.by,
     )
+
+
+def _refuse_other_filters(which: InstanceFilter) -> None:
+    """A filter that an operation does not keep would find more than was asked for."""
+    names = ("updated_from", "updated_before", "waiting_for", "roots", "parent_id")
+    problems = [
+        Problem(
+            code="TEN-2031",
+            path=f"$.filter.{name}",
+            message="bulk operations do not filter by it",
+            advice="List the instances by it, and name their ids.",
+        )
+        for name in names
+        if getattr(which, name)
+    ]
+    if problems:
+        raise InvalidInput("no such bulk operation can be started", problems)

@@ -44,6 +44,7 @@ EACH_ROW: tuple[tuple[str, EachRow], ...] = (
     ("POISON", steps.poison_after_five_losses),
     ("I14", flow.no_step_before_its_dependencies),
     ("I15", flow.joins_fire_once),
+    ("HELD", flow.held_results_count_once_their_delay_is_over),
     ("ROUTE", flow.routes_are_its_own),
     ("ROUTE", flow.failures_are_decided_rightly),
     ("ROUTE", flow.conditions_hold),

@@ -29,6 +29,8 @@ def timers_are_set_as_told(moment: Moment) -> Iterator[str]:
     if life is None:
         return
     config = life.node.config
+    if row.type == "TIMER_SET" and row.payload.get("held") is not None:
+        return
     if row.type == "TIMER_SET":
         yield from _as_long_as(row, "due", config.get("duration"))
     if row.type == "WAIT_OPENED":

@@ -72,6 +72,23 @@ def joins_fire_once(moment: Moment) -> Iterator[str]:
             yield f"{row.type} of {row.node}, which ended at row {life.ended}"
 
 
+def held_results_count_once_their_delay_is_over(moment: Moment) -> Iterator[str]:
+    """HELD: a task that ran may ask for a delay; its node completes with that result after it."""
+    row, life = moment.row, moment.life
+    if life is None:
+        return
+    if row.type == "TIMER_SET" and row.payload.get("held") is not None:
+        if life.node.type != "task" or not life.running or life.told is not None:
+            yield f"{row.node} holds a result, and no attempt of a task brought one"
+    elif life.held is not None and row.type == "NODE_DISPATCHED":
+        yield f"{row.node} begins again while its result is held"
+    elif life.held is not None and row.type == "NODE_COMPLETED" and row.status != "error":
+        if row.payload.get("output") != life.held.get("output"):
+            yield f"{row.node} completes with another result than it held"
+        if life.due is not None and life.told is None:
+            yield f"{row.node} completes before its delay is over"
+
+
 def tokens_are_conserved(rest: Rest) -> Iterator[str]:
     """I15: all-join has one token (done or skipped) per incoming edge; tokens in = tokens out."""
     if rest.picture.status != "COMPLETED" or rest.picture.ending:
@@ -283,7 +300,11 @@ def grace_is_kept(moment: Moment) -> Iterator[str]:
     row, life = moment.row, moment.life
     if life is None:
         return
-    if row.type == "NODE_CANCEL_REQUESTED":
+    if row.type == "NODE_CANCEL_REQUESTED" and life.held is not None:
+        # Its work is done, and completes it at once.
+        if row.moment("graceUntil") != row.at:
+            yield f"{row.node} holds its result, and has a grace"
+    elif row.type == "NODE_CANCEL_REQUESTED":
         until = row.moment("graceUntil")
         if until != row.at + moment.picture.graph.grace_ms:
             yield f"{row.node} gets {(until or 0) - row.at} ms of grace"

@@ -180,7 +180,11 @@ CREATE TABLE quarantine (
     at INTEGER NOT NULL,
     reason TEXT NOT NULL,
     is_quarantined INTEGER NOT NULL
+<<<<<<<< HEAD:tests/store/sqlite/schemas/0026.sql
 , version INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID;
+========
+) STRICT, WITHOUT ROWID;
+>>>>>>>> s:tests/store/sqlite/schemas/0025.sql
 
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -393,12 +397,18 @@ CREATE UNIQUE INDEX workflow_execution_history_node_once
     ON workflow_execution_history (instance_id, node_id, iteration, event_type, attempt)
     WHERE event_type >= 'NODE_' AND event_type < 'NODE`';
 
+CREATE INDEX workflow_instances_by_change
+ON workflow_instances (tenant, updated_at);
+
 CREATE INDEX workflow_instances_by_correlation
     ON workflow_instances (tenant, correlation_id, created_at)
     WHERE correlation_id IS NOT NULL;
 
 CREATE INDEX workflow_instances_by_definition
     ON workflow_instances (tenant, definition_id, status, created_at);
+
+CREATE INDEX workflow_instances_by_parent
+ON workflow_instances (tenant, parent_id, created_at);
 
 CREATE INDEX workflow_instances_by_root
 ON workflow_instances (root_id) WHERE root_id IS NOT NULL;

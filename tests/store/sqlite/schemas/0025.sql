@@ -89,7 +89,7 @@ CREATE TABLE events (
     content_hash BLOB NOT NULL,
     turn_id TEXT NOT NULL,
     resumed INTEGER NOT NULL DEFAULT 0,
-    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0,
+    matched_at INTEGER, cancelled INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0, chain INTEGER NOT NULL DEFAULT 0, origin TEXT,
     UNIQUE (tenant, id)
 ) STRICT;
 
@@ -180,7 +180,11 @@ CREATE TABLE quarantine (
     at INTEGER NOT NULL,
     reason TEXT NOT NULL,
     is_quarantined INTEGER NOT NULL
+<<<<<<<< HEAD:tests/store/sqlite/schemas/0026.sql
+, version INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID;
+========
 ) STRICT, WITHOUT ROWID;
+>>>>>>>> s:tests/store/sqlite/schemas/0025.sql
 
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -302,7 +306,7 @@ CREATE TABLE workflow_instances (
     output BLOB,
     last_error BLOB,
     cancellation BLOB
-, follows INTEGER) STRICT, WITHOUT ROWID;
+, follows INTEGER, origin_id TEXT) STRICT, WITHOUT ROWID;
 
 CREATE TABLE workflow_searchable_values (
     instance_id TEXT NOT NULL,
@@ -352,6 +356,8 @@ CREATE INDEX listeners_by_id ON listeners (id);
 
 CREATE UNIQUE INDEX outbox_by_event ON outbox (event_number) WHERE event_number IS NOT NULL;
 
+CREATE INDEX outbox_by_tenant ON outbox (tenant, number);
+
 CREATE INDEX owners_by_process ON owners (process_id);
 
 CREATE INDEX task_definitions_pushed ON task_definitions (tenant, id) WHERE is_pushed;
@@ -391,6 +397,9 @@ CREATE UNIQUE INDEX workflow_execution_history_node_once
     ON workflow_execution_history (instance_id, node_id, iteration, event_type, attempt)
     WHERE event_type >= 'NODE_' AND event_type < 'NODE`';
 
+CREATE INDEX workflow_instances_by_change
+ON workflow_instances (tenant, updated_at);
+
 CREATE INDEX workflow_instances_by_correlation
     ON workflow_instances (tenant, correlation_id, created_at)
     WHERE correlation_id IS NOT NULL;
@@ -398,11 +407,17 @@ CREATE INDEX workflow_instances_by_correlation
 CREATE INDEX workflow_instances_by_definition
     ON workflow_instances (tenant, definition_id, status, created_at);
 
+CREATE INDEX workflow_instances_by_parent
+ON workflow_instances (tenant, parent_id, created_at);
+
 CREATE INDEX workflow_instances_by_root
 ON workflow_instances (root_id) WHERE root_id IS NOT NULL;
 
 CREATE INDEX workflow_instances_by_status
     ON workflow_instances (tenant, status, created_at);
+
+CREATE INDEX workflow_instances_open_by_origin
+ON workflow_instances (origin_id) WHERE origin_id IS NOT NULL AND completed_at IS NULL;
 
 CREATE INDEX workflow_searchable_values_by_value
 ON workflow_searchable_values (
