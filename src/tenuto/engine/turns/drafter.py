@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from operator import attrgetter
@@ -42,6 +43,9 @@ log = logging.getLogger("tenuto.lane")
 
 MOST_PUT_OFF = 3
 """For so many turns, instances that must be read may wait for those in memory."""
+
+_DUE_SHARE = 5
+"""A turn updates the rows of at most a fifth as many resting instances as it writes entries."""
 
 NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 """The plan of a missing instance: the only effect is the removal of its mailbox messages."""
@@ -108,7 +112,7 @@ class Drafter:
         self._is_shared = is_shared
         self._unprojected: dict[str, int] = {}
         """Instances whose rows lag, and since which stretch of time."""
-        self._due: set[str] = set()
+        self._due: OrderedDict[str, None] = OrderedDict()
         """Instances whose rows the next turn updates, also if nothing else happens to them."""
         self._stretch = 1
         """Time passes in stretches; in each of them a row follows its instance once."""
@@ -120,7 +124,7 @@ class Drafter:
 
     def project(self) -> int:
         """Let the next turn update all rows; returns how many lag."""
-        self._due.update(self._unprojected)
+        self._due.update(dict.fromkeys(self._unprojected))
         return len(self._unprojected)
 
     def next_stretch(self) -> int:
@@ -132,13 +136,22 @@ class Drafter:
         self._stretch += 1
         before = self._stretch - 1
         due = [id for id, since in self._unprojected.items() if since < before]
-        self._due.update(due)
+        self._due.update(dict.fromkeys(due))
         return len(due)
 
     @property
     def has_work(self) -> bool:
         """Whether a turn is due without any request."""
         return bool(self._due)
+
+    def _taken_due(self, most: int) -> list[str]:
+        """Instances whose rows lag: some in each turn, since their updates are no rows of a log."""
+        taken: list[str] = []
+        while self._due and len(taken) < max(most, 1):
+            instance_id, _ = self._due.popitem(last=False)
+            if instance_id in self._unprojected:
+                taken.append(instance_id)
+        return taken
 
     async def draft(
         self, requests: Sequence[Request], most_rows: int
@@ -150,8 +163,7 @@ class Drafter:
         """
         grouped, left = _grouped(requests)
         if self._due:
-            due, self._due = self._due, set()
-            for instance_id in sorted(due & self._unprojected.keys()):
+            for instance_id in self._taken_due(most_rows // _DUE_SHARE):
                 grouped.setdefault(instance_id, [])
         if self._quarantine.held:
             self._leave_quarantined(grouped)
