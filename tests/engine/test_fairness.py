@@ -99,6 +99,10 @@ def lanes(share: int) -> list[Intake]:
     return [Intake(Bounds(turn_share=share), sharing=sharing) for _ in range(2)]
 
 
+def may_take(intake: Intake) -> bool:
+    return intake.has_turn
+
+
 def tenants_in(intake: Intake) -> set[str]:
     return {request.tenant for request in intake.take().requests}
 
@@ -112,14 +116,14 @@ async def test_one_lane_at_a_time_works_on_a_backlog_while_tenants_share() -> No
         other.report(asked("storm", number))
     assert tenants_in(one) == {"storm"}
     other.report(asked("quiet", 0))
-    assert other.has_turn
+    assert may_take(other)
     assert tenants_in(other) == {"quiet"}
     other.turn_ended()
-    assert not other.has_turn
+    assert not may_take(other)
     woken = other.sleep()
     one.turn_ended()
     assert woken.done()
-    assert not one.has_turn
+    assert not may_take(one)
     assert tenants_in(other) == {"storm"}
 
 
@@ -137,7 +141,7 @@ async def test_a_lane_that_has_nothing_left_of_a_backlog_leaves_it_to_the_others
     assert tenants_in(one) == {"quiet", "storm"}
     assert len(other.take().requests) == 5
     other.turn_ended()
-    assert other.has_turn
+    assert may_take(other)
     assert not other.is_idle.is_set()
 
 
@@ -183,6 +187,24 @@ async def test_rows_that_lag_are_updated_in_slices() -> None:
         go_on.set()
     assert sum(updates) == 100
     assert max(updates) == 10
+
+
+async def test_a_turn_takes_no_further_instance_after_many_steps_of_expressions() -> None:
+    """Each decision is bounded, and a turn has many."""
+    sizes: list[int] = []
+
+    class Counting(ScriptedStore):
+        async def on_turns_commit(self, call: Call) -> object:
+            sizes.append(len(call.args[0].writes))
+            return await call()
+
+    settings = Settings(bounds=Bounds(turn_steps=3_000))
+    async with Tenuto(Counting(lanes=1), settings=settings) as app:
+        costly = "{{ctx.input.map(x => x + 1).length}}"
+        await app.deploy(draw("d", d=end({"size": costly})) | {"id": "costly"})
+        await asyncio.gather(*(app.start("costly", [0] * 1_000) for _ in range(30)))
+        await at_rest(app)
+    assert 1 < max(sizes) <= 4
 
 
 async def test_a_tenant_that_has_filled_its_share_is_refused_and_another_is_not() -> None:

@@ -17,6 +17,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """With more rows of the log a turn takes no further instance."""
     turn_bytes: int = 4_000_000
     """With more bytes of the log a turn takes no further instance."""
+    turn_steps: int = 100_000
+    """With more steps of expressions a turn takes no further instance."""
     turn_requests: int = 1_000
     """The most inputs of a kind in one turn; results, timers and mail count together."""
     turn_share: int = 10

@@ -37,10 +37,8 @@ class Collector:
             self._before = self._ours = gc.get_threshold()
             if self._before[0]:  # 0: collection is off
                 new, middle, full = self._before
-                is_tuned = new >= TOGETHER
-                gc.set_threshold(
-                    max(new, TOGETHER), middle, full if is_tuned else max(full, SELDOM)
-                )
+                if new < TOGETHER:
+                    gc.set_threshold(TOGETHER, middle, max(full, SELDOM))
                 self._ours = gc.get_threshold()
 
     def spare_no_more(self) -> None:

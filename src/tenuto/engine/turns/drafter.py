@@ -176,7 +176,7 @@ class Drafter:
             held |= await self._read(missing, grouped)
         now = self._clock.now()
         drafts: list[Draft] = []
-        rows = size = 0
+        rows = size = steps = 0
         bounds = self._bounds
         for instance_id, requested in grouped.items():
             found = held.get(instance_id)
@@ -189,7 +189,7 @@ class Drafter:
                 if not waiting:
                     self._unprojected.pop(instance_id, None)
                     continue
-            if rows > most_rows or size > bounds.turn_bytes:
+            if rows > most_rows or size > bounds.turn_bytes or steps > bounds.turn_steps:
                 left += waiting
                 continue
             try:
@@ -200,6 +200,7 @@ class Drafter:
             drafts.append(draft)
             rows += len(draft.rows)
             size += draft.size
+            steps += draft.steps
         drafts.sort(key=_instance_id)
         return drafts, left
 
@@ -240,6 +241,7 @@ class Drafter:
         self._note.on(draft.instance_id, place)
         try:
             decision = self._core.decide(draft.held.plan, draft.state, input, now, draft.policies)
+            draft.steps += decision.steps
             draft.take(request, decision)
         finally:
             self._note.off()
