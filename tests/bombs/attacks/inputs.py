@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tenuto.model.json import JSON, Object
 from tests.bombs.attack import BUSY, TOO_LARGE, Ask, Attack
+from tests.core.drawing import draw, end
 
 _WAIT: Object = {"stepId": "w", "type": "EVENT_WAIT", "eventPattern": "never", "lookback": "PT0S"}
 _TASK: Object = {"stepId": "a", "type": "TASK", "taskId": "double", "input": {"number": 1}}
@@ -40,9 +41,9 @@ def _batch(workflow: str) -> Ask:
 
 
 def _large() -> Iterator[Ask]:
-    yield _saved("taking", _TASK, output="{{ctx.input}}")
+    yield Ask("PUT", "/workflows/echo", draw("d", d=end("{{ctx.input}}")) | {"id": "echo"})
     for _ in range(60):
-        yield Ask("POST", "/workflows/taking/start", {"input": "x" * 900_000})
+        yield Ask("POST", "/workflows/echo/start", {"input": "x" * 900_000})
 
 
 INPUTS: tuple[Attack, ...] = (
@@ -74,7 +75,7 @@ INPUTS: tuple[Attack, ...] = (
             Ask("GET", "/instances?limit=1000"),
             Ask("GET", "/instances?limit=1000&order=asc"),
             Ask("GET", "/events?limit=1000"),
-            Ask("GET", "/audit?limit=1000"),
+            Ask("GET", "/audit"),
         ],
         BUSY,
         before=_large,
