@@ -312,3 +312,34 @@ async def test_a_socket_that_watches_nothing_and_says_nothing_is_closed(serve: S
             await watching.send_json({"event": "ping"})
             while (await watching.receive_json())["event"] != "pong":
                 pass
+
+
+async def test_a_request_that_a_stop_cuts_off_is_answered_with_503() -> None:
+    """The server cancels what is under way once it has waited for long enough."""
+    app = Tenuto()
+    pipeline = RequestPipeline(Service(app, ServiceConfig(), OPERATIONS))
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        answering.cancel()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope: Scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/v1/workflows",
+        "query_string": b"",
+        "scheme": "http",
+        "headers": [(b"host", b"localhost"), (b"content-length", b"10")],
+        "client": ("127.0.0.1", 1),
+    }
+    async with app:
+        answering = asyncio.ensure_future(pipeline(scope, receive, send))
+        with pytest.raises(asyncio.CancelledError):
+            await answering
+    assert sent[0]["status"] == 503
+    assert json.loads(sent[1]["body"])["code"] == "TEN-4019"

@@ -65,6 +65,11 @@ class Service:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def begin(self) -> None:
         """Start it, and return once it serves."""
         self._port = int(self._heard(self.begin_to_begin(), r"http://127\.0\.0\.1:(\d+)"))

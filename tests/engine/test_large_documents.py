@@ -61,3 +61,28 @@ async def test_large_documents_wait_for_each_other_and_too_many_are_refused() ->
     all_asked.set()
     await asyncio.gather(*reading, needed)
     assert (most, refused) == (1, 10)
+
+
+@pytest.mark.asyncio
+async def test_a_document_that_is_not_waited_for_keeps_its_turn_and_no_process() -> None:
+    """Its thread cannot be stopped: a second one at a time would slow the loop further."""
+    documents, threads = LargeDocuments(), list[threading.Thread]()
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        threads.append(threading.current_thread())
+        begun.set()
+        assert go_on.wait(60)
+
+    first = asyncio.ensure_future(documents.read(LARGE, work))
+    assert await asyncio.to_thread(begun.wait, 60)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    second = asyncio.ensure_future(documents.read(LARGE, work))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert len(threads) == 1
+    go_on.set()
+    await second
+    assert [thread.daemon for thread in threads] == [True, True]

@@ -20,7 +20,7 @@ from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.memory import MemoryDisk, MemoryStore
 from tenuto.store.parts.instances import InstanceQuery
-from tenuto.store.parts.mailbox import Mail
+from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.testing.wrapped_store import Call
 from tests.cli.waiting import until, waits_for_event
 from tests.engine.situations import at_rest
@@ -103,6 +103,23 @@ async def test_a_letter_to_an_instance_not_in_memory_takes_the_turn_of_its_tenan
         await engine.effects.mailbox.run_once()
         [intake] = engine.turns.intakes
         assert list(intake._finish.tenants) == ["default"]
+
+
+async def test_a_file_is_read_seldom_while_thousands_of_its_letters_are_in_hand() -> None:
+    """A read returns each of them, and most are in hand since they were written."""
+    store = Asked()
+    async with Tenuto(store, settings=QUIET) as app:
+        mailbox = app.engine.effects.mailbox
+        full = [MailKey(f"m{number}", "i") for number in range(2_001)]
+        mailbox._in_hand.update(dict.fromkeys(full, False))
+        store.brought.clear()
+        for _ in range(10):
+            await mailbox.run_once()
+        assert len(store.brought) == 2
+        mailbox._in_hand.pop(full[0])
+        for _ in range(3):
+            await mailbox.run_once()
+        assert len(store.brought) == 5
 
 
 async def test_letters_of_a_look_whose_answer_got_lost_are_handed_over_by_the_next() -> None:

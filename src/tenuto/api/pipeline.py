@@ -6,6 +6,7 @@ its code runs, and an operation that is not declared cannot be reached.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from functools import cache
 from typing import Any
@@ -48,7 +49,7 @@ from tenuto.api.responses import (
 from tenuto.api.routes import Routes
 from tenuto.api.service import Service
 from tenuto.api.shapes import Query, items_in
-from tenuto.model.errors import StoreUnavailable, TenutoError
+from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.moments import moments_in, spelled
 
 log = logging.getLogger("tenuto.api")
@@ -92,6 +93,13 @@ class RequestPipeline:
             await self._answer(incoming, receive, sender, around)
         except ClientGone:
             log.debug("request=%s: client disconnected before the answer", request_id)
+        except asyncio.CancelledError:
+            # The process stops, and has waited for the answer for long enough.
+            if not sender.has_begun:
+                stopped = may_be_written("the service stopped before the answer was known")
+                answer = problem_answer(stopped, incoming.path, request_id)
+                await send_refusal(sender, answer, around)
+            raise
         except TenutoError as error:
             if sender.has_begun:
                 raise

@@ -74,7 +74,8 @@ def decide(
         # would come due again for ever, and might keep others from being seen.
         return d.done()
     if rejection is not None:
-        return Decision(state=state, effects=tuple(d.effects[ordered:]), rejection=rejection)
+        effects = tuple(d.effects[ordered:])
+        return Decision(state=state, effects=effects, rejection=rejection, steps=d.steps.taken)
     if not d.entries and not goes_on:
         return d.done()
     if was_paused and d.state.pause is None and d.state.ending is None:

@@ -52,6 +52,8 @@ class Decision(Struct, frozen=True, gc=False, kw_only=True):
     entries: tuple[Entry, ...] = ()
     effects: tuple[Effect, ...] = ()
     rejection: Rejection | None = None
+    steps: int = 0
+    """The steps that its expressions have taken."""
 
 
 class Deciding:
@@ -136,7 +138,12 @@ class Deciding:
                 self.order(SetTimer(key=GO_ON, due=moment, set_at=moment))
         if self.plan.definition.cancellation_triggers:
             self.effects += subscriptions(self.plan, self.state, was_listening=self._was_listening)
-        return Decision(state=self.state, entries=tuple(self.entries), effects=tuple(self.effects))
+        return Decision(
+            state=self.state,
+            entries=tuple(self.entries),
+            effects=tuple(self.effects),
+            steps=self.steps.taken,
+        )
 
     def _timers_changed(self, before: Mapping[TimerKey, Timer], entry: Entry) -> None:
         node = entry.loop if isinstance(entry, IterationStarted) else getattr(entry, "key", None)

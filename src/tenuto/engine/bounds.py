@@ -13,13 +13,15 @@ class Bounds(Struct, frozen=True, kw_only=True):
     snapshot_every: int = 100
     """A tail of the log longer than this, and than the snapshot itself in bytes and in parts, is
     folded into a new snapshot: all snapshots together cost about what the log does."""
-    turn_rows: int = 2_000
+    turn_rows: int = 1_000
     """With more rows of the log a turn takes no further instance."""
     turn_bytes: int = 4_000_000
     """With more bytes of the log a turn takes no further instance."""
-    turn_requests: int = 2_000
+    turn_steps: int = 100_000
+    """With more steps of expressions a turn takes no further instance."""
+    turn_requests: int = 1_000
     """The most inputs of a kind in one turn; results, timers and mail count together."""
-    turn_share: int = 25
+    turn_share: int = 10
     """The most inputs of each tenant in one turn, about, and half of the most rows, while several
     tenants are at work: each of them waits for the turns of the others."""
     decision_entries: int = MOST_ENTRIES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -88,6 +88,81 @@ _LONGEST_STEP = 200
 
 def json_problem(value: object) -> tuple[str, str] | None:
     """The first place where `value` is not JSON that every store can keep: (path, problem)."""
+    return None if _can_be_kept(value) else _first_problem(value)
+
+
+def _can_be_kept(value: object) -> bool:
+    """Whether a value has no problem; False also where that cannot be told without a closer look.
+
+    Values of a kind are looked at together, since a megabyte has hundreds of thousands of them and
+    whatever else the process does waits meanwhile.
+    """
+    pending: list[Any] = [(value,)]
+    while pending:
+        found = pending.pop()
+        if type(found) is dict:
+            if not set(map(type, found)) <= _TEXT or not _are_texts_kept(found):
+                return False
+            found = found.values()
+        if len(found) < _FEW:
+            if not all(map(_is_kept, found)):
+                return False
+        elif not _are_kept(found):
+            return False
+        pending += [each for each in found if type(each) in _CONTAINERS and each]
+    return True
+
+
+_FEW = 16
+"""So many values are looked at one by one."""
+_TEXT = {str}
+_CONTAINERS = {list, tuple, dict}
+_KINDS = _CONTAINERS | {str, int, float, bool, type(None)}
+
+
+def _is_kept(value: Any) -> bool:  # noqa: ANN401 - whatever there is
+    """The same for one value; not for what is in it."""
+    kind = type(value)
+    if kind is str:
+        return "\0" not in value and (value.isascii() or _is_whole(value))
+    if kind is int:
+        return bool(value.bit_length() <= _MOST_BITS)
+    return isfinite(value) if kind is float else kind in _KINDS
+
+
+def _are_kept(values: Collection[Any]) -> bool:
+    """The same for many."""
+    kinds = set(map(type, values))
+    if not kinds <= _KINDS:
+        return False
+    if int in kinds and max(map(int.bit_length, _of_kind(int, kinds, values))) > _MOST_BITS:
+        return False
+    if float in kinds and not all(map(isfinite, _of_kind(float, kinds, values))):
+        return False
+    return str not in kinds or _are_texts_kept(_of_kind(str, kinds, values))
+
+
+def _of_kind(kind: type, kinds: set[type], values: Iterable[Any]) -> Iterable[Any]:
+    return values if len(kinds) == 1 else [each for each in values if type(each) is kind]
+
+
+def _are_texts_kept(texts: Iterable[str]) -> bool:
+    together = "".join(texts)
+    if "\0" in together:
+        return False
+    return together.isascii() or _is_whole(together)
+
+
+def _is_whole(text: str) -> bool:
+    """Whether text has no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _first_problem(value: object) -> tuple[str, str] | None:
     pending: list[tuple[_Way, object]] = [(None, value)]
     while pending:
         way, found = pending.pop()
@@ -132,6 +207,6 @@ def _number_problem(number: float) -> str | None:
 def _text_problem(text: str) -> str | None:
     if "\0" in text:
         return "text with a NUL character cannot be kept"
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and not _is_whole(text):
         return "text with half a surrogate pair cannot be kept"
     return None

@@ -12,6 +12,8 @@ from threading import Lock
 
 TOGETHER = 20_000
 """The threshold of new objects before a collection."""
+SELDOM = 100
+"""So many collections of the middle generation before a full one, for which everything waits."""
 
 
 class Collector:
@@ -34,7 +36,9 @@ class Collector:
                 self._is_frozen = True
             self._before = self._ours = gc.get_threshold()
             if self._before[0]:  # 0: collection is off
-                gc.set_threshold(max(self._before[0], TOGETHER), *self._before[1:])
+                new, middle, full = self._before
+                if new < TOGETHER:
+                    gc.set_threshold(TOGETHER, middle, max(full, SELDOM))
                 self._ours = gc.get_threshold()
 
     def spare_no_more(self) -> None:

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from tenuto.definition import unavailable
 from tenuto.definition.compiler import Checked
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
@@ -17,7 +16,7 @@ from tenuto.engine.definitions.plans import is_there
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Conflict, NotFound, Problem
 from tenuto.model.graph import Definition
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.status import FINAL, Status
 from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.definitions import DefinitionRow
@@ -116,7 +115,8 @@ class Definitions:
         checked = await self._source.plans.check(document, kept)
         if checked.definition is None:
             return checked
-        missing = (replace(each, severity="warning") for each in unavailable(checked.definition))
+        found = await self._source.plans.unavailable(checked.definition, size_of(document))
+        missing = (replace(each, severity="warning") for each in found)
         undeclared = await self._undeclared(checked.definition)
         return replace(checked, problems=(*checked.problems, *missing, *undeclared))
 

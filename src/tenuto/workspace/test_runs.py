@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tenuto.definition import unavailable
 from tenuto.engine.definitions.start_checks import raise_rejection, refuse_unfit
 from tenuto.engine.engine import Engine
 from tenuto.engine.tenancy import held_by
 from tenuto.engine.test_runs.mocks import not_run
 from tenuto.model.errors import NotAvailable, NotFound, TenutoError
-from tenuto.model.json import JSON, Given, as_json
+from tenuto.model.json import JSON, Given, as_json, size_of
 from tenuto.model.test_run import Mock, TestRunSpec, inbox_of, is_test_run
 from tenuto.workspace.events import Events
 from tenuto.workspace.values import Published, TestRun
@@ -44,7 +43,7 @@ class TestRuns:
         how = TestRunSpec(mocks=mocks or {}, skips_delays=skip_delays, allows_effects=allow_effects)
         content = dict(document)
         plan = await engine.plans.for_test_run(content, how, id)
-        missing = unavailable(plan.definition)
+        missing = await engine.plans.unavailable(plan.definition, size_of(content))
         if missing:
             message = "the definition uses something this version does not run"
             raise NotAvailable(message, missing)

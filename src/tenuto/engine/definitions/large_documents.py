@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from tenuto.model.errors import Overloaded
@@ -31,7 +34,36 @@ class LargeDocuments:
             raise Overloaded("too many large definitions are being read")
         self._waiting += 1
         try:
-            async with self._turn:
-                return await asyncio.to_thread(work)
+            await self._turn.acquire()
+            return await self._in_thread(work)
         finally:
             self._waiting -= 1
+
+    def _in_thread(self, work: Callable[[], Made]) -> asyncio.Future[Made]:
+        """What `work` makes; the turn is over when the thread is, also if nothing waits for it.
+
+        A thread of its own, which ends with the process: a stop does not wait for it.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Made] = loop.create_future()
+
+        def ended(made: Made | None, error: BaseException | None) -> None:
+            self._turn.release()
+            if future.done():
+                return
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(made)  # type: ignore[arg-type]
+
+        def run() -> None:
+            made, error = None, None
+            try:
+                made = work()
+            except BaseException as raised:  # noqa: BLE001 - it is raised where the result is awaited
+                error = raised
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(partial(ended, made, error))
+
+        threading.Thread(target=run, name="large document", daemon=True).start()
+        return future

@@ -146,7 +146,7 @@ class Plans:
             advice = await self._advice(tenant, id)
             raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
         known = self._deployed.get((tenant, id, row.version))
-        return known or self._keep(row, await self._compiled(row))
+        return known or await self._keep(row, await self._compiled(row))
 
     async def for_start(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version of which an instance is about to start; NotFound when there is none.
@@ -233,7 +233,7 @@ class Plans:
         self._hidden.discard((tenant, row.id))
         for name in await self._missing(tenant, plan):
             log.warning("definition=%s starts %s, which is not saved yet", row.id, name)
-        return self._keep(row, plan)
+        return await self._keep(row, plan)
 
     async def _refuse_beyond_quotas(self, tenant: str, id: str, digest: bytes) -> None:
         """QuotaExceeded where a tenant has too many definitions, or one too many versions."""
@@ -272,7 +272,7 @@ class Plans:
         digest = hashlib.sha256(content).digest()
         now = self._clock.now()
         row = await self._store.definitions.save(tenant, plan.definition.id, content, digest, now)
-        self._keep(row, plan)
+        await self._keep(row, plan)
         return row.version
 
     def forget(self, tenant: str, id: str) -> None:
@@ -341,6 +341,10 @@ class Plans:
         work = partial(check, document, events_kept=events_kept)
         return await self._large.read(_size_of(document), work)
 
+    async def unavailable(self, definition: Definition, size: int) -> tuple[Problem, ...]:
+        """What this version does not run of a definition whose document has so many bytes."""
+        return await self._large.read(size, lambda: unavailable(definition), may_refuse=False)
+
     async def read(self, document: JSON) -> Plan:
         """Check and compile a document from outside; InvalidDefinition names all problems."""
         return await self._large.read(_size_of(document), lambda: self.compile(document))
@@ -389,9 +393,10 @@ class Plans:
         names = [each for each in await self._store.definitions.ids(tenant) if each != id]
         return did_you_mean(id, names, otherwise)
 
-    def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
+    async def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
         size = len(row.content)
-        deployed = Deployed(row.version, plan, unavailable(plan.definition), row.content_hash, size)
+        missing = await self.unavailable(plan.definition, size)
+        deployed = Deployed(row.version, plan, missing, row.content_hash, size)
         self._drop((row.tenant, row.id, row.version))
         self._deployed[row.tenant, row.id, row.version] = deployed
         self._kept_bytes += size

@@ -26,6 +26,10 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.mail")
 
 _GONE = "TEN-3001"
+_ENOUGH = 4
+"""With more than so many batches in hand, or before the lanes, further ones are read later."""
+_FULL_HANDS_EVERY = 5
+"""One in so many passes reads all the same."""
 _decode = msgspec.json.Decoder(Occurrence | LookAgain | IndexAgain | InInbox).decode
 
 
@@ -61,6 +65,7 @@ class MailboxDelivery:
         """Messages in hand whose instance does not exist yet."""
         self._others: list[MailKey] = []
         """Messages in hand that belong to other processes."""
+        self._passes = 0
         self._is_in_doubt = False
         """Whether a read may have claimed messages that were not handed over."""
 
@@ -83,6 +88,9 @@ class MailboxDelivery:
 
     async def run_once(self) -> int:
         """Read new messages; returns how many were handed over."""
+        self._passes += 1
+        if self._passes % _FULL_HANDS_EVERY and self._has_hands_full:
+            return 0
         return await self._read(self._bounds.mail_rounds)
 
     async def _read(self, rounds: int) -> int:
@@ -96,13 +104,13 @@ class MailboxDelivery:
                 messages = await self._store.mailbox.claim(batch + len(self._in_hand), again=again)
             finally:
                 self._taken = None
-            known = self._in_hand.keys() | taken
-            fresh = [message for message in messages if _key(message) not in known]
+            keys = ((message, _key(message)) for message in messages)
+            fresh = [each for each, key in keys if key not in self._in_hand and key not in taken]
             await self._hand_over(fresh)
             count += len(fresh)
             if len(fresh) < batch:
                 break
-            if self._waiting() > self._bounds.turn_requests:
+            if self._waiting() > _ENOUGH * batch:
                 self._is_in_doubt = False
                 return count  # the rest is read with the next pass
         else:
@@ -111,6 +119,15 @@ class MailboxDelivery:
             return count
         self._is_in_doubt = False
         return count + await self._hand_over_again()
+
+    @property
+    def _has_hands_full(self) -> bool:
+        """Whether thousands are in hand, and a read would return each of them.
+
+        A file does not know which those are. All of them were written here, except for the
+        messages of processes that only publish, which wait a little longer then.
+        """
+        return not self._store.is_shared and len(self._in_hand) > _ENOUGH * self._bounds.mail_batch
 
     def taken(self, instance_id: str, mail_ids: Iterable[str], *, started: bool = True) -> None:
         """The log of an instance has taken messages: their rows are gone.

@@ -104,6 +104,8 @@ class Draft(Struct, eq=False):
     is_shared: bool = False
     """Whether other processes may have advanced it since it was read."""
     snapshot_every: int = DEFAULT_BOUNDS.snapshot_every
+    steps: int = 0
+    """The steps that the expressions of its decisions have taken."""
     is_shown: bool = False
     """Whether its row is updated with this write, since it lags."""
     stored: Mapping[str, EventResult] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from operator import attrgetter
@@ -42,6 +43,9 @@ log = logging.getLogger("tenuto.lane")
 
 MOST_PUT_OFF = 3
 """For so many turns, instances that must be read may wait for those in memory."""
+
+_DUE_SHARE = 5
+"""A turn updates the rows of at most a fifth as many resting instances as it writes entries."""
 
 NO_PLAN = Plan(Definition(id="", graph=Graph(nodes=(), edges=(), starts=())))
 """The plan of a missing instance: the only effect is the removal of its mailbox messages."""
@@ -105,7 +109,7 @@ class Drafter:
         self._is_shared = is_shared
         self._unprojected: dict[str, int] = {}
         """Instances whose rows lag, and since which stretch of time."""
-        self._due: set[str] = set()
+        self._due: OrderedDict[str, None] = OrderedDict()
         """Instances whose rows the next turn updates, also if nothing else happens to them."""
         self._stretch = 1
         """Time passes in stretches; in each of them a row follows its instance once."""
@@ -117,7 +121,7 @@ class Drafter:
 
     def project(self) -> int:
         """Let the next turn update all rows; returns how many lag."""
-        self._due.update(self._unprojected)
+        self._due.update(dict.fromkeys(self._unprojected))
         return len(self._unprojected)
 
     def next_stretch(self) -> int:
@@ -129,13 +133,22 @@ class Drafter:
         self._stretch += 1
         before = self._stretch - 1
         due = [id for id, since in self._unprojected.items() if since < before]
-        self._due.update(due)
+        self._due.update(dict.fromkeys(due))
         return len(due)
 
     @property
     def has_work(self) -> bool:
         """Whether a turn is due without any request."""
         return bool(self._due)
+
+    def _taken_due(self, most: int) -> list[str]:
+        """Instances whose rows lag: some in each turn, since their updates are no rows of a log."""
+        taken: list[str] = []
+        while self._due and len(taken) < max(most, 1):
+            instance_id, _ = self._due.popitem(last=False)
+            if instance_id in self._unprojected:
+                taken.append(instance_id)
+        return taken
 
     async def draft(
         self, requests: Sequence[Request], most_rows: int
@@ -147,8 +160,7 @@ class Drafter:
         """
         grouped, left = _grouped(requests)
         if self._due:
-            due, self._due = self._due, set()
-            for instance_id in sorted(due & self._unprojected.keys()):
+            for instance_id in self._taken_due(most_rows // _DUE_SHARE):
                 grouped.setdefault(instance_id, [])
         if self._quarantine.held:
             self._leave_quarantined(grouped)
@@ -161,7 +173,7 @@ class Drafter:
             held |= await self._read(missing, grouped)
         now = self._clock.now()
         drafts: list[Draft] = []
-        rows = size = 0
+        rows = size = steps = 0
         bounds = self._bounds
         for instance_id, requested in grouped.items():
             found = held.get(instance_id)
@@ -174,7 +186,7 @@ class Drafter:
                 if not waiting:
                     self._unprojected.pop(instance_id, None)
                     continue
-            if rows > most_rows or size > bounds.turn_bytes:
+            if rows > most_rows or size > bounds.turn_bytes or steps > bounds.turn_steps:
                 left += waiting
                 continue
             draft = self._drafted_unless_stopped(instance_id, found, waiting, now)
@@ -183,6 +195,7 @@ class Drafter:
             drafts.append(draft)
             rows += len(draft.rows)
             size += draft.size
+            steps += draft.steps
         drafts.sort(key=_instance_id)
         return drafts, left
 
@@ -235,6 +248,7 @@ class Drafter:
         self._note.on(draft.instance_id, place)
         try:
             decision = self._core.decide(draft.held.plan, draft.state, input, now, draft.policies)
+            draft.steps += decision.steps
             draft.take(request, decision)
         finally:
             self._note.off()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -67,6 +68,30 @@ class FairQueue(Generic[Item]):
             self.clear()
             return list(queue)
         return [self.popleft() for _ in range(min(most, self._count))]
+
+    def has_more_than(self, most: int) -> bool:
+        """Whether a tenant has more items than that."""
+        return self._count > most and any(len(queue) > most for queue in self._queues.values())
+
+    def has_at_most(self, most: int) -> bool:
+        """Whether a tenant has items, and no more than that."""
+        return any(len(queue) <= most for queue in self._queues.values())
+
+    @contextmanager
+    def without_more_than(self, most: int) -> Iterator[None]:
+        """Leave tenants out that have more items; afterwards they are the last of all."""
+        aside = {tenant: each for tenant, each in self._queues.items() if len(each) > most}
+        for tenant, queue in aside.items():
+            del self._queues[tenant]
+            self._turns.remove(tenant)
+            self._count -= len(queue)
+        try:
+            yield
+        finally:
+            for tenant, queue in aside.items():
+                self._queues[tenant] = queue
+                self._turns.append(tenant)
+                self._count += len(queue)
 
     def is_full_for(self, item: Item, most: int) -> bool:
         """Whether `most` items wait and the tenant of this one has at least its share of them."""

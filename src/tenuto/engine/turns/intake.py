@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from itertools import islice
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.turns.batch import Batch, PendingLookBack, PendingMatch
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.engine.turns.requests import EventRequest, Request
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.waits import LookedBack
 
@@ -19,27 +21,30 @@ MOST_BYTES = 4_000_000
 """The most bytes of mailbox messages that matchings may write in one turn."""
 
 _LEAST_MATCHES = 20
-_SHARED_TURNS = 200
-"""After so many turns of one tenant alone its turns are large again."""
 
 _T = TypeVar("_T")
+_Queue: TypeAlias = FairQueue[Request] | FairQueue[EventRequest] | FairQueue[PendingMatch]
 
 
 class Intake:
     """The queues before one lane; promised inputs precede new ones, and tenants take turns."""
 
     def __init__(
-        self, bounds: Bounds = DEFAULT_BOUNDS, tenant_of: Callable[[str], str] = lambda _: ""
+        self,
+        bounds: Bounds = DEFAULT_BOUNDS,
+        tenant_of: Callable[[str], str] = lambda _: "",
+        sharing: Sharing | None = None,
     ) -> None:
-        """`tenant_of`: the tenant of an instance, where that is known at once, else empty."""
+        """`tenant_of`: the tenant of an instance, where that is known at once, else empty.
+
+        `sharing`: what all lanes of the process know together.
+        """
+        self._sharing = Sharing() if sharing is None else sharing
         self._most_messages = bounds.turn_messages
         self._bounds = bounds
         self._most_taken = bounds.turn_requests
         self.most_rows = bounds.turn_rows
         """With more rows of the log the turn that was taken last takes no further instance."""
-        self._newest_tenant = ""
-        self._shared_for = 0
-        """For how many turns it counts that another tenant was at work."""
         self._most_waiting = bounds.waiting
         self._tenant_of = tenant_of
         self._finish: FairQueue[Request] = FairQueue(self._tenant_of_request)
@@ -152,8 +157,10 @@ class Intake:
             self._sleeping.set_result(None)
 
     def sleep(self) -> asyncio.Future[None]:
-        """Wait until the lane is woken up; there is nothing to do."""
-        self.is_idle.set()
+        """Wait until the lane is woken up; there is nothing that it may do."""
+        self._sharing.give_up(self)
+        if self.is_empty:
+            self.is_idle.set()
         self._sleeping = asyncio.get_running_loop().create_future()
         return self._sleeping
 
@@ -168,13 +175,46 @@ class Intake:
             or self._suspects
         )
 
+    @property
+    def has_turn(self) -> bool:
+        """Whether there is anything that the next turn may take."""
+        if self._suspects or self._looked_back or not self._sharing.is_left_to_another(self):
+            return not self.is_empty
+        most = self._bounds.turn_share
+        return any(queue.has_at_most(most) for queue in self._queues)
+
     def take(self) -> Batch:
-        """The next batch: results before new work, of which some is always taken."""
+        """The next batch: results before new work, of which some is always taken.
+
+        While several tenants are at work, and another lane works on the backlog of one, it has the
+        inputs of the others alone.
+        """
         if self._suspects:
             return self._suspects.popleft()
         self._size_turn()
+        most = self._bounds.turn_share
+        if not (self._sharing.is_shared and any(each.has_more_than(most) for each in self._queues)):
+            self._sharing.give_up(self)
+        elif not self._sharing.may_work_off(self, self.wake_up):
+            with ExitStack() as stack:
+                for queue in self._queues:
+                    stack.enter_context(queue.without_more_than(most))
+                return self._taken()
+        return self._taken()
+
+    def turn_ended(self) -> None:
+        """The turn that was taken last is over."""
+        self._sharing.ended(self)
+
+    @property
+    def _queues(self) -> tuple[_Queue, ...]:
+        return self._finish, self._begin, self._events, self._matches
+
+    def _taken(self) -> Batch:
         promised = self._finish.take(self._most_taken)
-        room = max(self._most_taken - len(promised), self._most_taken // 10)
+        # Each tenant has one new request in, however small the turn is.
+        least = max(self._most_taken // 10, len(self._begin.tenants))
+        room = max(self._most_taken - len(promised), least)
         return Batch(
             _mixed(promised, self._begin.take(room)),
             self._taken_events(),
@@ -184,20 +224,18 @@ class Intake:
 
     def take_small_turns(self) -> None:
         """Much background work came at once: requests that come soon shall not wait behind it."""
-        self._shared_for = _SHARED_TURNS
+        self._sharing.begin()
 
     def _size_turn(self) -> None:
         """Small turns while several tenants are at work: each of them waits for the others."""
         bounds, most = self._bounds, 1
+        seen: list[str] = []
         for queue in (self._finish, self._begin, self._events):
             most = max(most, len(queue.tenants))
-            for tenant in islice(queue.tenants, 3):
-                if tenant and tenant != self._newest_tenant:
-                    self._shared_for = _SHARED_TURNS if self._newest_tenant else 0
-                    self._newest_tenant = tenant
+            seen += islice(queue.tenants, 3)
+        self._sharing.saw(seen)
         self._most_taken, self.most_rows = bounds.turn_requests, bounds.turn_rows
-        if self._shared_for:
-            self._shared_for -= 1
+        if self._sharing.is_shared:
             self._most_taken = min(self._most_taken, bounds.turn_share * most)
             self.most_rows = min(self.most_rows, 2 * bounds.turn_share * most)
 

@@ -108,7 +108,7 @@ class Lane:
     async def run(self) -> None:
         """Take turns until cancelled."""
         while True:
-            if self._intake.is_empty and not self._drafter.has_work:
+            if not (self._intake.has_turn or self._drafter.has_work):
                 if not self._is_available:
                     self._outage.rests(self._name)
                 await self._intake.sleep()
@@ -127,6 +127,8 @@ class Lane:
             # A bug in the engine: this lane ends, and every sender is answered.
             batch.refuse(TenutoError(f"the engine's lane died: {error!r}"))
             raise
+        finally:
+            self._intake.turn_ended()
 
     async def _turn_over(self, batch: Batch) -> int:
         drafts: list[Draft] = []

@@ -21,6 +21,7 @@ from tenuto.engine.turns.loader import Loader
 from tenuto.engine.turns.note import EFFECTS, DecisionStopped
 from tenuto.engine.turns.quarantine import Quarantine
 from tenuto.engine.turns.requests import Answer, EventRequest, Matter, Request, StartFacts
+from tenuto.engine.turns.sharing import Sharing
 from tenuto.engine.turns.watchers import Watchers
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.store.parts.turns import EventResult
@@ -55,7 +56,8 @@ class Turns:
         self.meter = TurnMeter()
         self._core = Core(decide, definitions.declared_tasks.of, quarantine)
         self._caches = [Cache() for _ in range(store.lanes)]
-        self.intakes = [Intake(shared.settings.bounds, each.tenant_of) for each in self._caches]
+        bounds, sharing = shared.settings.bounds, Sharing()
+        self.intakes = [Intake(bounds, each.tenant_of, sharing) for each in self._caches]
         self.lanes: list[Lane] = []
         self._deferred = DeferredInputs(
             shared.clock, self.report, shared.settings.bounds.first_retry

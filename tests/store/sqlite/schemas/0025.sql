@@ -180,11 +180,7 @@ CREATE TABLE quarantine (
     at INTEGER NOT NULL,
     reason TEXT NOT NULL,
     is_quarantined INTEGER NOT NULL
-<<<<<<<< HEAD:tests/store/sqlite/schemas/0026.sql
-, version INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID;
-========
 ) STRICT, WITHOUT ROWID;
->>>>>>>> s:tests/store/sqlite/schemas/0025.sql
 
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -355,8 +351,6 @@ CREATE INDEX jobs_offered ON jobs (task_id, offered_at) WHERE leased_by IS NULL;
 CREATE INDEX listeners_by_id ON listeners (id);
 
 CREATE UNIQUE INDEX outbox_by_event ON outbox (event_number) WHERE event_number IS NOT NULL;
-
-CREATE INDEX outbox_by_tenant ON outbox (tenant, number);
 
 CREATE INDEX owners_by_process ON owners (process_id);
 

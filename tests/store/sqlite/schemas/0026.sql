@@ -180,11 +180,7 @@ CREATE TABLE quarantine (
     at INTEGER NOT NULL,
     reason TEXT NOT NULL,
     is_quarantined INTEGER NOT NULL
-<<<<<<<< HEAD:tests/store/sqlite/schemas/0026.sql
 , version INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID;
-========
-) STRICT, WITHOUT ROWID;
->>>>>>>> s:tests/store/sqlite/schemas/0025.sql
 
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),

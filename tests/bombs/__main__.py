@@ -1,0 +1,167 @@
+"""`python -m tests.bombs [ATTACK...]`: throw every attack at a real service, and print a table.
+
+Each attack has a service of its own, on SQLite and as two processes on PostgreSQL, with a small
+tenant whose instances are measured while it is quiet and while the bomb is under way. The service
+is stopped in the midst of it, and begun again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.bombs.attack import Attack
+from tests.bombs.attacks import ATTACKS
+from tests.bombs.beside import Beside
+from tests.crash.services import services
+from tests.kit.postgres_database import connected
+from tests.kit.postgres_server import running_server
+
+HEALTH_SECONDS = 1.0
+TIMES_QUIET = 3.0
+STOP_SECONDS = 30.0
+BEGIN_SECONDS = 20.0
+PEAK_BYTES = 1_000_000_000
+_WARM = 30
+
+
+class Row(NamedTuple):
+    """The figures of one attack."""
+
+    attack: str
+    store: str
+    quiet: list[float]
+    under: list[float]
+    health: float
+    peak: int
+    stop: float
+    begin: float
+    statuses: dict[str, int]
+    wrong: list[str]
+
+    def cells(self) -> list[str]:
+        quiet, under = _p99(self.quiet), _p99(self.under)
+        return [
+            self.attack,
+            self.store,
+            f"{_p(self.quiet, 50) * 1e3:.0f} / {quiet * 1e3:.0f}",
+            f"{_p(self.under, 50) * 1e3:.0f} / {under * 1e3:.0f}",
+            f"{under / quiet:.1f}",
+            str(len(self.under)),
+            f"{self.health * 1e3:.0f}",
+            f"{self.peak / 1e6:.0f}",
+            f"{self.stop:.1f}",
+            f"{self.begin:.1f}",
+            " ".join(f"{status}:{count}" for status, count in sorted(self.statuses.items())),
+        ]
+
+    def broken(self) -> list[str]:
+        """The bounds that do not hold."""
+        found = list(self.wrong)
+        if self.health > HEALTH_SECONDS:
+            found.append(f"/health took {self.health:.2f} s")
+        if _p99(self.under) > TIMES_QUIET * _p99(self.quiet):
+            found.append("the small tenant's p99 is more than three times the quiet one")
+        if self.peak > PEAK_BYTES:
+            found.append(f"{self.peak / 1e6:.0f} MB of memory")
+        if self.stop > STOP_SECONDS:
+            found.append(f"the end took {self.stop:.1f} s")
+        if self.begin > BEGIN_SECONDS:
+            found.append(f"beginning again took {self.begin:.1f} s")
+        return found
+
+
+HEAD = (
+    *("attack", "store", "quiet p50 / p99 (ms)", "under it (ms)", "times", "instances"),
+    *("slowest /health (ms)", "peak (MB)", "SIGTERM (s)", "begin again (s)", "answers"),
+)
+
+
+def _p(values: Sequence[float], percent: int) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
+
+
+def _p99(values: Sequence[float]) -> float:
+    return _p(values, 99)
+
+
+async def measured(attack: Attack, store: str, url: str, count: int, seconds: float) -> Row:
+    with tempfile.TemporaryDirectory(prefix="tenuto-bombs-") as name:
+        folder = Path(name)
+        url = await _empty_database(url) if url else f"sqlite:///{folder / 'store.db'}"
+        with services(url, folder, count, is_begun=False) as made:
+            beside = Beside(made, folder, url)
+            await beside.begin()
+            await beside.small().deploy()
+            await beside.small().work_for(0, _WARM)
+            quiet, under, after = beside.small(), beside.small(), beside.small()
+            await quiet.work_for(seconds / 2)
+            throwing = await beside.throw(attack)
+            await under.work_for(seconds)
+            peak = beside.peak_bytes
+            stop = await beside.stop()
+            thrown = await throwing.end()
+            begin = await beside.begin()
+            await after.work_for(seconds / 2)
+            peak = max(peak, beside.peak_bytes)
+            await beside.stop()
+    return Row(
+        attack=attack.name,
+        store=store,
+        quiet=quiet.seconds,
+        under=under.seconds,
+        health=max(under.health + after.health),
+        peak=peak,
+        stop=stop,
+        begin=begin,
+        statuses=thrown.statuses,
+        wrong=[*under.wrong, *after.wrong, *thrown.unfit[:3]],
+    )
+
+
+async def _empty_database(server: str) -> str:
+    async with connected(f"{server}/postgres") as connection:
+        await connection.execute("DROP DATABASE IF EXISTS bombs WITH (FORCE)")
+        await connection.execute("CREATE DATABASE bombs TEMPLATE template0")
+    return f"{server}/bombs"
+
+
+@contextmanager
+def _stores(chosen: Sequence[str]) -> Iterator[list[tuple[str, str, int]]]:
+    if "postgresql" not in chosen:
+        yield [("sqlite", "", 1)]
+        return
+    with running_server(durable=True) as server:
+        made = [("sqlite", "", 1)] if "sqlite" in chosen else []
+        yield [*made, ("postgresql", server.url("").rstrip("/"), 2)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="tests.bombs", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"some of: {', '.join(ATTACKS)}")
+    parser.add_argument("--store", action="append", choices=("sqlite", "postgresql"))
+    parser.add_argument("--seconds", type=float, default=10)
+    chosen = parser.parse_args()
+    print("| " + " | ".join(HEAD) + " |")
+    print("|" + "---|" * len(HEAD), flush=True)
+    failed = False
+    with _stores(chosen.store or ("sqlite", "postgresql")) as stores:
+        for name in chosen.names or ATTACKS:
+            for store, url, count in stores:
+                row = asyncio.run(measured(ATTACKS[name], store, url, count, chosen.seconds))
+                print("| " + " | ".join(row.cells()) + " |", flush=True)
+                for line in row.broken():
+                    failed = True
+                    print(f"  {name} on {store}: {line}", file=sys.stderr, flush=True)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""What one tenant sends to a service in order to harm the others, and how it may be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from tenuto.model.json import JSON
+
+CLOSED = 0
+"""Stands for the status of a request whose connection was closed without an answer."""
+
+
+BUSY = frozenset({429, 503})
+"""Refusals of what would be taken at another time."""
+TOO_LARGE = BUSY | {400, 409, 413, 422}
+"""Refusals of what is too large, too deep or too costly."""
+
+
+class Ask(NamedTuple):
+    """One request."""
+
+    method: str
+    path: str
+    """Below `/api/v1`, with its query."""
+    body: JSON | bytes = None
+    """Bytes are sent as they are."""
+    headers: Mapping[str, str] = {}
+
+
+class Lines(NamedTuple):
+    """Connections that send something and then nearly nothing more."""
+
+    connections: int
+    says: bytes
+    drips: bytes = b""
+    """Sent on each of them, again and again."""
+
+
+class Joins(NamedTuple):
+    """WebSockets, each of which joins the newest instances of a workflow."""
+
+    sockets: int
+    workflow: str
+
+
+class Attack(NamedTuple):
+    """A bomb for a service."""
+
+    name: str
+    asks: Callable[[], Iterable[Ask]] = tuple
+    """Large bodies are made only when they are sent."""
+    refusals: frozenset[int] = frozenset()
+    """The statuses that may answer it beside those of success."""
+    before: Callable[[], Iterable[Ask]] = tuple
+    """Sent once, before the rest; each of them has to be accepted."""
+    rounds: int = 1_000_000
+    """How often it is thrown at most."""
+    at_once: int = 4
+    """How many requests are under way at the same time."""
+    opens: Lines | Joins | None = None
+    """What stays open meanwhile."""

@@ -1,0 +1,132 @@
+"""`python -m tests.bombs.thrower ATTACK URL...`: throws one attack at a service until it is ended.
+
+A process of its own, since making and sending large bodies must not disturb what is measured
+beside it. The key is in the environment. It says `begun` once all is prepared, and at the end, as
+JSON, which statuses it was answered with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import cycle
+from typing import Any
+
+import aiohttp
+
+from tests.bombs.attack import CLOSED, Ask, Attack, Joins, Lines
+from tests.bombs.attacks import ATTACKS
+
+_PAUSE = 0.1
+_PATIENCE = aiohttp.ClientTimeout(total=120)
+_CLOSED = (aiohttp.ClientError, ConnectionError, TimeoutError)
+
+
+class Thrower:
+    """Sends an attack, and counts the answers."""
+
+    def __init__(self, attack: Attack, urls: Sequence[str], key: str) -> None:
+        self._attack = attack
+        self._urls = cycle(urls)
+        self._headers = {"authorization": f"Bearer {key}"}
+        self.statuses: Counter[int] = Counter()
+        self.odd: list[str] = []
+        """Answers that the attack does not accept."""
+
+    async def run(self) -> None:
+        async with aiohttp.ClientSession(timeout=_PATIENCE) as session:
+            for ask in self._attack.before():
+                await self._send(session, ask, frozenset())
+            print("begun", flush=True)
+            opened = asyncio.ensure_future(self._open(session))
+            try:
+                for _ in range(self._attack.rounds):
+                    asks = iter(self._attack.asks())
+                    senders = [self._all(session, asks) for _ in range(self._attack.at_once)]
+                    await asyncio.gather(*senders)
+                    await asyncio.sleep(_PAUSE)
+                await opened
+            finally:
+                opened.cancel()
+
+    async def _all(self, session: aiohttp.ClientSession, asks: Iterator[Ask]) -> None:
+        for ask in asks:
+            await self._send(session, ask, self._attack.refusals)
+
+    async def _send(
+        self, session: aiohttp.ClientSession, ask: Ask, refusals: frozenset[int]
+    ) -> None:
+        body = ask.body if isinstance(ask.body, bytes) else json.dumps(ask.body).encode()
+        headers = {"content-type": "application/json", **self._headers, **ask.headers}
+        data = None if ask.method == "GET" else body
+        text = ""
+        try:
+            async with session.request(
+                ask.method, f"{next(self._urls)}/api/v1{ask.path}", data=data, headers=headers
+            ) as answer:
+                status = answer.status
+                async for chunk in answer.content.iter_any():
+                    text = text or chunk[:300].decode("utf-8", "replace")
+        except (*_CLOSED, ValueError) as error:
+            status, text = CLOSED, repr(error)
+        self.statuses[status] += 1
+        if not (200 <= status < 300 or status in refusals):
+            self.odd.append(f"{status} for {ask.method} {ask.path[:80]}: {text}")
+
+    async def _open(self, session: aiohttp.ClientSession) -> None:
+        match self._attack.opens:
+            case Lines() as lines:
+                await asyncio.gather(*(self._line(lines) for _ in range(lines.connections)))
+            case Joins() as joins:
+                await asyncio.gather(*(self._join(session, joins) for _ in range(joins.sockets)))
+            case None:
+                pass
+
+    async def _line(self, lines: Lines) -> None:
+        host, _, port = next(self._urls).removeprefix("http://").partition(":")
+        while True:
+            with suppress(OSError):
+                _, writer = await asyncio.open_connection(host, int(port))
+                try:
+                    writer.write(lines.says)
+                    while not writer.is_closing():
+                        await asyncio.sleep(_PAUSE)
+                        writer.write(lines.drips)
+                        await writer.drain()
+                finally:
+                    writer.close()
+            await asyncio.sleep(_PAUSE)
+
+    async def _join(self, session: aiohttp.ClientSession, joins: Joins) -> None:
+        url = next(self._urls)
+        path = f"{url}/api/v1/instances?limit=100&workflowId={joins.workflow}"
+        while True:
+            with suppress(*_CLOSED):
+                async with session.get(path, headers=self._headers) as answer:
+                    items: list[Any] = (await answer.json())["items"]
+                async with session.ws_connect(f"{url}/ws", headers=self._headers) as socket:
+                    for item in items:
+                        id = item["instanceId"]
+                        await socket.send_json({"event": "workflow_run_join", "runId": id})
+                    async for _ in socket:
+                        pass
+            await asyncio.sleep(_PAUSE)
+
+
+async def main(name: str, urls: Sequence[str]) -> None:
+    thrower = Thrower(ATTACKS[name], urls, os.environ["TENUTO_KEY"])
+    throwing = asyncio.ensure_future(thrower.run())
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, throwing.cancel)
+    with suppress(asyncio.CancelledError):
+        await throwing
+    print(json.dumps({"statuses": thrower.statuses, "odd": thrower.odd}), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], sys.argv[2:]))
