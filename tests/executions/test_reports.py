@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -14,10 +15,13 @@ from tenuto.model.errors import Conflict, InvalidInput, NotFound
 from tenuto.model.executions import TaskReport
 from tenuto.model.json import Object
 from tenuto.model.log import LogRow
+from tenuto.model.policy import Limits
+from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.jobs import JobKey
 from tenuto.store.parts.turns import StoredInstance
 from tenuto.testing.wrapped_store import Call
-from tests.executions.stage import LEASE, Stage, cancel, done, failed, report
+from tenuto.workspace.task_definitions import TaskDefinitions
+from tests.executions.stage import FLOW, LEASE, Stage, cancel, done, failed, report
 from tests.kit.scripted_store import ScriptedStore
 from tests.kit.workload.drawing import document, node
 
@@ -348,5 +352,41 @@ def test_a_report_that_does_not_count_has_little_read_however_long_the_log_is() 
         [guessed] = await report(broker, replace(done(last, 1), lease_token="1.0"))
         assert isinstance(guessed, Conflict)
         assert guessed.code == "TEN-3012"
+
+    Stage().play(story)
+
+
+RESULTS = {
+    "a handle that the step does not have": ({}, {"next_handle": "nowhere"}, "UNKNOWN_HANDLE"),
+    "an output that does not fit": ({"type": "string"}, {}, "INVALID_OUTPUT"),
+    "an output that is too large": ({}, {"output": "x" * 2_000}, "TOO_LARGE"),
+}
+
+
+@pytest.mark.parametrize(("schema", "wrong", "code"), RESULTS.values(), ids=RESULTS)
+def test_after_a_result_that_failed_its_attempt_another_one_is_refused(
+    schema: Object, wrong: dict[str, Any], code: str
+) -> None:
+    """The first answer says what became of the attempt; its repeat says the same."""
+
+    async def story(stage: Stage) -> None:
+        engine, broker = await stage.opened(limits=Limits(output_bytes=1_000))
+        if schema:
+            await TaskDefinitions(engine, "default").add(
+                TaskDefinition(id="ship", kind="pull", output_schema=schema)
+            )
+        id = await stage.started(engine, FLOW)
+        [task] = await broker.claim("default", "w1", ["ship"])
+        refused = replace(done(task, {"n": 1}), **wrong)
+        for _ in range(2):
+            [first] = await broker.report("default", [refused])
+            assert first.error is None
+            assert first.failure is not None
+            assert first.failure.code == code
+        [other] = await broker.report("default", [done(task, "all right")])
+        assert other.error is not None
+        assert other.error.code == "TEN-3012"
+        assert (await engine.final_state(id)).state.status == "FAILED"
+        await engine.close()
 
     Stage().play(story)

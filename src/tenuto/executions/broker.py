@@ -17,11 +17,13 @@ from tenuto.engine.turns.requests import Answer
 from tenuto.executions.claims import Claim, Claims
 from tenuto.executions.lease_proof import LeaseProof, lease_over
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
-from tenuto.executions.repeated_reports import is_recorded
+from tenuto.executions.repeated_reports import recorded
 from tenuto.executions.report_parser import details_json, outcome_of
 from tenuto.executions.tokens import Purpose, execution_id
+from tenuto.model.entries import CompensationFailed, NodeFailed
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
+from tenuto.model.failure import Failure
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.store.parts.jobs import Beat, Extension, Lease, WorkerClaim
 
@@ -31,6 +33,8 @@ class Reported(NamedTuple):
 
     execution_id: str
     error: TenutoError | None = None
+    failure: Failure | None = None
+    """Why the attempt failed although its task had succeeded."""
 
 
 class TaskBroker:
@@ -123,7 +127,7 @@ class TaskBroker:
         ]
         sent = [self._send(lease, each) for lease, each in zip(leases, reports, strict=True)]
         return [
-            Reported(report.execution_id, await self._result(tenant, report, each))
+            await self._result(tenant, report, each)
             for report, each in zip(reports, sent, strict=True)
         ]
 
@@ -141,23 +145,27 @@ class TaskBroker:
 
     async def _result(
         self, tenant: str, report: TaskReport, sent: _Sent | TenutoError | None
-    ) -> TenutoError | None:
+    ) -> Reported:
+        id = report.execution_id
         if isinstance(sent, TenutoError):
-            return sent
+            return Reported(id, sent)
         try:
             if sent is None:
-                raise await self._proof.refusal(tenant, report.execution_id)
+                raise await self._proof.refusal(tenant, id)
             answer = await sent.future
             # The lease is over, whether the report counts or came too late.
             self.recent_claims.forget(sent.lease)
             if answer.rejection is None:
-                return None
+                return Reported(id, failure=answer.failure or _failure(report, sent.outcome))
             # The report may have been accepted before, and only the answer got lost.
-            if await is_recorded(self._store, sent.lease.key, sent.outcome):
-                return None
+            entry = await recorded(self._store, sent.lease.key, sent.outcome)
+            if isinstance(entry, NodeFailed | CompensationFailed):
+                return Reported(id, failure=entry.error if report.error is None else None)
+            if entry is not None:
+                return Reported(id)
         except TenutoError as error:
-            return error
-        return lease_over(execution_id(sent.lease.key), answer.rejection.message)
+            return Reported(id, error)
+        return Reported(id, lease_over(execution_id(sent.lease.key), answer.rejection.message))
 
     async def release(self, tenant: str, tasks: Sequence[ReleasedTask]) -> list[Reported]:
         """Take back the tasks of a worker that stops; a result for each, in their order.
@@ -195,6 +203,11 @@ class TaskBroker:
             node=key.node, iteration=key.iteration, attempt=key.attempt, clean=True
         )
         return self._engine.report(key.instance_id, stopped, lease.token)
+
+
+def _failure(report: TaskReport, outcome: TaskSucceeded | TaskFailed) -> Failure | None:
+    """Why a result cannot be taken: it is too large."""
+    return outcome.error if report.error is None and isinstance(outcome, TaskFailed) else None
 
 
 class _Sent(NamedTuple):

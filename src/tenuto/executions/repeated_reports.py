@@ -29,11 +29,11 @@ from tenuto.store.protocol import Store
 _PAGE = 200
 _BEGINNINGS = (EventType.NODE_DISPATCHED, EventType.COMPENSATION_DISPATCHED)
 _MADE_OF_A_RESULT = (UNKNOWN_HANDLE, EXPRESSION_ERROR, INVALID_OUTPUT, TOO_LARGE)
-"""Failures made from a result that the log does not keep: any result counts as its repeat."""
+"""Failures of attempts whose tasks had succeeded."""
 
 
-async def is_recorded(store: Store, key: JobKey, report: TaskSucceeded | TaskFailed) -> bool:
-    """Whether the log of the instance has this outcome of this attempt.
+async def recorded(store: Store, key: JobKey, report: TaskSucceeded | TaskFailed) -> Entry | None:
+    """The entry of this outcome of this attempt, if the log of the instance has it.
 
     It is read backwards from its end, where most repeats are found, to the start of the attempt.
     """
@@ -43,12 +43,13 @@ async def is_recorded(store: Store, key: JobKey, report: TaskSucceeded | TaskFai
         rows = await store.instances.entries(key.instance_id, after=after, limit=newest - after)
         of_attempt = [row for row in rows if (row.node_id, row.iteration, row.attempt) == key[1:]]
         for row in of_attempt:
-            if _is_outcome(from_row(row), report):
-                return True
+            entry = from_row(row)
+            if _is_outcome(entry, report):
+                return entry
         if any(row.event_type in _BEGINNINGS for row in of_attempt):
-            return False
+            return None
         newest = after
-    return False
+    return None
 
 
 def _is_outcome(entry: Entry, report: TaskSucceeded | TaskFailed) -> bool:
@@ -65,11 +66,22 @@ def _is_outcome(entry: Entry, report: TaskSucceeded | TaskFailed) -> bool:
         case NodeFailed() | CompensationFailed():
             if isinstance(report, TaskFailed):
                 return entry.error == report.error
-            return entry.error.code in _MADE_OF_A_RESULT
+            return entry.error.code in _MADE_OF_A_RESULT and _failed_for(entry, report)
         case NodeCancelled():
             return isinstance(report, TaskFailed) and report.error.code == CANCELLED
         case _:
             return False
+
+
+def _failed_for(entry: NodeFailed | CompensationFailed, report: TaskSucceeded) -> bool:
+    """Whether the attempt failed for this result, and not for another one."""
+    if entry.error.code == UNKNOWN_HANDLE and repr(report.handle) not in entry.error.message:
+        return False
+    # The log keeps the output of a step, unless it was too large; that of a compensation it does
+    # not keep.
+    return isinstance(entry, CompensationFailed) or (
+        entry.error.was_done and entry.output == report.output
+    )
 
 
 def _is_result(entry: NodeCompleted, report: TaskSucceeded) -> bool:

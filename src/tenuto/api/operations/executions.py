@@ -125,12 +125,21 @@ class ReleaseRequest(Body):
     tasks: BatchOf[ReleasedTask]
 
 
+class FailureItem(Answer):
+    """The failure of an attempt."""
+
+    code: str
+    message: str
+
+
 class ReportItem(Answer):
     """The result of one of several reports: 200, or why it does not count."""
 
     execution_id: str
     status: int
     error: ErrorItem | UnsetType = UNSET
+    failure: FailureItem | UnsetType = UNSET
+    """Why the attempt failed although its task had succeeded: its result cannot be taken."""
 
 
 @EXECUTIONS.post("/register", size="batch")
@@ -232,6 +241,13 @@ async def _reported(call: Call[NoQuery], report: TaskReport) -> ReportItem:
 def _item(reported: Reported) -> ReportItem:
     error: TenutoError | None = reported.error
     if error is None:
-        return ReportItem(execution_id=reported.execution_id, status=200)
+        failure = reported.failure
+        return ReportItem(
+            execution_id=reported.execution_id,
+            status=200,
+            failure=UNSET
+            if failure is None
+            else FailureItem(code=failure.code, message=failure.message),
+        )
     item = error_item(error)
     return ReportItem(execution_id=reported.execution_id, status=item.status, error=item)

@@ -33,8 +33,10 @@ from tenuto.model.effects import (
     StartAttempt,
     StopAttempt,
 )
+from tenuto.model.entries import CompensationFailed, NodeFailed
+from tenuto.model.failure import Failure
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import EventMatched, Started, TimerDue, TriggerMatched
+from tenuto.model.inputs import EventMatched, Started, TaskSucceeded, TimerDue, TriggerMatched
 from tenuto.model.lifecycle import level_of
 from tenuto.model.log import LogRow, to_rows
 from tenuto.model.policy import NEAR, NO_POLICIES, Policies
@@ -82,6 +84,15 @@ def is_owed(state: InstanceState, place: Place) -> bool:
         and node.attempt == attempt
         and not state.status.is_final
     )
+
+
+def _failure(request: Request, decision: Decision) -> Failure | None:
+    """Why an attempt failed although its task had succeeded."""
+    if isinstance(request.input, TaskSucceeded) and decision.entries:
+        first = decision.entries[0]
+        if isinstance(first, NodeFailed | CompensationFailed):
+            return first.error
+    return None
 
 
 class Draft(Struct, eq=False):
@@ -195,7 +206,9 @@ class Draft(Struct, eq=False):
         rows = to_rows(self.state.version + 1, decision.entries)
         self.requests.append(request)
         if request.future is not None or isinstance(request.input, TimerDue):
-            self.answers.append((request, self._answer(decision.state, decision.rejection)))
+            failure = _failure(request, decision)
+            answer = self._answer(decision.state, decision.rejection, failure)
+            self.answers.append((request, answer))
         if rows:
             self.rows += rows
             self._bytes += size_of_rows(rows)
@@ -211,12 +224,15 @@ class Draft(Struct, eq=False):
             if isinstance(request.input, Started) and request.input.cause is not None:
                 self._obligations.start_by_event(request.input, None)
 
-    def _answer(self, state: InstanceState, rejection: Rejection | None) -> Answer:
+    def _answer(
+        self, state: InstanceState, rejection: Rejection | None, failure: Failure | None = None
+    ) -> Answer:
         return Answer(
             instance_id=self.instance_id,
             status=state.status,
             version=state.version,
             rejection=rejection,
+            failure=failure,
         )
 
     def write(self) -> InstanceWrite | None:

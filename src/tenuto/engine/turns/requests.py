@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tenuto.core import Plan, Rejection
 from tenuto.model.events import Event
+from tenuto.model.failure import Failure
 from tenuto.model.inputs import Input
 from tenuto.model.status import Status
 from tenuto.store.parts.turns import EventResult
@@ -24,6 +25,8 @@ class Answer(Struct, frozen=True, gc=False, kw_only=True):
     rejection: Rejection | None = None
     is_repeat: bool = False
     """The start repeated an idempotency key: nothing new was made."""
+    failure: Failure | None = None
+    """Why the attempt failed although its task had succeeded."""
 
 
 class StartFacts(Struct, frozen=True, kw_only=True):
