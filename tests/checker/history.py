@@ -69,8 +69,11 @@ class Log:
         attempt: int = 1,
         handles: list[str] | None = None,
         variable: str | None = None,
+        variables: Fields | None = None,
     ) -> Log:
         said = {"output": output, "handles": handles}
+        if variables is not None:
+            said["variables"] = variables
         return self.row(
             "NODE_COMPLETED", node, attempt, status="success", variable=variable, **said
         )

@@ -419,6 +419,15 @@ def telling() -> Fields:
     return record(document, history, events=[event(f"{ID}:e", BEGIN)])
 
 
+def computing() -> Fields:
+    document = graph(box("set", "s", values={"n": "{{ctx.input.k}}"}), task("b"), edges="s>b")
+    history = (
+        log().started({"k": 1}).completed("s", output={"n": 1}, variables={"n": 1})
+        .dispatched("b").completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history)
+
+
 def waiting() -> Fields:
     document = graph(_wait(eventTimeout={"duration": "PT1M"}), edges="w:timeout>b")
     document["nodes"].append(task("b"))

@@ -339,6 +339,10 @@ FALSEHOODS = (
     Falsehood("mail for what has ended", "I25", shapes.linear, store(mail=[{"id": "m"}])),
     Falsehood("ended while a task runs", "I25", shapes.unhandled_failure, all_of(
         drop("NODE_FAILED", B), drop("NODE_CANCELLED", B))),
+    Falsehood("a value that its template does not give", "SET", shapes.computing,
+        say("NODE_COMPLETED", "s", output={"n": 2})),
+    Falsehood("a variable that is not what was computed", "SET", shapes.computing,
+        say("NODE_COMPLETED", "s", variables={"n": 2})),
     Falsehood("event and time-out both win", "I26", shapes.event_wait, add("WAIT_RESOLVED", "w",
         before=("NODE_COMPLETED", "w"), outcome="event", eventId="e1")),
     Falsehood("the loser is recorded as the winner", "I26", shapes.event_wait, store(deliveries=[

@@ -186,6 +186,16 @@ def reserved_event(document: Document) -> Expected:
     return "TEN-1038", f"{path}.pattern"
 
 
+def no_values(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "counted", "type": "SET", "values": {}})
+    return "TEN-1017", f"{path}.values"
+
+
+def reserved_value(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "counted", "type": "SET", "values": {"input": 1}})
+    return "TEN-1023", f"{path}.values.input"
+
+
 def long_pattern(document: Document) -> Expected:
     document["triggers"].append({"eventPattern": "payment." + "x" * 248})
     return "TEN-1025", f"$.triggers[{len(document['triggers']) - 1}].eventPattern"
@@ -392,6 +402,8 @@ FAULTS: tuple[Fault, ...] = (
     bad_payload_path,
     bad_pattern,
     reserved_event,
+    no_values,
+    reserved_value,
     long_pattern,
     long_task_id,
     costly_condition,

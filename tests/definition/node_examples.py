@@ -80,6 +80,7 @@ OWN: dict[str, Settings] = {
     },
     "subWorkflow": {"workflowId": "child", "version": 3, "input": {"a": 1}},
     "emit": {"pattern": "order.placed", "payload": {"a": 1}, "correlationId": "{{ctx.input.id}}"},
+    "set": {"values": {"n": "{{ctx.input.n + 1}}", "all": ["{{ctx.input}}", 1]}},
     "terminate": {"status": "FAILED", "output": {"a": 1}, "reason": "no {{ctx.input.id}}"},
     "approval": {
         "assignees": {"users": ["ann"], "roles": ["boss"]},
@@ -120,6 +121,7 @@ STEP_NAMES = {
     "http": "HTTP",
     "subWorkflow": "SUB_WORKFLOW",
     "emit": "EMIT",
+    "set": "SET",
     "terminate": "TERMINATE",
     "approval": "APPROVAL",
 }

@@ -58,6 +58,7 @@ def test_every_type_has_exactly_the_fields_of_the_page() -> None:
     http | `method, url, headers, query, body, successCodes, responseType`
     subWorkflow | `workflowId, version, input`
     emit | `pattern, payload, correlationId`
+    set | `values` (names, each with a template)
     terminate | `status, output, reason`
     approval | `assignees, formSchema, deadline, reminders, escalate`
     """  # noqa: RUF002 - the words of the contract

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import approval, attempt, child, compensation, delay, emit, ending, loop, wait
+from tenuto.core import (
+    approval,
+    attempt,
+    child,
+    compensation,
+    delay,
+    emit,
+    ending,
+    loop,
+    set_values,
+    wait,
+)
 from tenuto.core.cancelling import cancel_rest, pass_over
 from tenuto.core.deciding import Deciding
 from tenuto.core.keys import Keys
@@ -24,6 +35,7 @@ from tenuto.model.graph import (
     Http,
     JavaScript,
     Loop,
+    SetValues,
     Start,
     SubWorkflow,
     Task,
@@ -124,6 +136,8 @@ def _begin(d: Deciding, key: NodeKey) -> None:  # noqa: C901 - one arm each
             child.begin(d, key, config)
         case Emit():
             emit.begin(d, key, config)
+        case SetValues():
+            set_values.begin(d, key, config)
         case Approval():
             approval.begin(d, key, config)
         case Start() | End() | Condition() | Terminate():

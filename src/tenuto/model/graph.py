@@ -150,6 +150,13 @@ class Emit(Struct, frozen=True, kw_only=True, tag="emit"):
     correlation_id: str | None = None
 
 
+class SetValues(Struct, frozen=True, kw_only=True, tag="set"):
+    """Computes variables, without a worker."""
+
+    values: Object
+    """Names, each with a template; all of them see the context as it was before."""
+
+
 class Terminate(Struct, frozen=True, kw_only=True, tag="terminate"):
     """Ends the instance."""
 
@@ -194,6 +201,7 @@ Config: TypeAlias = (
     | Http
     | SubWorkflow
     | Emit
+    | SetValues
     | Terminate
     | Approval
 )

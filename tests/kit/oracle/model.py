@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -294,6 +294,8 @@ class Model:
                 self._limit_wait(node, duration_ms(config.get("deadline")))
             case "condition":
                 self.complete(node, {"branches": self._branches(node)}, self._branches(node))
+            case "set":
+                self._set(node)
             case "loop":
                 enter(self, node)
             case "start":
@@ -309,6 +311,14 @@ class Model:
             case type:
                 message = f"{node.plan.id}: the oracle knows no {type}"
                 raise AssertionError(message)
+
+    def _set(self, node: Activation) -> None:
+        told = node.plan.config["values"]
+        rendered = self.rendered(told, node.scope)
+        values = {name: rendered.get(name) for name in told}
+        handle = self._routed(node, values, values)
+        node.scope.ctx.update(values)
+        self.complete(node, values, [handle])
 
     def _branches(self, node: Activation) -> list[str]:
         config = node.plan.config
@@ -560,8 +570,11 @@ class Model:
     def true(self, expression: str, scope: Scope) -> bool:
         return truthy(evaluate(expression, self._sight(scope)))
 
-    def _routed(self, node: Activation, output: Json) -> str:
+    def _routed(
+        self, node: Activation, output: Json, written: Mapping[str, Json] | None = None
+    ) -> str:
         sight = self._sight(node.scope)
+        sight["ctx"].update(written or {})
         variable = node.plan.config.get("outputVariable")
         if variable is not None:
             sight["ctx"][variable] = output

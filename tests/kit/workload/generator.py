@@ -71,7 +71,7 @@ def _add_node(draft: Draft, id: str, *, first: bool, with_start: bool) -> None:
 
 
 def _type(draft: Draft, *, first: bool) -> str:
-    weights = {"task": 60, "condition": 14}
+    weights = {"task": 60, "condition": 14, "set": 5}
     if draft.taste.delays:
         weights["delay"] = 7
     if draft.taste.waits:
@@ -148,6 +148,18 @@ def _condition(draft: Draft, id: str) -> Document:
     return config
 
 
+def _set(draft: Draft, id: str) -> Document:
+    """What it computes has a `value`, as what a task gives has."""
+    choices = draft.choices
+    known = [f"ctx.{name}.value" for name in sorted(_variables_before(draft, id))[-2:]]
+    sources = ["ctx.input.k", "ctx.input.nothing", *known, *draft.sights]
+    draft.variables[id] = f"s_{id}"
+    values: Document = {f"s_{id}": {"value": f"{{{{{pick(choices, sources)}}}}}"}}
+    if chance(choices, 40):
+        values[f"t_{id}"] = pick(choices, ["{{ctx.input.nothing}}", 7, "{{ctx.input.items}}"])
+    return {"values": values}
+
+
 def _delay(draft: Draft, id: str) -> Document:
     config: Document = {"duration": pick(draft.choices, ["PT1S", 50, "PT90S", "PT2H", 0])}
     return config
@@ -205,6 +217,7 @@ _CONFIGS = {
     "condition": _condition,
     "delay": _delay,
     "eventWait": _event_wait,
+    "set": _set,
     "approval": _approval,
     "loop": lambda draft, id: loop_config(draft),
     "end": _end,

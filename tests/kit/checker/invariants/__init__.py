@@ -47,6 +47,7 @@ EACH_ROW: tuple[tuple[str, EachRow], ...] = (
     ("ROUTE", flow.routes_are_its_own),
     ("ROUTE", flow.failures_are_decided_rightly),
     ("ROUTE", flow.conditions_hold),
+    ("SET", flow.values_are_computed_as_told),
     ("I16", loops.iterations_follow_each_other),
     ("I16", loops.iterations_end_once),
     ("I16", loops.nothing_begins_in_what_is_over),
