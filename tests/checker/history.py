@@ -107,8 +107,8 @@ class Log:
         limit = None if timeout is None else self.now + timeout
         return self.row("WAIT_OPENED", node, pattern=pattern, since=BEGIN, timeoutAt=limit)
 
-    def got(self, node: str, event: str) -> Log:
-        return self.row("WAIT_RESOLVED", node, outcome="event", eventId=event)
+    def got(self, node: str, event: str, /, **more: Any) -> Log:  # noqa: ANN401
+        return self.row("WAIT_RESOLVED", node, outcome="event", eventId=event, **more)
 
     def timed_out(self, node: str) -> Log:
         return self.row("WAIT_RESOLVED", node, outcome="timeout")

@@ -419,6 +419,20 @@ def telling() -> Fields:
     return record(document, history, events=[event(f"{ID}:e", BEGIN)])
 
 
+def counting() -> Fields:
+    """Two events are needed, and both come."""
+    document = graph(box("eventWait", "w", eventPattern="pay.*", count=2), task("b"), edges="w>b")
+    shown = [{"eventId": "e1"}, {"eventId": "e2"}]
+    history = (
+        log().started({"k": 1}).waits("w", "pay.*").turned("WAITING_FOR_EVENT").after(5)
+        .got("w", "e1", remaining=1, event=shown[0]).after(5).got("w", "e2")
+        .completed("w", output={"events": shown}).turned("RUNNING").dispatched("b")
+        .completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    events = [event("e1", BEGIN + 5), event("e2", BEGIN + 10)]
+    return record(document, history, events=events)
+
+
 def computing() -> Fields:
     document = graph(box("set", "s", values={"n": "{{ctx.input.k}}"}), task("b"), edges="s>b")
     history = (

@@ -339,6 +339,14 @@ FALSEHOODS = (
     Falsehood("mail for what has ended", "I25", shapes.linear, store(mail=[{"id": "m"}])),
     Falsehood("ended while a task runs", "I25", shapes.unhandled_failure, all_of(
         drop("NODE_FAILED", B), drop("NODE_CANCELLED", B))),
+    Falsehood("one event counted twice", "I27", shapes.counting, all_of(
+        say_at(6, eventId="e1"),
+        say("NODE_COMPLETED", "w", output={"events": [{"eventId": "e1"}, {"eventId": "e1"}]}))),
+    Falsehood("a wait for two content with one", "I27", shapes.counting, all_of(
+        say("WAIT_RESOLVED", "w", remaining=0), drop("WAIT_RESOLVED", "w", place=1),
+        say("NODE_COMPLETED", "w", output={"events": [{"eventId": "e1"}]}))),
+    Falsehood("an event that was counted and is not given", "I27", shapes.counting,
+        say("NODE_COMPLETED", "w", output={"events": [{"eventId": "e2"}]})),
     Falsehood("a value that its template does not give", "SET", shapes.computing,
         say("NODE_COMPLETED", "s", output={"n": 2})),
     Falsehood("a variable that is not what was computed", "SET", shapes.computing,

@@ -186,6 +186,17 @@ def reserved_event(document: Document) -> Expected:
     return "TEN-1038", f"{path}.pattern"
 
 
+def too_many_events(document: Document) -> Expected:
+    wait: Document = {"stepId": "many", "type": "EVENT_WAIT", "eventPattern": "p", "count": 1_001}
+    return "TEN-1014", f"{_reached(document, wait)}.count"
+
+
+def counted_and_mapped(document: Document) -> Expected:
+    wait: Document = {"stepId": "mapped", "type": "EVENT_WAIT", "eventPattern": "p", "count": 2}
+    path = _reached(document, {**wait, "eventPayloadMapping": {"x": "a"}})
+    return "TEN-1018", f"{path}.eventPayloadMapping"
+
+
 def no_values(document: Document) -> Expected:
     path = _reached(document, {"stepId": "counted", "type": "SET", "values": {}})
     return "TEN-1017", f"{path}.values"
@@ -402,6 +413,8 @@ FAULTS: tuple[Fault, ...] = (
     bad_payload_path,
     bad_pattern,
     reserved_event,
+    too_many_events,
+    counted_and_mapped,
     no_values,
     reserved_value,
     long_pattern,

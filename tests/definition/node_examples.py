@@ -128,7 +128,12 @@ STEP_NAMES = {
 
 EXECUTES = ("task", "http", "dataQuery", "javascript", "subWorkflow")
 
-EVERY = [*OWN.items(), *ALTERNATIVES.items()]
+FURTHER: list[tuple[str, Settings]] = [
+    ("eventWait", {"eventPattern": "payment.received", "count": 3}),
+]
+"""What excludes fields of both."""
+
+EVERY = [*OWN.items(), *ALTERNATIVES.items(), *FURTHER]
 
 
 def settings(kind: str, own: Settings) -> Settings:

@@ -49,7 +49,7 @@ def test_every_type_has_exactly_the_fields_of_the_page() -> None:
     end | `outputParameters`
     task | `taskId, input, handles, heartbeatTimeout`
     eventWait | `eventPattern, eventCondition, eventPayloadMapping, eventTimeout {duration,
-    timeoutHandlerStepId (steps form)}, lookback, correlationId, arms`
+    timeoutHandlerStepId (steps form)}, lookback, correlationId, arms, count`
     condition | `branches [{id, when}], select`
     delay | `duration` or `until`, `calendar`
     loop | `source` or `while`, `mode, concurrency, onItemError, maxIterations, result, enough`

@@ -12,7 +12,7 @@ from tenuto.core.life import change_node, close_node, open_node
 from tenuto.core.loop_entries import close_loop, errors_of, item_failed, variables_at
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
-from tenuto.core.state import Asked, Ending, InstanceState, NodeState, Variable
+from tenuto.core.state import Asked, Counted, Ending, InstanceState, NodeState, Variable
 from tenuto.core.timing import clear_timer, set_timer
 from tenuto.model.approvals import People
 from tenuto.model.entries import (
@@ -80,6 +80,7 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         losses=0,
         completed_at=entry.at,
         input=UNSET,
+        counted=None,
         output=entry.output,
         written=state.version,
         held_back=entry.handles if before.is_withdrawn else (),
@@ -215,6 +216,9 @@ def retry_scheduled(state: InstanceState, entry: RetryScheduled) -> None:
 def wait_opened(plan: Plan, state: InstanceState, entry: WaitOpened) -> None:
     key = entry.key
     node = _waiting(state, entry, is_wait=True)
+    if (before := state.nodes.get(key)) is not None:
+        # The events that it took before it was re-opened are not offered again.
+        node = replace(node, counted=before.counted)
     asking = entry.approval
     if asking is not None:
         asked = Asked(assignees=asking.assignees, escalate_to=asking.escalate_to)
@@ -228,8 +232,18 @@ def wait_opened(plan: Plan, state: InstanceState, entry: WaitOpened) -> None:
 
 
 def wait_resolved(state: InstanceState, entry: WaitResolved) -> None:
-    if entry.event_id is not None:
-        state.taken_events = with_item(state.taken_events, entry.event_id, None)
+    if entry.event_id is None:
+        return
+    state.taken_events = with_item(state.taken_events, entry.event_id, None)
+    if entry.event is not UNSET:
+        node = state.nodes[entry.key]
+        before = node.counted or Counted()
+        counted = Counted(
+            events=(*before.events, entry.event),
+            ids=(*before.ids, entry.event_id),
+            size=before.size + size_of(entry.event),
+        )
+        change_node(state, entry.key, replace(node, counted=counted))
 
 
 def timer_set(plan: Plan, state: InstanceState, entry: TimerSet) -> None:

@@ -104,6 +104,7 @@ def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> 
         opened=node.opened,
         input=node.input,
         child_version=node.child_version,
+        counted=node.counted,
         given_up=(*node.given_up, node.attempt) if _is_unheard(node) else node.given_up,
     )
     if node.is_open:

@@ -36,6 +36,15 @@ class Asked(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     escalated_at: datetime | None = None
 
 
+class Counted(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """The events that a wait for several has taken."""
+
+    events: tuple[JSON, ...] = ()
+    ids: tuple[str, ...] = ()
+    size: int = 0
+    """How long their JSON is."""
+
+
 class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One activation of a node, from its first entry on."""
 
@@ -61,6 +70,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     is_wait: bool = False
     approval: Asked | None = None
     """Set where the wait is for a decision and not for an event."""
+    counted: Counted | None = None
+    """The events so far, of a wait for several that has taken one."""
     is_loop: bool = False
     errors: list[JSON] = []
     """Errors of single iterations of a loop that goes on in spite of them."""

@@ -206,12 +206,16 @@ class WaitOpened(_NodeEntry, frozen=True, kw_only=True):
 
 
 class WaitResolved(_NodeEntry, frozen=True, kw_only=True):
-    """A wait ended: by an event or a decision, or because none came."""
+    """A wait ended: by an event or a decision, or because none came; or it took one of several."""
 
     event_type = EventType.WAIT_RESOLVED
     outcome: Literal["event", "timeout", "decision"]
     event_id: str | None = None
     arm: str | None = None
+    remaining: int = 0
+    """How many further events it needs: while it needs any, it stays open."""
+    event: JSON | UnsetType = UNSET
+    """The event, as the output will have it, where further ones are needed."""
 
 
 class TimerSet(_NodeEntry, frozen=True, kw_only=True):

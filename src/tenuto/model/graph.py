@@ -67,6 +67,8 @@ class EventWait(Struct, frozen=True, kw_only=True, tag="eventWait"):
     correlation_id: str | None = None
     """A template."""
     arms: tuple[Arm, ...] = ()
+    count: int | None = None
+    """How many events it takes; None: one, which is its output itself."""
 
 
 class Branch(Struct, frozen=True, kw_only=True):

@@ -339,6 +339,7 @@ class Picture:
             reopened=life.highest,
             outcomes=life.outcomes,
             may_cancel=life.may_cancel,
+            counted=life.counted,
         )
         if (life.node.id, life.iteration) in self.turns:
             again.begun = life.begun
@@ -564,8 +565,11 @@ class Picture:
             )
 
     def _wait_resolved(self, life: Life, row: Row) -> None:
-        life.wait = None
-        life.resolved = row
+        if row.payload.get("remaining"):
+            life.counted.append(row)
+        else:
+            life.wait = None
+            life.resolved = row
         if row.payload.get("outcome") == "event":
             event = str(row.payload.get("eventId"))
             self.taken_events.setdefault(event, []).append((life.name, row))

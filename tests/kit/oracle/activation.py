@@ -58,6 +58,8 @@ class Activation:
     since: int = 0
     sees: dict[str, Json] = field(default_factory=dict)
     output: Json = None
+    counted: list[Json] = field(default_factory=list)
+    """The events of a wait for several."""
     # Of a loop alone.
     items: list[Json] | None = None
     started: int = 0

@@ -429,7 +429,8 @@ class Model:
         for event in self.inbox:
             if event.id not in self.taken and matches(node.plan, node.since, event, node.sees):
                 self._got(node, event)
-                return
+                if not node.open:
+                    return
         self._limit_wait(node, duration_ms((config.get("eventTimeout") or {}).get("duration")))
 
     def _limit_wait(self, node: Activation, limit: int | None) -> None:
@@ -446,11 +447,18 @@ class Model:
             value = evaluate(f"payload.{path}", {"payload": event.payload})
             node.scope.ctx[name] = None if value is UNDEFINED else value
         output = {"eventId": event.id, "pattern": event.pattern, "payload": event.payload}
+        count = node.plan.config.get("count")
+        if count is not None:
+            node.counted.append(output)
+            if len(node.counted) < count:
+                return
+            output = {"events": node.counted}
         self.complete(node, output, [self._routed(node, output)])
 
     def _timed_out(self, node: Activation) -> None:
         if node.plan.has_edge_on("timeout"):
-            self.complete(node, None, ["timeout"])
+            several = "count" in node.plan.config
+            self.complete(node, {"events": node.counted} if several else None, ["timeout"])
         else:
             self.failed(node, "WAIT_TIMEOUT", retryable=False)
 

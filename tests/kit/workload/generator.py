@@ -173,6 +173,8 @@ def _event_wait(draft: Draft, id: str) -> Document:
         config["eventCondition"] = "event.payload.k === workflow.input.k"
     if chance(choices, 25):
         config["eventPayloadMapping"] = {f"m_{id}": "k"}
+    elif chance(choices, 25):
+        config["count"] = between(choices, 1, 3)
     if not taste.endless_waits or chance(choices, 50):
         config["eventTimeout"] = {"duration": pick(choices, ["PT10S", "PT5M", "PT3H"])}
         if chance(choices, 20):

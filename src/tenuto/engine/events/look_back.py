@@ -125,12 +125,14 @@ class LookBack:
         )
 
     async def _offer(self, intake: Intake, wait: WaitRow, event: Event) -> bool:
-        """Whether the wait is settled: it took the event, or is not open any more."""
+        """Whether the wait is settled: it took its last event, or is not open any more."""
         future = asyncio.get_running_loop().create_future()
         report = msgspec.structs.replace(report_of(wait, event), by_lookback=True)
         intake.report(Request(wait.instance_id, report, future=future))
         answer = await future
-        return answer.rejection is None or answer.rejection.code != "TEN-3007"
+        if answer.rejection is not None:
+            return answer.rejection.code != "TEN-3007"
+        return not answer.listens
 
 
 class _Marks:

@@ -32,6 +32,7 @@ from tenuto.model.effects import (
     SetTimer,
     StartAttempt,
     StopAttempt,
+    TakeEvent,
 )
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import EventMatched, Started, TimerDue, TriggerMatched
@@ -157,7 +158,8 @@ class Draft(Struct, eq=False):
         """Take a mailbox message without a decision, or a report that does not count."""
         self.requests.append(request)
         if request.future is not None:
-            self.answers.append((request, self._answer(self.state, refusal)))
+            unchanged = Decision(state=self.state, rejection=refusal)
+            self.answers.append((request, self._answer(request, unchanged)))
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
 
@@ -193,7 +195,7 @@ class Draft(Struct, eq=False):
         rows = to_rows(self.state.version + 1, decision.entries)
         self.requests.append(request)
         if request.future is not None or isinstance(request.input, TimerDue):
-            self.answers.append((request, self._answer(decision.state, decision.rejection)))
+            self.answers.append((request, self._answer(request, decision)))
         if rows:
             self.rows += rows
             self._bytes += size_of_rows(rows)
@@ -209,12 +211,17 @@ class Draft(Struct, eq=False):
             if isinstance(request.input, Started) and request.input.cause is not None:
                 self._obligations.start_by_event(request.input, None)
 
-    def _answer(self, state: InstanceState, rejection: Rejection | None) -> Answer:
+    def _answer(self, request: Request, decision: Decision) -> Answer:
+        listens = False
+        if isinstance(report := request.input, EventMatched):
+            node = decision.state.nodes.get(NodeKey(report.node, report.iteration))
+            listens = node is not None and node.is_open and node.listens
         return Answer(
             instance_id=self.instance_id,
-            status=state.status,
-            version=state.version,
-            rejection=rejection,
+            status=decision.state.status,
+            version=decision.state.version,
+            rejection=decision.rejection,
+            listens=listens,
         )
 
     def write(self) -> InstanceWrite | None:
@@ -374,6 +381,8 @@ class Draft(Struct, eq=False):
                 follow_ups.append(PublishEvent(event=event))
             case CloseWait():
                 self._obligations.close_wait(effect)
+            case TakeEvent():
+                self._obligations.take_event(effect)
             case SendMail():
                 self._obligations.send(effect)
                 follow_ups.append(effect)

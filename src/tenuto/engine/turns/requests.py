@@ -24,6 +24,8 @@ class Answer(Struct, frozen=True, gc=False, kw_only=True):
     rejection: Rejection | None = None
     is_repeat: bool = False
     """The start repeated an idempotency key: nothing new was made."""
+    listens: bool = False
+    """The node that an event was for takes further events."""
 
 
 class StartFacts(Struct, frozen=True, kw_only=True):

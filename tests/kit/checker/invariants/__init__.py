@@ -65,6 +65,7 @@ EACH_ROW: tuple[tuple[str, EachRow], ...] = (
     ("I26", waiting.one_wins),
     ("I27", waiting.delivered_only_where_it_fits),
     ("I27", waiting.taken_once),
+    ("I27", waiting.counted_as_told),
     ("I27", waiting.cancelled_by_what_fits),
     ("APPROVAL", approvals.only_approvals_are_decided),
     ("APPROVAL", approvals.asked_as_told),
