@@ -689,6 +689,29 @@ def one_is_enough() -> Fields:
     return record(document, history)
 
 
+def two_never_begin() -> Fields:
+    """The first of three is enough; one after the other, so the others never begin."""
+    each = box("loop", "l", source=[1, 2, 3], enough=1)
+    document = graph(each, task("a"), edges="l:loop>a")
+    history = log().started().turn("l[0]", [1, 2, 3]).dispatched("a[0]").completed("a[0]", 7)
+    history.turned_out("l[0]", 7).skipped("l[1]", "l[2]", reason="enough")
+    history.completed("l", [7], handles=["done"]).turned("COMPLETED")
+    return record(document, history)
+
+
+def one_completes_it() -> Fields:
+    """A step beside the loop ends it while nothing of it has ended."""
+    document = graph(
+        box("start", "s"), box("loop", "l", source=[1], cancelRest=True), task("a"),
+        task("b", completes=["l"]),
+        edges="s>l s>b l:loop>a",
+    )  # fmt: skip
+    history = log().started().completed("s").turn("l[0]", [1]).dispatched("a[0]").dispatched("b")
+    history.completed("b").completed("l", [], handles=["done"]).told_to_stop("a[0]").after(9)
+    history.called_off("a[0]").turn_called_off("l[0]").turned("COMPLETED")
+    return record(document, history)
+
+
 def while_it_goes_on() -> Fields:
     document = graph(
         box("loop", "l", **{"while": "ctx.index < 5 && ctx.last !== 9"}), task("a"),
@@ -791,6 +814,8 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     one_after_the_other,
     two_at_a_time,
     one_is_enough,
+    two_never_begin,
+    one_completes_it,
     while_it_goes_on,
     item_fails_its_loop,
     parent_and_child,

@@ -293,6 +293,11 @@ def cancels_itself(document: Document) -> Expected:
     return "TEN-1049", f"{path}.cancels[0]"
 
 
+def completes_no_loop(document: Document) -> Expected:
+    path = _reached(document, _task("ends_nothing", completes=["n"]))
+    return "TEN-1055", f"{path}.completes[0]"
+
+
 def into_a_loop(document: Document) -> Expected:
     step, path = _step(document, "y")
     step["transitions"] = {"default": "body"}
@@ -432,6 +437,7 @@ FAULTS: tuple[Fault, ...] = (
     join_of_exclusive_handles,
     join_of_none,
     cancels_itself,
+    completes_no_loop,
     into_a_loop,
     end_in_a_loop,
     loops_too_deep,

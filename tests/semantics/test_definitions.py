@@ -41,8 +41,8 @@ def fields_of(row: str) -> set[str]:
 
 def test_every_type_has_exactly_the_fields_of_the_page() -> None:
     """all | `name, description, outputVariable, timeout, errorHandling, joinMode, cancelRest,
-    cancels, when, conditions, onError` (the last two in the graph form; in the steps form
-    they are in `transitions`)
+    cancels, completes, when, conditions, onError` (the last two in the graph form; in the steps
+    form they are in `transitions`)
     those that execute (task, http, dataQuery, javascript, subWorkflow) | `retry {maxAttempts,
     initialDelay, multiplier, maxDelay, nonRetryable, onLost}, mutex`
     start | –

@@ -59,8 +59,12 @@ def settle(d: Deciding) -> None:
     if is_too_long and state.ending is None and ending.give_up(d):
         return
     is_settled = False
+    if state.pause is None and state.ending is None:
+        _read_enough(d)
     while not is_settled and state.pause is None and state.ending is None and d.has_room:
         is_settled = not _follow(d)
+        # Also where no room is left: what has changed is known in this decision alone.
+        _read_enough(d)
     if state.pause is not None:
         ending.move(d, Status.PAUSED)
     elif state.ending is not None:
@@ -75,12 +79,20 @@ def settle(d: Deciding) -> None:
         ending.move(d, Status.RUNNING)
 
 
+def _read_enough(d: Deciding) -> None:
+    while d.to_read and d.state.ending is None:
+        keys, d.to_read = d.to_read, set()
+        loop.read_enough(d, keys)
+
+
 def _follow(d: Deciding) -> bool:
     """Do some of what follows; False: there is nothing."""
     state = d.state
     if state.doomed:
         _skip_doomed(d)
-    if state.ready:
+    if state.enough:
+        loop.end_early(d)
+    elif state.ready:
         _begin_ready(d)
     elif state.doomed:
         pass  # what was skipped doomed others

@@ -9,7 +9,14 @@ from msgspec.structs import replace
 
 from tenuto.core.edges import arrive
 from tenuto.core.life import change_node, close_node, open_node
-from tenuto.core.loop_entries import close_loop, errors_of, item_failed, variables_at
+from tenuto.core.loop_entries import (
+    close_loop,
+    complete_loops,
+    errors_of,
+    item_failed,
+    item_skipped,
+    variables_at,
+)
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
 from tenuto.core.state import Asked, Counted, Ending, InstanceState, NodeState, Variable
@@ -98,6 +105,8 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     _write_variables(plan, state, entry)
     if node.is_loop:
         close_loop(plan, state, key, may_go_on=False)
+    if succeeded and before.grace_until is None and plan.nodes[key.node].node.completes:
+        complete_loops(plan, state, key)
     config = plan.nodes[key.node].node.config
     if isinstance(config, End):
         state.output = _merged(state.output, entry.output)
@@ -163,6 +172,9 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
 
 
 def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
+    if entry.reason == "enough":
+        item_skipped(plan, state, entry)
+        return
     key = entry.key
     node = NodeState(
         status=NodeStatus.SKIPPED,

@@ -36,12 +36,13 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 
-SHAPE = 4
+SHAPE = 5
 """The number of the shape that is written; one that is greater was written by a newer program.
 
 In 1 there was no `short`: nothing was left over then. In 2 there were no approvals, and nothing
 about undoing. In 3 nothing was kept of work that was taken over, or that was done by a step that
-failed, nor of askings of a parent."""
+failed, nor of askings of a parent. In 4 no wait took several events, and no loop had enough and
+was left to end."""
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
@@ -101,6 +102,7 @@ _Loop = _form(
     variables=list[int],  # places in the pool, also below
     results=_pairs(int, JSON),
     errors=_pairs(int, JSON),
+    ended=_pairs(int, int),
 )
 _Iteration = _form(Iteration, variables=list[int])
 _Past = _form(PastIteration, _Names, without=("names",), variables=list[int])
@@ -114,6 +116,7 @@ _Stored = _form(
     ready=list[NodeKey],
     doomed=list[NodeKey],
     short=list[NodeKey],
+    enough=list[NodeKey],
     loops=_pairs(NodeKey, _Loop),
     iterations=_pairs(NodeKey, _Iteration),
     timers=_pairs(TimerKey, Timer),
@@ -147,6 +150,7 @@ def encode(state: InstanceState) -> bytes:
         "ready": sorted(state.ready),
         "doomed": sorted(state.doomed),
         "short": sorted(state.short),
+        "enough": sorted(state.enough),
         "timers": sorted(state.timers.items()),
         "variables": [
             (name, _slim(variable, large))
@@ -207,6 +211,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "ready": keys_of(fields["ready"]),
         "doomed": keys_of(fields["doomed"]),
         "short": keys_of(fields["short"]),
+        "enough": keys_of(fields["enough"]),
         "timers": as_map(dict(fields["timers"])),
         "variables": as_map(dict(whole(fields["variables"]))),
         "taken_events": as_map(dict.fromkeys(fields["taken_events"])),
@@ -243,6 +248,7 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
             "variables": entered[key],
             "results": sorted(loop.results.items(), key=_place),
             "errors": sorted(loop.errors.items(), key=_place),
+            "ended": sorted(loop.ended.items()),
         }
         return _Loop(**asdict(loop) | stored)
 
@@ -294,6 +300,7 @@ def _restored_loops(
         found["variables"] = variables(found["variables"])
         found["results"] = as_map(dict(found["results"]))
         found["errors"] = as_map(dict(found["errors"]))
+        found["ended"] = as_map(dict(found["ended"]))
         if opened[key] in large:
             found["items"] = _items_of(entries[opened[key]])
         return LoopState(**found)

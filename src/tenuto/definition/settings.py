@@ -70,6 +70,7 @@ COMMON = TITLES + Fields(
     Field("joinMode", "at_least", JoinMode()),
     Field("cancelRest", "cancel_rest", Flag()),
     Field("cancels", "cancels", ListOf(Text())),
+    Field("completes", "completes", ListOf(Text())),
     Field("when", "when", Expression()),
 )
 

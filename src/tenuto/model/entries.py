@@ -150,7 +150,8 @@ class NodeSkipped(_NodeEntry, frozen=True, kw_only=True):
     """A node was passed over, or can never run."""
 
     event_type = EventType.NODE_SKIPPED
-    reason: Literal["when", "dead-path", "cancelled"]
+    reason: Literal["when", "dead-path", "cancelled", "enough"]
+    """`enough`: an item of a loop, in the iteration that never began, since the loop has enough."""
     reused_from: str | None = None
     """The instance in which `when` was read."""
     handles: tuple[str, ...] = ()

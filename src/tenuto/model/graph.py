@@ -237,6 +237,8 @@ class Node(Struct, frozen=True, kw_only=True):
     """How many incoming edges must be taken; None: all are settled, and at least one is taken."""
     cancel_rest: bool = False
     cancels: tuple[str, ...] = ()
+    completes: tuple[str, ...] = ()
+    """Loops that end, with the results so far, when it completes."""
     when: str | None = None
     conditions: tuple[Route, ...] = ()
     on_error: tuple[ErrorRoute, ...] = ()

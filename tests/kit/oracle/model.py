@@ -18,7 +18,13 @@ from tests.kit.checker.graph import Graph, read
 from tests.kit.checker.moments import duration_ms
 from tests.kit.oracle.activation import Activation, Scope
 from tests.kit.oracle.inbox import Received, matches, since
-from tests.kit.oracle.loops import end_a_quiet_iteration, enter, iterations_of, resume
+from tests.kit.oracle.loops import (
+    end_a_quiet_iteration,
+    end_what_has_enough,
+    enter,
+    iterations_of,
+    resume,
+)
 from tests.kit.workload.actions import Action, Cancel, Decide, Pause, Publish, Resume, Retry
 from tests.kit.workload.behaviours import Behaviours, behaviour_of
 from tests.kit.workload.drawing import Document
@@ -187,6 +193,7 @@ class Model:
         for node in completed:
             for id in node.plan.config.get("cancels") or ():
                 self._call_off(self._named(node, id), never_began="SKIPPED")
+            self._complete_loops(node)
         for node in loops:
             resume(self, node)
 
@@ -264,6 +271,8 @@ class Model:
             if node.doomed and not node.reopened:
                 self._finish(node, "SKIPPED", ())
                 return True
+        if end_what_has_enough(self):
+            return True
         for node in pending:
             root = node.plan.id in self.graph.roots
             if node.reopened or (node.fires and (root or node.plan.incoming)):
@@ -425,7 +434,7 @@ class Model:
         config = node.plan.config
         node.status = "WAITING"
         node.since = since(node.plan, self.now)
-        node.sees = self._sight(node.scope)
+        node.sees = self.sight(node.scope)
         for event in self.inbox:
             if event.id not in self.taken and matches(node.plan, node.since, event, node.sees):
                 self._got(node, event)
@@ -471,6 +480,12 @@ class Model:
             return
         for id in node.plan.config.get("cancels") or ():
             self._call_off(self._named(node, id), never_began="SKIPPED")
+        self._complete_loops(node)
+
+    def _complete_loops(self, node: Activation) -> None:
+        for id in node.plan.config.get("completes") or ():
+            loop = self._named(node, id)
+            loop.completed |= loop.open
 
     def _write(self, node: Activation, output: Json) -> None:
         node.output = output
@@ -571,17 +586,17 @@ class Model:
 
     # Expressions
 
-    def _sight(self, scope: Scope) -> dict[str, Json]:
+    def sight(self, scope: Scope) -> dict[str, Json]:
         ctx = {**scope.ctx, **scope.names}
         return {"ctx": ctx, "workflow": {"input": self.top.ctx["input"]}, "steps": _steps(scope)}
 
     def true(self, expression: str, scope: Scope) -> bool:
-        return truthy(evaluate(expression, self._sight(scope)))
+        return truthy(evaluate(expression, self.sight(scope)))
 
     def _routed(
         self, node: Activation, output: Json, written: Mapping[str, Json] | None = None
     ) -> str:
-        sight = self._sight(node.scope)
+        sight = self.sight(node.scope)
         sight["ctx"].update(written or {})
         variable = node.plan.config.get("outputVariable")
         if variable is not None:
@@ -592,7 +607,7 @@ class Model:
         return "default"
 
     def rendered(self, template: Json, scope: Scope) -> Json:
-        return render(template, self._sight(scope))
+        return render(template, self.sight(scope))
 
     def _outcome(self) -> Outcome:
         status = self.final or "OPEN"

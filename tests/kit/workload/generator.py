@@ -29,6 +29,7 @@ def make_document(choices: Choices, taste: Taste, *, id: str = "doc") -> Documen
     _leave_out_unused_routes(draft)
     if taste.races:
         _add_cancels(draft)
+        _add_completes(draft)
     return document(id, draft.nodes, draft.edges, **_options(draft))
 
 
@@ -333,6 +334,23 @@ def _add_cancels(draft: Draft) -> None:
         ]
         if others:
             made["config"]["cancels"] = [pick(choices, others)]
+
+
+def _add_completes(draft: Draft) -> None:
+    """Steps that end a loop: one around them, or one beside those."""
+    choices = draft.choices
+    for made in draft.nodes:
+        id = str(made["id"])
+        if made["type"] not in ("task", "delay", "set") or not chance(choices, 8):
+            continue
+        seen = _loops_around(draft, id)
+        loops = [
+            str(other["id"])
+            for other in draft.nodes
+            if other["type"] == "loop" and draft.around[str(other["id"])] in seen
+        ]
+        if loops:
+            made["config"]["completes"] = [pick(choices, loops)]
 
 
 def _loops_around(draft: Draft, id: str) -> set[str | None]:
