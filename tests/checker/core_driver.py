@@ -30,6 +30,7 @@ from tenuto.model.effects import (
     SetTimer,
     StartAttempt,
     StopAttempt,
+    TakeEvent,
 )
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
@@ -160,7 +161,7 @@ class CoreDriver:
                     for each in self._letters
                     if each["kind"] == "late-result" or (each["node"], each["iteration"]) != again
                 ]
-            case PublishEvent():
+            case PublishEvent() | TakeEvent():
                 pass
             case ResolveChild() | SendMail():
                 raise AssertionError("one instance alone has no children")

@@ -69,8 +69,11 @@ class Log:
         attempt: int = 1,
         handles: list[str] | None = None,
         variable: str | None = None,
+        variables: Fields | None = None,
     ) -> Log:
         said = {"output": output, "handles": handles}
+        if variables is not None:
+            said["variables"] = variables
         return self.row(
             "NODE_COMPLETED", node, attempt, status="success", variable=variable, **said
         )
@@ -104,8 +107,8 @@ class Log:
         limit = None if timeout is None else self.now + timeout
         return self.row("WAIT_OPENED", node, pattern=pattern, since=BEGIN, timeoutAt=limit)
 
-    def got(self, node: str, event: str) -> Log:
-        return self.row("WAIT_RESOLVED", node, outcome="event", eventId=event)
+    def got(self, node: str, event: str, /, **more: Any) -> Log:  # noqa: ANN401
+        return self.row("WAIT_RESOLVED", node, outcome="event", eventId=event, **more)
 
     def timed_out(self, node: str) -> Log:
         return self.row("WAIT_RESOLVED", node, outcome="timeout")

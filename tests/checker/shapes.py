@@ -429,6 +429,29 @@ def telling() -> Fields:
     return record(document, history, events=[event(f"{ID}:e", BEGIN)])
 
 
+def counting() -> Fields:
+    """Two events are needed, and both come."""
+    document = graph(box("eventWait", "w", eventPattern="pay.*", count=2), task("b"), edges="w>b")
+    shown = [{"eventId": "e1"}, {"eventId": "e2"}]
+    history = (
+        log().started({"k": 1}).waits("w", "pay.*").turned("WAITING_FOR_EVENT").after(5)
+        .got("w", "e1", remaining=1, event=shown[0]).after(5).got("w", "e2")
+        .completed("w", output={"events": shown}).turned("RUNNING").dispatched("b")
+        .completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    events = [event("e1", BEGIN + 5), event("e2", BEGIN + 10)]
+    return record(document, history, events=events)
+
+
+def computing() -> Fields:
+    document = graph(box("set", "s", values={"n": "{{ctx.input.k}}"}), task("b"), edges="s>b")
+    history = (
+        log().started({"k": 1}).completed("s", output={"n": 1}, variables={"n": 1})
+        .dispatched("b").completed("b").turned("COMPLETED")
+    )  # fmt: skip
+    return record(document, history)
+
+
 def waiting() -> Fields:
     document = graph(_wait(eventTimeout={"duration": "PT1M"}), edges="w:timeout>b")
     document["nodes"].append(task("b"))
@@ -676,6 +699,29 @@ def one_is_enough() -> Fields:
     return record(document, history)
 
 
+def two_never_begin() -> Fields:
+    """The first of three is enough; one after the other, so the others never begin."""
+    each = box("loop", "l", source=[1, 2, 3], enough=1)
+    document = graph(each, task("a"), edges="l:loop>a")
+    history = log().started().turn("l[0]", [1, 2, 3]).dispatched("a[0]").completed("a[0]", 7)
+    history.turned_out("l[0]", 7).skipped("l[1]", "l[2]", reason="enough")
+    history.completed("l", [7], handles=["done"]).turned("COMPLETED")
+    return record(document, history)
+
+
+def one_completes_it() -> Fields:
+    """A step beside the loop ends it while nothing of it has ended."""
+    document = graph(
+        box("start", "s"), box("loop", "l", source=[1], cancelRest=True), task("a"),
+        task("b", completes=["l"]),
+        edges="s>l s>b l:loop>a",
+    )  # fmt: skip
+    history = log().started().completed("s").turn("l[0]", [1]).dispatched("a[0]").dispatched("b")
+    history.completed("b").completed("l", [], handles=["done"]).told_to_stop("a[0]").after(9)
+    history.called_off("a[0]").turn_called_off("l[0]").turned("COMPLETED")
+    return record(document, history)
+
+
 def while_it_goes_on() -> Fields:
     document = graph(
         box("loop", "l", **{"while": "ctx.index < 5 && ctx.last !== 9"}), task("a"),
@@ -779,6 +825,8 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     one_after_the_other,
     two_at_a_time,
     one_is_enough,
+    two_never_begin,
+    one_completes_it,
     while_it_goes_on,
     item_fails_its_loop,
     parent_and_child,

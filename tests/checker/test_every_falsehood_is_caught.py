@@ -255,6 +255,12 @@ FALSEHOODS = (
         configure("l", result={"of": "{{ctx.index}}"})),
     Falsehood("done before all have ended", "LOOP", shapes.one_is_enough,
         configure("l", enough=2)),
+    Falsehood("an item that never began and is not told of", "LOOP", shapes.two_never_begin,
+        drop("NODE_SKIPPED", "l[2]")),
+    Falsehood("an item skipped without enough", "LOOP", shapes.two_never_begin,
+        configure("l", enough=2)),
+    Falsehood("a loop over that nothing completed", "LOOP", shapes.one_completes_it,
+        configure("b", completes=[])),
     Falsehood("another array than the source's", "LOOP", shapes.item_fails_its_loop,
         configure("l", source=[1, 3])),
     Falsehood("parallel iterations see each other", "SCOPE", shapes.two_at_a_time,
@@ -341,6 +347,18 @@ FALSEHOODS = (
     Falsehood("mail for what has ended", "I25", shapes.linear, store(mail=[{"id": "m"}])),
     Falsehood("ended while a task runs", "I25", shapes.unhandled_failure, all_of(
         drop("NODE_FAILED", B), drop("NODE_CANCELLED", B))),
+    Falsehood("one event counted twice", "I27", shapes.counting, all_of(
+        say_at(6, eventId="e1"),
+        say("NODE_COMPLETED", "w", output={"events": [{"eventId": "e1"}, {"eventId": "e1"}]}))),
+    Falsehood("a wait for two content with one", "I27", shapes.counting, all_of(
+        say("WAIT_RESOLVED", "w", remaining=0), drop("WAIT_RESOLVED", "w", place=1),
+        say("NODE_COMPLETED", "w", output={"events": [{"eventId": "e1"}]}))),
+    Falsehood("an event that was counted and is not given", "I27", shapes.counting,
+        say("NODE_COMPLETED", "w", output={"events": [{"eventId": "e2"}]})),
+    Falsehood("a value that its template does not give", "SET", shapes.computing,
+        say("NODE_COMPLETED", "s", output={"n": 2})),
+    Falsehood("a variable that is not what was computed", "SET", shapes.computing,
+        say("NODE_COMPLETED", "s", variables={"n": 2})),
     Falsehood("event and time-out both win", "I26", shapes.event_wait, add("WAIT_RESOLVED", "w",
         before=("NODE_COMPLETED", "w"), outcome="event", eventId="e1")),
     Falsehood("the loser is recorded as the winner", "I26", shapes.event_wait, store(deliveries=[

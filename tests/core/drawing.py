@@ -71,6 +71,11 @@ def emit(pattern: str = "told", /, **config: JSON) -> Object:
     return box("emit", pattern=pattern, **config)
 
 
+def computed(**values: JSON) -> Object:
+    """A set node with these values."""
+    return box("set", values=dict(values))
+
+
 def delay(duration: JSON = "PT1M", /, **config: JSON) -> Object:
     return box("delay", duration=duration, **config)
 

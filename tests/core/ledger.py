@@ -18,6 +18,7 @@ from tenuto.model.effects import (
     SetTimer,
     StartAttempt,
     StopAttempt,
+    TakeEvent,
 )
 from tenuto.model.entries import (
     ChildStarted,
@@ -126,6 +127,8 @@ class Ledger:
             case CloseWait():
                 del self.waits[NodeKey(effect.node, effect.iteration)]
                 del self.arms[NodeKey(effect.node, effect.iteration)]
+            case TakeEvent():
+                assert NodeKey(effect.node, effect.iteration) in self.waits
             case PublishEvent():
                 assert effect.event.id not in {sent.id for sent in self.published}
                 self.published.append(effect.event)

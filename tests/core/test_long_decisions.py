@@ -60,6 +60,14 @@ def test_a_wide_loop_begins_in_decisions_of_bounded_size() -> None:
     assert run.status is Status.WAITING_FOR_EVENT
 
 
+def test_items_that_never_begin_are_skipped_in_decisions_of_bounded_size() -> None:
+    document = draw("l:loop>a l:done>z", l=loop("{{ctx.input}}", enough=1))
+    run = play(document, check=None).start(list(range(2_500))).succeed("a[0]")
+    sizes = until_settled(run)
+    assert (len(sizes), max(sizes) < MOST_ENTRIES + 10) == (3, True)
+    assert run.running == ["z"]
+
+
 def test_a_cancel_calls_off_in_decisions_of_bounded_size() -> None:
     run = play(WAITS, check=None).start(list(range(2_500)))
     until_settled(run)

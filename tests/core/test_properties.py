@@ -87,6 +87,11 @@ def check_end(run: Run) -> None:
         assert (run.state.iterations, run.state.loops) == ({}, {})
 
 
+def around_item(entry: NodeSkipped) -> NodeKey:
+    """The loop of an item that never began."""
+    return NodeKey(entry.node, around(entry.iteration))
+
+
 def check_iterations(run: Run) -> None:
     started: Counter[NodeKey] = Counter()
     active: dict[NodeKey, set[str]] = {}
@@ -102,6 +107,8 @@ def check_iterations(run: Run) -> None:
                 assert len(now) <= (config.concurrency if config.mode == "parallel" else 1)
             case IterationEnded():
                 active[entry.loop].remove(entry.iteration)
+            case NodeSkipped(reason="enough"):
+                assert index_of(entry.iteration) >= started[around_item(entry)]
             case NodeDispatched() | WaitOpened() | TimerSet() | NodeSkipped() | NodeCompleted():
                 loop = run.plan[entry.node].loop
                 assert (loop is None) == (not entry.iteration)

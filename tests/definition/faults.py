@@ -186,6 +186,27 @@ def reserved_event(document: Document) -> Expected:
     return "TEN-1038", f"{path}.pattern"
 
 
+def too_many_events(document: Document) -> Expected:
+    wait: Document = {"stepId": "many", "type": "EVENT_WAIT", "eventPattern": "p", "count": 1_001}
+    return "TEN-1014", f"{_reached(document, wait)}.count"
+
+
+def counted_and_mapped(document: Document) -> Expected:
+    wait: Document = {"stepId": "mapped", "type": "EVENT_WAIT", "eventPattern": "p", "count": 2}
+    path = _reached(document, {**wait, "eventPayloadMapping": {"x": "a"}})
+    return "TEN-1018", f"{path}.eventPayloadMapping"
+
+
+def no_values(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "counted", "type": "SET", "values": {}})
+    return "TEN-1017", f"{path}.values"
+
+
+def reserved_value(document: Document) -> Expected:
+    path = _reached(document, {"stepId": "counted", "type": "SET", "values": {"input": 1}})
+    return "TEN-1023", f"{path}.values.input"
+
+
 def long_pattern(document: Document) -> Expected:
     document["triggers"].append({"eventPattern": "payment." + "x" * 248})
     return "TEN-1025", f"$.triggers[{len(document['triggers']) - 1}].eventPattern"
@@ -270,6 +291,11 @@ def cancels_itself(document: Document) -> Expected:
     step, path = _step(document, "n")
     step["cancels"] = ["n"]
     return "TEN-1049", f"{path}.cancels[0]"
+
+
+def completes_no_loop(document: Document) -> Expected:
+    path = _reached(document, _task("ends_nothing", completes=["n"]))
+    return "TEN-1055", f"{path}.completes[0]"
 
 
 def into_a_loop(document: Document) -> Expected:
@@ -392,6 +418,10 @@ FAULTS: tuple[Fault, ...] = (
     bad_payload_path,
     bad_pattern,
     reserved_event,
+    too_many_events,
+    counted_and_mapped,
+    no_values,
+    reserved_value,
     long_pattern,
     long_task_id,
     costly_condition,
@@ -407,6 +437,7 @@ FAULTS: tuple[Fault, ...] = (
     join_of_exclusive_handles,
     join_of_none,
     cancels_itself,
+    completes_no_loop,
     into_a_loop,
     end_in_a_loop,
     loops_too_deep,

@@ -17,6 +17,7 @@ COMMON: Settings = {
     "joinMode": "any",
     "cancelRest": True,
     "cancels": ["other"],
+    "completes": ["each"],
     "when": "ctx.input.wanted",
 }
 
@@ -80,6 +81,7 @@ OWN: dict[str, Settings] = {
     },
     "subWorkflow": {"workflowId": "child", "version": 3, "input": {"a": 1}},
     "emit": {"pattern": "order.placed", "payload": {"a": 1}, "correlationId": "{{ctx.input.id}}"},
+    "set": {"values": {"n": "{{ctx.input.n + 1}}", "all": ["{{ctx.input}}", 1]}},
     "terminate": {"status": "FAILED", "output": {"a": 1}, "reason": "no {{ctx.input.id}}"},
     "approval": {
         "assignees": {"users": ["ann"], "roles": ["boss"]},
@@ -120,13 +122,19 @@ STEP_NAMES = {
     "http": "HTTP",
     "subWorkflow": "SUB_WORKFLOW",
     "emit": "EMIT",
+    "set": "SET",
     "terminate": "TERMINATE",
     "approval": "APPROVAL",
 }
 
 EXECUTES = ("task", "http", "dataQuery", "javascript", "subWorkflow")
 
-EVERY = [*OWN.items(), *ALTERNATIVES.items()]
+FURTHER: list[tuple[str, Settings]] = [
+    ("eventWait", {"eventPattern": "payment.received", "count": 3}),
+]
+"""What excludes fields of both."""
+
+EVERY = [*OWN.items(), *ALTERNATIVES.items(), *FURTHER]
 
 
 def settings(kind: str, own: Settings) -> Settings:
@@ -135,30 +143,31 @@ def settings(kind: str, own: Settings) -> Settings:
 
 
 def as_graph(kind: str, config: Settings, **node: Value) -> Settings:
-    """A graph in which the node stands behind two tasks, beside the node that it cancels."""
+    """A graph in which the node stands behind two tasks, beside those that it cancels and ends."""
     work = {"type": "task", "config": {"taskId": "t"}}
-    nodes = [
-        {"id": "first", **work},
-        {"id": "second", **work},
+    named = [
         {"id": "other", **work},
-        {"id": "it", "type": kind, "config": config, **node},
+        {"id": "each", "type": "loop", "config": {"source": [1]}},
+        {"id": "inside", **work},
     ]
-    edges = [
-        {"upstreamNodeID": "first", "downstreamNodeID": "it"},
-        {"upstreamNodeID": "second", "downstreamNodeID": "it"},
-    ]
+    body = {"upstreamNodeID": "each", "downstreamNodeID": "inside", "sourceHandle": "loop"}
+    it = {"id": "it", "type": kind, "config": config, **node}
     if kind == "start":
-        nodes, edges = [nodes[3]], [{"upstreamNodeID": "it", "downstreamNodeID": "other"}]
-        nodes.append({"id": "other", **work})
-    return {"nodes": nodes, "edges": edges}
+        edges = [{"upstreamNodeID": "it", "downstreamNodeID": name} for name in ("other", "each")]
+        return {"nodes": [it, *named], "edges": [*edges, body]}
+    nodes = [{"id": "first", **work}, {"id": "second", **work}, named[0], it, *named[1:]]
+    edges = [{"upstreamNodeID": name, "downstreamNodeID": "it"} for name in ("first", "second")]
+    return {"nodes": nodes, "edges": [*edges, body]}
 
 
 def as_steps(kind: str, fields: Settings) -> Settings:
-    """Steps in which the step stands behind another, beside the step that it cancels."""
+    """Steps in which the step stands behind another, beside those that it cancels and ends."""
     step = {"stepId": "it", "type": STEP_NAMES[kind], **fields}
     other = {"stepId": "other", "type": "TASK", "taskId": "t"}
+    each = {"stepId": "each", "type": "LOOP", "source": [1], "transitions": {"loop": "inside"}}
+    named = [other, each, {"stepId": "inside", "type": "TASK", "taskId": "t"}]
     if kind == "start":
-        return {"steps": [{**step, "transitions": {"default": "other"}}, other]}
+        return {"steps": [{**step, "transitions": {"default": ["other", "each"]}}, *named]}
     first = {"stepId": "first", "type": "TASK", "taskId": "t"}
-    first["transitions"] = {"default": ["it", "other"]}  # type: ignore[assignment]
-    return {"steps": [first, step, other]}
+    first["transitions"] = {"default": ["it", "other", "each"]}  # type: ignore[assignment]
+    return {"steps": [first, step, *named]}

@@ -65,7 +65,9 @@ def test_surroundings_of_later_versions_are_named(fields: Value, code: str, at: 
     assert found({**as_steps("task", TASK), **fields}) == [(code, f"$.{at}")]
 
 
-@pytest.mark.parametrize("kind", ["start", "end", "condition", "terminate", "emit", "approval"])
+@pytest.mark.parametrize(
+    "kind", ["start", "end", "condition", "terminate", "emit", "set", "approval"]
+)
 def test_what_runs_is_not_named(kind: str) -> None:
     assert found(as_steps(kind, OWN[kind])) == []
 

@@ -168,8 +168,15 @@ class TestDependencies:
         assert ("a", "onError_1", "i") in arrows(graph)
         assert graph.nodes[2].at_least is None
 
-    def test_a_join_may_ask_for_less(self) -> None:
-        graph = graph_of(task("a"), task("b"), task("c", dependsOn=["a", "b"], joinMode="any"))
+    @pytest.mark.parametrize("mode", ["all", "any", {"atLeast": 1}])
+    def test_a_join_mode_beside_dependencies_is_refused(self, mode: Value) -> None:
+        """`joinMode` beside `dependsOn` is refused."""
+        steps: Value = [task("a"), task("b"), task("c", dependsOn=["a", "b"], joinMode=mode)]
+        assert found({"steps": steps}) == [("TEN-1056", "$.steps[2].joinMode")]
+
+    def test_a_definition_that_was_saved_with_both_still_runs(self) -> None:
+        steps: Value = [task("a"), task("b"), task("c", dependsOn=["a", "b"], joinMode="any")]
+        graph = compile_definition({"steps": steps}, is_saved=True).graph
         assert graph.nodes[2].at_least == 1
 
     @pytest.mark.parametrize("name", ["default", "timeout", "conditions"])

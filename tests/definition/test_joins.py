@@ -47,6 +47,7 @@ HANDLES: dict[str, tuple[Value, set[str]]] = {
     "HTTP": ({"url": "u"}, {"default"}),
     "SUB_WORKFLOW": ({"workflowId": "w"}, {"default"}),
     "EMIT": ({"pattern": "p"}, {"default"}),
+    "SET": ({"values": {"a": 1}}, {"default"}),
     "TERMINATE": ({}, set()),
     "APPROVAL": ({"assignees": {"users": ["u"]}}, {"approved", "rejected", "timeout"}),
 }

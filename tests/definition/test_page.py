@@ -23,10 +23,12 @@ def test_every_example_on_the_page_is_valid(number: int) -> None:
 
 def test_the_page_has_examples_of_all_three_forms() -> None:
     graphs = [compile_definition(parse_document(each, "page")) for each in EXAMPLES]
-    assert [each.spelling for each in graphs] == ["steps", "steps", "graph", "steps", "steps"]
+    spellings = [each.spelling for each in graphs]
+    assert spellings == ["steps", "steps", "graph", "steps", "steps", "steps"]
     assert "dependsOn" in EXAMPLES[1]
-    assert "APPROVAL" in EXAMPLES[3]
-    assert "compensationSteps" in EXAMPLES[4]
+    assert "SET" in EXAMPLES[3]
+    assert "APPROVAL" in EXAMPLES[4]
+    assert "compensationSteps" in EXAMPLES[5]
 
 
 def test_the_page_lists_every_type_and_every_field() -> None:

@@ -41,15 +41,15 @@ def fields_of(row: str) -> set[str]:
 
 def test_every_type_has_exactly_the_fields_of_the_page() -> None:
     """all | `name, description, outputVariable, timeout, errorHandling, joinMode, cancelRest,
-    cancels, when, conditions, onError` (the last two in the graph form; in the steps form
-    they are in `transitions`)
+    cancels, completes, when, conditions, onError` (the last two in the graph form; in the steps
+    form they are in `transitions`)
     those that execute (task, http, dataQuery, javascript, subWorkflow) | `retry {maxAttempts,
     initialDelay, multiplier, maxDelay, nonRetryable, onLost}, mutex`
     start | –
     end | `outputParameters`
     task | `taskId, input, handles, heartbeatTimeout`
     eventWait | `eventPattern, eventCondition, eventPayloadMapping, eventTimeout {duration,
-    timeoutHandlerStepId (steps form)}, lookback, correlationId, arms`
+    timeoutHandlerStepId (steps form)}, lookback, correlationId, arms, count`
     condition | `branches [{id, when}], select`
     delay | `duration` or `until`, `calendar`
     loop | `source` or `while`, `mode, concurrency, onItemError, maxIterations, result, enough`
@@ -58,6 +58,7 @@ def test_every_type_has_exactly_the_fields_of_the_page() -> None:
     http | `method, url, headers, query, body, successCodes, responseType`
     subWorkflow | `workflowId, version, input`
     emit | `pattern, payload, correlationId`
+    set | `values` (names, each with a template)
     terminate | `status, output, reason`
     approval | `assignees, formSchema, deadline, reminders, escalate`
     """  # noqa: RUF002 - the words of the contract

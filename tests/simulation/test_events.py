@@ -41,6 +41,13 @@ def event(at_ms: int, pattern: str, k: int = K) -> Publish:
 
 ACTIONS: dict[str, list[Action]] = {
     "first-of-two": [event(1_000, "evt.paid", 4), event(2_000, "evt.x"), event(2_001, "evt.paid")],
+    "three-of-them": [
+        event(0, "evt.early"),
+        event(2_000, "evt.x", 4),
+        event(2_000, "evt.x", 4),
+        event(2_001, "evt.paid"),
+        event(9_000, "evt.late"),
+    ],
     "cancellable": [
         event(4_000, "evt.stop", 4),
         event(5_000, "evt.halt"),
@@ -79,6 +86,7 @@ def ends(finished: Finished) -> dict[str, str]:
 
 ENDS = {
     "first-of-two": {"first-of-two": "COMPLETED"},
+    "three-of-them": {"three-of-them": "COMPLETED"},
     "cancellable": {"cancellable": "CANCELLED"},
     "telling": {"telling": "COMPLETED"},
     "starting": {"starting": "COMPLETED"},

@@ -24,6 +24,7 @@ from tenuto.core.deciding import GO_ON, NO_SUCH_INSTANCE, STALE, Deciding, Decis
 from tenuto.core.flow import settle
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState
+from tenuto.core.watching import all_watching
 from tenuto.model.inputs import (
     AttemptLost,
     CancelAsked,
@@ -78,6 +79,9 @@ def decide(
         return Decision(state=state, effects=effects, rejection=rejection, steps=d.steps.taken)
     if not d.entries and not goes_on:
         return d.done()
+    if isinstance(input, RetryAsked) or was_paused:
+        # What has changed while it was paused, or ending, was not read then.
+        d.to_read |= all_watching(plan, d.state)
     if was_paused and d.state.pause is None and d.state.ending is None:
         timer.resumed(d)
     settle(d)

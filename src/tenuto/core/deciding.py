@@ -16,6 +16,7 @@ from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
 from tenuto.core.state import InstanceState, Timer, Variable
 from tenuto.core.timing import APPROVAL_TIMERS, NODE_TIMERS
+from tenuto.core.watching import changed_for
 from tenuto.expr import CountedScope, Lazy, Steps
 from tenuto.model.effects import ClearTimer, Effect, SetTimer
 from tenuto.model.entries import CompensationEnded, Entry, IterationStarted, RetryRequested
@@ -72,6 +73,7 @@ class Deciding:
         "policies",
         "state",
         "steps",
+        "to_read",
     )
 
     def __init__(
@@ -98,13 +100,17 @@ class Deciding:
         self.entries: list[Entry] = []
         self.effects: list[Effect] = []
         self.gathered: dict[NodeKey, tuple[int, list[JSON]]] = {}
-        """Results of loops, in order, and of how many iterations begun: gathered once."""
+        """Results of loops, in the order of their ends, and how many: gathered once."""
+        self.to_read: set[NodeKey] = set()
+        """Loops whose `enough` names something that has changed."""
 
     def emit(self, entry: Entry) -> None:
         """Make `entry` true, and set or clear the timers that this changes."""
         timers = self.state.timers
         fold_into(self.plan, self.state, entry)
         self.entries.append(entry)
+        if self.plan.watching:
+            self.to_read |= changed_for(self.plan, self.state, entry)
         if self.state.timers is not timers:
             self._timers_changed(timers, entry)
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import approval, attempt, child, compensation, delay, emit, ending, loop, wait
+from tenuto.core import (
+    approval,
+    attempt,
+    child,
+    compensation,
+    delay,
+    emit,
+    ending,
+    loop,
+    set_values,
+    wait,
+)
 from tenuto.core.cancelling import cancel_rest, pass_over
 from tenuto.core.deciding import Deciding
 from tenuto.core.keys import Keys
@@ -24,6 +35,7 @@ from tenuto.model.graph import (
     Http,
     JavaScript,
     Loop,
+    SetValues,
     Start,
     SubWorkflow,
     Task,
@@ -47,8 +59,12 @@ def settle(d: Deciding) -> None:
     if is_too_long and state.ending is None and ending.give_up(d):
         return
     is_settled = False
+    if state.pause is None and state.ending is None:
+        _read_enough(d)
     while not is_settled and state.pause is None and state.ending is None and d.has_room:
         is_settled = not _follow(d)
+        # Also where no room is left: what has changed is known in this decision alone.
+        _read_enough(d)
     if state.pause is not None:
         ending.move(d, Status.PAUSED)
     elif state.ending is not None:
@@ -63,12 +79,20 @@ def settle(d: Deciding) -> None:
         ending.move(d, Status.RUNNING)
 
 
+def _read_enough(d: Deciding) -> None:
+    while d.to_read and d.state.ending is None:
+        keys, d.to_read = d.to_read, set()
+        loop.read_enough(d, keys)
+
+
 def _follow(d: Deciding) -> bool:
     """Do some of what follows; False: there is nothing."""
     state = d.state
     if state.doomed:
         _skip_doomed(d)
-    if state.ready:
+    if state.enough:
+        loop.end_early(d)
+    elif state.ready:
         _begin_ready(d)
     elif state.doomed:
         pass  # what was skipped doomed others
@@ -124,6 +148,8 @@ def _begin(d: Deciding, key: NodeKey) -> None:  # noqa: C901 - one arm each
             child.begin(d, key, config)
         case Emit():
             emit.begin(d, key, config)
+        case SetValues():
+            set_values.begin(d, key, config)
         case Approval():
             approval.begin(d, key, config)
         case Start() | End() | Condition() | Terminate():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import UNSET, UnsetType
 
 from tenuto.core.cancelling import cancel_iteration
@@ -11,7 +13,7 @@ from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.scope import scope_within
 from tenuto.core.state import LoopState, attempt_of
 from tenuto.expr import CountedScope, Expression, ExpressionError, Undefined
-from tenuto.model.entries import IterationEnded, IterationStarted
+from tenuto.model.entries import IterationEnded, IterationStarted, NodeSkipped
 from tenuto.model.failure import LOOP_LIMIT, LOOP_SOURCE, TIMEOUT, TOO_LARGE, Failure
 from tenuto.model.graph import DONE, Loop
 from tenuto.model.ids import NodeKey, around, iteration_of, path_of
@@ -57,6 +59,62 @@ def end_quiet_iterations(d: Deciding) -> None:
             _end_quiet(d, place)
 
 
+def end_early(d: Deciding) -> None:
+    """End the loops that have enough, after a record of each item that never begins."""
+    for key in sorted(d.state.enough, key=d.plan.place_of):
+        _end_early(d, key)
+
+
+def read_enough(d: Deciding, keys: Iterable[NodeKey]) -> None:
+    """Read the `enough` of loops under way again, since something that it names has changed."""
+    for key in sorted(keys, key=d.plan.place_of):
+        node, loop = d.state.nodes.get(key), d.state.loops.get(key)
+        if node is None or not node.is_open or loop is None or loop.has_enough:
+            continue
+        config = d.plan.nodes[key.node].node.config
+        assert isinstance(config, Loop)
+        try:
+            is_enough = _is_enough(d, key, config, loop)
+        except ExpressionError as error:
+            fail(d, key, node.attempt, expression_failure(error))
+            continue
+        if is_enough:
+            _end_early(d, key)
+
+
+def _end_early(d: Deciding, key: NodeKey) -> None:
+    loop = d.state.loops[key]
+    if loop.ends_all:
+        # The step that ends the loop may be the last one of its own iteration.
+        for place in iterations_of(d.state, key):
+            if place in d.state.quiet and not _has_more(d, place):
+                _end_quiet(d, place)
+        if d.state.ending is not None or not d.state.nodes[key].is_open:
+            return
+        loop = d.state.loops[key]
+    unstarted = 0 if loop.items is None else len(loop.items) - loop.started
+    for index in range(loop.started + loop.skipped, loop.started + unstarted):
+        # The first one is recorded in any case: it says that the loop has enough.
+        if not d.has_room and d.state.loops[key].has_enough:
+            return
+        d.emit(
+            NodeSkipped(
+                at=d.now,
+                node=key.node,
+                iteration=iteration_of(key.iteration, index),
+                attempt=attempt_of(d.state, key),
+                reason="enough",
+            )
+        )
+    _finish(d, key, d.state.loops[key])
+
+
+def _has_more(d: Deciding, place: NodeKey) -> bool:
+    """Whether a node of an iteration is about to begin, or to be skipped."""
+    inside = (NodeKey(name, place.iteration) for name in d.plan.nodes[place.node].body)
+    return any(key in d.state.ready or key in d.state.doomed for key in inside)
+
+
 def widen(d: Deciding) -> None:
     """Begin iterations of loops that have room for more of them."""
     for key in sorted(d.state.short, key=d.plan.place_of):
@@ -96,7 +154,8 @@ def _end_quiet(d: Deciding, place: NodeKey) -> None:
 def resume(d: Deciding, key: NodeKey) -> None:
     """Go on with a loop that was re-opened: begin the iterations that there is room for."""
     while d.state.nodes[key].is_open and d.state.ending is None and d.has_room:
-        if d.state.loops[key].active and key not in d.state.short:
+        is_full = d.state.loops[key].active and key not in d.state.short
+        if is_full or key in d.state.enough:
             return
         _go_on(d, key)
 
@@ -114,13 +173,15 @@ def _go_on(d: Deciding, key: NodeKey) -> None:
     config = d.plan.nodes[key.node].node.config
     assert isinstance(config, Loop)
     loop = d.state.loops[key]
+    if loop.has_enough:
+        return  # it is about to end, see `end_early`
     try:
         is_enough = _is_enough(d, key, config, loop)
     except ExpressionError as error:
         fail(d, key, node.attempt, expression_failure(error))
         return
     if is_enough:
-        _finish(d, key, loop)
+        _end_early(d, key)
     elif loop.results_size > d.plan.limits.context_bytes:
         most = d.plan.limits.context_bytes
         _refuse(d, key, TOO_LARGE, f"the results are {loop.results_size:,} bytes of {most:,}")
@@ -203,7 +264,7 @@ def _finish(d: Deciding, key: NodeKey, loop: LoopState) -> None:
     """The loop is over with what its iterations gave, in the order of the items."""
     late = iterations_of(d.state, key)
     complete(d, key, _results(loop), handles=(DONE,))
-    if d.plan.nodes[key.node].node.cancel_rest:
+    if d.plan.nodes[key.node].node.cancel_rest or loop.ends_all:
         for place in late:
             cancel_iteration(d, place)
 
@@ -217,17 +278,25 @@ def _results(loop: LoopState) -> list[JSON]:
 
 
 def _gathered(d: Deciding, key: NodeKey, loop: LoopState) -> list[JSON]:
-    """The results so far, of which nothing is kept: where all have ended, the next one is added."""
-    have_ended = len(loop.results) + len(loop.errors)
+    """`ctx.results`: of each iteration that has ended its index and result, as they ended.
+
+    Nothing is kept of it: within a decision, the next one is added.
+    """
     known = d.gathered.get(key)
-    if known is not None and known[0] == have_ended - 1 == loop.started - 1:
-        results = known[1]
-        results.append(loop.results.get(loop.started - 1))
-    else:
-        results = _results(loop)
-    if have_ended == loop.started:
-        d.gathered[key] = have_ended, results
+    have_ended = len(loop.ended)
+    if known is None or known[0] > have_ended:
+        # Of a loop that began before the order was kept, the first ones come by their index.
+        kept = {*loop.ended.values()}
+        first = sorted(index for index in (*loop.results, *loop.errors) if index not in kept)
+        known = 0, [_shown(loop, index) for index in first]
+    count, results = known
+    results.extend(_shown(loop, loop.ended[number]) for number in range(count, have_ended))
+    d.gathered[key] = have_ended, results
     return results
+
+
+def _shown(loop: LoopState, index: int) -> JSON:
+    return {"index": index, "result": loop.results.get(index)}
 
 
 def _is_enough(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> bool:

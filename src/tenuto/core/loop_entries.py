@@ -22,7 +22,7 @@ from tenuto.core.state import (
     Variable,
 )
 from tenuto.core.timing import set_timer
-from tenuto.model.entries import IterationEnded, IterationStarted, NodeFailed
+from tenuto.model.entries import IterationEnded, IterationStarted, NodeFailed, NodeSkipped
 from tenuto.model.graph import Loop
 from tenuto.model.ids import NodeKey, around, index_of, iteration_of
 from tenuto.model.inputs import TimerKey, TimerKind
@@ -52,6 +52,9 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
     loop, iteration = state.loops[key], state.iterations[entry.key]
     is_kept = entry.node in plan.undoable_loops and _keep(plan, state, entry, loop, iteration)
     loop = _with_outcome(replace(loop, active=loop.active - 1), entry)
+    if _asks_for_results(plan, entry.node) and (entry.status == "success" or entry.error):
+        ended = with_item(loop.ended, len(loop.ended), index_of(entry.iteration))
+        loop = replace(loop, ended=ended)
     if _is_parallel(plan, entry.node):
         state.context_bytes -= iteration.size
     else:
@@ -73,6 +76,27 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
             state.joins = without_item(state.joins, inner)
     note_room(plan, state, key)
     leave_loop(state, key)
+
+
+def item_skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
+    """An item never begins: its loop has enough, and ends after the last one."""
+    key = NodeKey(entry.node, around(entry.iteration))
+    loop = state.loops[key]
+    state.loops = with_item(
+        state.loops, key, replace(loop, skipped=loop.skipped + 1, has_enough=True)
+    )
+    note_room(plan, state, key)
+
+
+def complete_loops(plan: Plan, state: InstanceState, key: NodeKey) -> None:
+    """A step was done that `completes` loops: those under way end with what they have."""
+    for name in plan.nodes[key.node].node.completes:
+        named = plan.seen_from(key, name)
+        node, loop = state.nodes.get(named), state.loops.get(named)
+        if node is not None and node.is_open and loop is not None:
+            ending = replace(loop, has_enough=True, ends_all=True)
+            state.loops = with_item(state.loops, named, ending)
+            note_room(plan, state, named)
 
 
 def _keep(
@@ -169,6 +193,11 @@ def iterations_of(state: InstanceState, loop: NodeKey) -> list[NodeKey]:
 def note_room(plan: Plan, state: InstanceState, key: NodeKey) -> None:
     """Take note whether further iterations of a loop may begin, since one began or ended."""
     loop = state.loops.get(key)
+    if loop is not None and loop.has_enough and state.nodes[key].is_open:
+        state.enough = with_key(state.enough, key)
+        state.short = without_key(state.short, key)
+        return
+    state.enough = without_key(state.enough, key)
     if (
         loop is not None
         and loop.items is not None
@@ -193,13 +222,17 @@ def close_loop(plan: Plan, state: InstanceState, key: NodeKey, *, may_go_on: boo
     A loop that ends with its instance (`may_go_on`) keeps the nodes that were about to begin: a
     retry re-opens it.
     """
+    loop = state.loops.get(key)
     is_cancelled = (
-        state.nodes[key].status is not NodeStatus.COMPLETED or plan.nodes[key.node].node.cancel_rest
+        state.nodes[key].status is not NodeStatus.COMPLETED
+        or plan.nodes[key.node].node.cancel_rest
+        or (loop is not None and loop.ends_all)
     )
     if is_cancelled and not may_go_on:
         for iteration in iterations_of(state, key):
             _cancel_iteration(plan, state, iteration)
     state.short = without_key(state.short, key)
+    state.enough = without_key(state.enough, key)
     leave_loop(state, key)
 
 
@@ -285,6 +318,11 @@ def _as_seen(index: int, entry: IterationEnded) -> Object:
         "details": entry.error.details,
     }
     return {"index": index, "error": error}
+
+
+def _asks_for_results(plan: Plan, loop: str) -> bool:
+    config = plan.nodes[loop].node.config
+    return isinstance(config, Loop) and isinstance(config.enough, str)
 
 
 def _is_parallel(plan: Plan, loop: str) -> bool:

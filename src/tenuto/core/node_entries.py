@@ -9,10 +9,17 @@ from msgspec.structs import replace
 
 from tenuto.core.edges import arrive
 from tenuto.core.life import change_node, close_node, open_node
-from tenuto.core.loop_entries import close_loop, errors_of, item_failed, variables_at
+from tenuto.core.loop_entries import (
+    close_loop,
+    complete_loops,
+    errors_of,
+    item_failed,
+    item_skipped,
+    variables_at,
+)
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
-from tenuto.core.state import Asked, Ending, InstanceState, NodeState, Variable
+from tenuto.core.state import Asked, Counted, Ending, InstanceState, NodeState, Variable
 from tenuto.core.timing import clear_timer, set_timer
 from tenuto.model.approvals import People
 from tenuto.model.durations import epoch_ms
@@ -84,6 +91,7 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         completed_at=entry.at,
         held=None,
         input=UNSET,
+        counted=None,
         output=entry.output,
         written=state.version,
         held_back=entry.handles if before.is_withdrawn else (),
@@ -103,6 +111,8 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     _write_variables(plan, state, entry)
     if node.is_loop:
         close_loop(plan, state, key, may_go_on=False)
+    if succeeded and before.grace_until is None and plan.nodes[key.node].node.completes:
+        complete_loops(plan, state, key)
     config = plan.nodes[key.node].node.config
     if isinstance(config, End):
         state.output = _merged(state.output, entry.output)
@@ -177,6 +187,9 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
 
 
 def skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
+    if entry.reason == "enough":
+        item_skipped(plan, state, entry)
+        return
     key = entry.key
     node = NodeState(
         status=NodeStatus.SKIPPED,
@@ -230,6 +243,9 @@ def retry_scheduled(state: InstanceState, entry: RetryScheduled) -> None:
 def wait_opened(plan: Plan, state: InstanceState, entry: WaitOpened) -> None:
     key = entry.key
     node = _waiting(state, entry, is_wait=True)
+    if (before := state.nodes.get(key)) is not None:
+        # The events that it took before it was re-opened are not offered again.
+        node = replace(node, counted=before.counted)
     asking = entry.approval
     if asking is not None:
         asked = Asked(assignees=asking.assignees, escalate_to=asking.escalate_to)
@@ -243,8 +259,18 @@ def wait_opened(plan: Plan, state: InstanceState, entry: WaitOpened) -> None:
 
 
 def wait_resolved(state: InstanceState, entry: WaitResolved) -> None:
-    if entry.event_id is not None:
-        state.taken_events = with_item(state.taken_events, entry.event_id, None)
+    if entry.event_id is None:
+        return
+    state.taken_events = with_item(state.taken_events, entry.event_id, None)
+    if entry.event is not UNSET:
+        node = state.nodes[entry.key]
+        before = node.counted or Counted()
+        counted = Counted(
+            events=(*before.events, entry.event),
+            ids=(*before.ids, entry.event_id),
+            size=before.size + size_of(entry.event),
+        )
+        change_node(state, entry.key, replace(node, counted=counted))
 
 
 def timer_set(plan: Plan, state: InstanceState, entry: TimerSet) -> None:

@@ -112,6 +112,8 @@ class Plan:
         """Whether anything of an instance could be undone: by its own steps, or by a child."""
         self.undoable_loops = _undoable_loops(self.nodes, self.undone_by)
         """Loops in which something may have to be undone after its iteration has ended."""
+        self.watching = _watching(definition)
+        """Loops whose `enough` names more than their own results."""
         self._undo_inputs: dict[str, Expression | Template] = {}
         self.searchable = _searchable(definition.options.searchable)
         """Names by whose values instances are found, with their paths; none: nothing is kept."""
@@ -278,6 +280,48 @@ class Plan:
                 found.add(edge.source)
                 pending.extend(source.incoming)
         return found
+
+
+class Watch(Struct, frozen=True):
+    """What the `enough` of a loop names beside its results; None: everything that it sees."""
+
+    steps: frozenset[str] | None
+    variables: frozenset[str] | None
+
+
+def _watching(definition: Definition) -> dict[str, Watch]:
+    found: dict[str, Watch] = {}
+    for node in definition.graph.nodes:
+        if not isinstance(node.config, Loop) or not isinstance(node.config.enough, str):
+            continue
+        watch = _watch(compile_expression(node.config.enough))
+        if watch.steps is None or watch.variables is None or watch.steps or watch.variables:
+            found[node.id] = watch
+    return found
+
+
+def _watch(expression: Expression) -> Watch:
+    steps: set[str] | None = set()
+    variables: set[str] | None = set()
+    for path in expression.paths:
+        match path:
+            case ("ctx", "results", *_) | ("ctx" | "workflow", "input", *_):
+                pass
+            case ("ctx", str(name), *_):
+                if variables is not None:
+                    variables.add(name)
+            case ("ctx",):
+                variables = None
+            case ("steps", str(name), *_):
+                if steps is not None:
+                    steps.add(name)
+            case _:
+                # All steps, or a longer spelling of both: `workflow.instance.state`.
+                steps = variables = None
+    return Watch(
+        None if steps is None else frozenset(steps),
+        None if variables is None else frozenset(variables),
+    )
 
 
 def _with_paths(value: JSON) -> JSON:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tenuto.core.edges import arrive
 from tenuto.core.keys import with_key
 from tenuto.core.life import close_node, open_node
-from tenuto.core.loop_entries import note_room
+from tenuto.core.loop_entries import complete_loops, note_room
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, NodeState
@@ -48,6 +48,7 @@ def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> 
         released = replace(node, is_withdrawn=False, held_back=(), grace_until=None)
         state.nodes = with_item(state.nodes, key, released)
         arrive(plan, state, key, node.held_back)
+        complete_loops(plan, state, key)
 
 
 def held_back_by_end(state: InstanceState) -> list[NodeKey]:
@@ -104,6 +105,7 @@ def _reopen(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState) -> 
         opened=node.opened,
         input=node.input,
         child_version=node.child_version,
+        counted=node.counted,
         given_up=(*node.given_up, node.attempt) if _is_unheard(node) else node.given_up,
     )
     if node.is_open:

@@ -41,9 +41,10 @@ SHAPE = 5
 
 In 1 there was no `short`: nothing was left over then. In 2 there were no approvals, and nothing
 about undoing. In 3 nothing was kept of work that was taken over, or that was done by a step that
-failed, nor of askings of a parent. In 4 no result was held for a delay that its task asked for; a
-snapshot without such results is still written in that shape, for older programs."""
-_WITHOUT_HELD = 4
+failed, nor of askings of a parent. In 4 no result was held for a delay that its task asked for, no
+wait took several events, and no loop had enough and was left to end; a snapshot without any of
+these is still written in that shape, for older programs."""
+_BEFORE = 4
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
 
@@ -103,6 +104,7 @@ _Loop = _form(
     variables=list[int],  # places in the pool, also below
     results=_pairs(int, JSON),
     errors=_pairs(int, JSON),
+    ended=_pairs(int, int),
 )
 _Iteration = _form(Iteration, variables=list[int])
 _Past = _form(PastIteration, _Names, without=("names",), variables=list[int])
@@ -116,6 +118,7 @@ _Stored = _form(
     ready=list[NodeKey],
     doomed=list[NodeKey],
     short=list[NodeKey],
+    enough=list[NodeKey],
     loops=_pairs(NodeKey, _Loop),
     iterations=_pairs(NodeKey, _Iteration),
     timers=_pairs(TimerKey, Timer),
@@ -126,6 +129,15 @@ _Stored = _form(
 )
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Stored).decode
+
+
+def _is_new(state: InstanceState) -> bool:
+    """Whether a state has something that programs before this shape would not see."""
+    return (
+        bool(state.enough)
+        or any(node.held or node.counted for node in state.nodes.values())
+        or any(loop.ended or loop.skipped or loop.ends_all for loop in state.loops.values())
+    )
 
 
 def encode(state: InstanceState) -> bytes:
@@ -143,12 +155,13 @@ def encode(state: InstanceState) -> bytes:
             for key, node in nodes
         ]
     fields |= {
-        "shape": SHAPE if any(node.held is not None for _, node in nodes) else _WITHOUT_HELD,
+        "shape": SHAPE if _is_new(state) else _BEFORE,
         "nodes": nodes,
         "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),
         "doomed": sorted(state.doomed),
         "short": sorted(state.short),
+        "enough": sorted(state.enough),
         "timers": sorted(state.timers.items()),
         "variables": [
             (name, _slim(variable, large))
@@ -209,6 +222,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "ready": keys_of(fields["ready"]),
         "doomed": keys_of(fields["doomed"]),
         "short": keys_of(fields["short"]),
+        "enough": keys_of(fields["enough"]),
         "timers": as_map(dict(fields["timers"])),
         "variables": as_map(dict(whole(fields["variables"]))),
         "taken_events": as_map(dict.fromkeys(fields["taken_events"])),
@@ -245,6 +259,7 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
             "variables": entered[key],
             "results": sorted(loop.results.items(), key=_place),
             "errors": sorted(loop.errors.items(), key=_place),
+            "ended": sorted(loop.ended.items()),
         }
         return _Loop(**asdict(loop) | stored)
 
@@ -296,6 +311,7 @@ def _restored_loops(
         found["variables"] = variables(found["variables"])
         found["results"] = as_map(dict(found["results"]))
         found["errors"] = as_map(dict(found["errors"]))
+        found["ended"] = as_map(dict(found["ended"]))
         if opened[key] in large:
             found["items"] = _items_of(entries[opened[key]])
         return LoopState(**found)

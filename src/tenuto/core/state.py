@@ -36,6 +36,15 @@ class Asked(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     escalated_at: datetime | None = None
 
 
+class Counted(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """The events that a wait for several has taken."""
+
+    events: tuple[JSON, ...] = ()
+    ids: tuple[str, ...] = ()
+    size: int = 0
+    """How long their JSON is."""
+
+
 class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One activation of a node, from its first entry on."""
 
@@ -67,6 +76,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     is_wait: bool = False
     approval: Asked | None = None
     """Set where the wait is for a decision and not for an event."""
+    counted: Counted | None = None
+    """The events so far, of a wait for several that has taken one."""
     is_loop: bool = False
     errors: list[JSON] = []
     """Errors of single iterations of a loop that goes on in spite of them."""
@@ -157,6 +168,14 @@ class LoopState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     errors: Mapping[int, JSON] = {}
     last: JSON = None
     """What the iteration that ended last gave."""
+    ended: Mapping[int, int] = {}
+    """By their order, the indexes of iterations that ended; kept where `enough` may ask for it."""
+    skipped: int = 0
+    """Items that never begin, since the loop has enough."""
+    has_enough: bool = False
+    """It ends with what it has, once its other items are recorded as skipped."""
+    ends_all: bool = False
+    """A step that `completes` it was done: its iterations under way are cancelled."""
 
 
 class Iteration(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -311,6 +330,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """Iterations, each as its loop and its path, of which no node is open."""
     short: Keys
     """Loops over items that have room for further iterations and have not begun them yet."""
+    enough: Keys
+    """Loops that have enough, and have not ended yet."""
     open: int = 0
     """How many nodes have begun and not ended."""
     open_steps: Mapping[str, int]
@@ -367,7 +388,7 @@ class InstanceState(Struct, gc=False, kw_only=True):
     @property
     def is_unsettled(self) -> bool:
         """Whether something follows from it that no decision has come to yet."""
-        is_waiting = bool(self.ready or self.doomed or self.quiet or self.short)
+        is_waiting = bool(self.ready or self.doomed or self.quiet or self.short or self.enough)
         if self.compensation is not None:
             return self.compensation.is_idle
         if self.ending is None and not is_waiting:
@@ -397,9 +418,9 @@ class InstanceState(Struct, gc=False, kw_only=True):
 
     def copied(self) -> InstanceState:
         """A copy to go on from; what it consists of is shared."""
-        if self.ready or self.doomed or self.quiet or self.short:
+        if self.ready or self.doomed or self.quiet or self.short or self.enough:
             self.ready.is_shared = self.doomed.is_shared = True
-            self.quiet.is_shared = self.short.is_shared = True
+            self.quiet.is_shared = self.short.is_shared = self.enough.is_shared = True
         copy: InstanceState = self.__copy__()  # type: ignore[attr-defined] # every Struct has it
         return copy
 
@@ -419,6 +440,7 @@ _BLANK = InstanceState(
     doomed=NO_KEYS,
     quiet=NO_KEYS,
     short=NO_KEYS,
+    enough=NO_KEYS,
     open_steps={},
     open_inside={},
     loops={},

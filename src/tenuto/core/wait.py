@@ -8,17 +8,17 @@ from tenuto.core.deciding import EVENT_TAKEN, STALE, Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail, overrun_at
 from tenuto.core.payload import mapped
 from tenuto.core.scope import scope_of
-from tenuto.core.state import attempt_of
+from tenuto.core.state import Counted, attempt_of
 from tenuto.core.terms import indexed_terms
 from tenuto.expr import ExpressionError, Undefined
-from tenuto.model.effects import CloseWait, OpenWait
+from tenuto.model.effects import CloseWait, OpenWait, TakeEvent
 from tenuto.model.entries import WaitArm, WaitOpened, WaitResolved
 from tenuto.model.events import Event
-from tenuto.model.failure import TIMEOUT as TIMED_OUT, WAIT_TIMEOUT, Failure
+from tenuto.model.failure import TIMEOUT as TIMED_OUT, TOO_LARGE, WAIT_TIMEOUT, Failure
 from tenuto.model.graph import DEFAULT, TIMEOUT, Arm, EventWait
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import EventMatched
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON, Object, size_of
 from tenuto.model.status import NodeStatus
 
 _encode = msgspec.json.Encoder().encode
@@ -113,6 +113,8 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
     if arm is None:
         return Rejection(code=STALE, message=f"{key.node} has no arm {report.arm!r}")
     event = report.event
+    if config.count is not None:
+        return _count(d, key, config.count, event)
     _resolved(d, key, event, arm.id)
     try:
         variables = _mapped(d, key, arm, event)
@@ -124,14 +126,53 @@ def matched(d: Deciding, report: EventMatched) -> Rejection | None:
     return None
 
 
+def _count(d: Deciding, key: NodeKey, count: int, event: Event) -> Rejection | None:
+    """A wait for several events takes one: the last one completes it."""
+    node = d.state.nodes[key]
+    counted = node.counted or Counted()
+    if event.id in counted.ids:
+        return Rejection(code=EVENT_TAKEN, message=f"{key.node} has taken this event already")
+    value: JSON = _output(event)
+    size, most = counted.size + size_of(value), d.plan.limits.output_bytes
+    if size > most:
+        d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=None))
+        message = f"the events have {size:,} bytes, more than the limit of {most:,}"
+        fail(d, key, node.attempt, Failure(code=TOO_LARGE, message=message, retryable=False))
+        return None
+    remaining = count - len(counted.events) - 1
+    if remaining <= 0:
+        _resolved(d, key, event)
+        complete(d, key, {"events": [*counted.events, value]})
+        return None
+    d.emit(
+        WaitResolved(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            attempt=node.attempt,
+            outcome="event",
+            event_id=event.id,
+            remaining=remaining,
+            event=value,
+        )
+    )
+    d.order(TakeEvent(node=key.node, iteration=key.iteration, event_id=event.id))
+    return None
+
+
 def timed_out(d: Deciding, key: NodeKey) -> None:
     """No event came in time: the handle `timeout`, or a failure where nothing hangs on it."""
     node = d.state.nodes[key]
+    config = d.plan[key.node].node.config
+    assert isinstance(config, EventWait)
+    came = list(node.counted.events) if node.counted else []
     _resolved(d, key, None)
     if TIMEOUT in d.plan[key.node].handles:
-        complete(d, key, None, handles=(TIMEOUT,))
+        output: JSON = None if config.count is None else {"events": came}
+        complete(d, key, output, handles=(TIMEOUT,))
         return
-    message = f"no {_pattern(d, key)} event came in time"
+    number = f"{len(came)} of {config.count}" if config.count is not None else "no"
+    message = f"{number} {_pattern(d, key)} event{'s' * (config.count is not None)} came in time"
     fail(d, key, node.attempt, Failure(code=WAIT_TIMEOUT, message=message, retryable=False))
 
 

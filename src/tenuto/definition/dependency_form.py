@@ -53,6 +53,10 @@ def _read(step: Object, index: int, place: Place) -> tuple[DraftNode, list[Draft
         if isinstance(read, tuple):
             dependencies = [DraftEdge(source, DEFAULT, node.id, there) for source, there in read]
             node.required_edges = len(dependencies)
+        if "joinMode" in step:
+            place.at("joinMode").wrong(
+                "TEN-1056", "`dependsOn` names what is waited for: all of it"
+            )
     _refuse_own_handles(node, step, place)
     handled = {ERROR, *(route.handle for route in node.on_error)}
     outgoing = [edge for edge in leads.edges if edge.handle in handled]

@@ -21,6 +21,7 @@ def check_joins(
         _check_handles(draft, node, arrows)
         _check_errors(draft, node, arrows)
         _check_cancels(draft, node, around)
+        _check_completes(draft, node, nodes, around)
         incoming = [edge for edge in arrows.incoming[node.id] if edge not in shape.ends_iteration]
         _check_join(draft, node, incoming, nodes)
         _check_effect(draft, node)
@@ -65,9 +66,7 @@ def _check_cancels(draft: DraftNode, node: Node, around: Mapping[str, str | None
     if not node.cancels:
         return
     place = draft.settings_place.at("cancels")
-    seen = {None, loop := around[node.id]}
-    while loop is not None:
-        seen.add(loop := around[loop])
+    seen = _loops_seen(node, around)
     for index, name in enumerate(node.cancels):
         if name == node.id:
             place.at(index).wrong("TEN-1049", f"`{name}` cannot cancel itself")
@@ -79,6 +78,36 @@ def _check_cancels(draft: DraftNode, node: Node, around: Mapping[str, str | None
                 f"`{name}` is in the body of loop `{around[name]}`, and only steps of that body "
                 "can cancel it",
             )
+
+
+def _check_completes(
+    draft: DraftNode, node: Node, nodes: Compiled, around: Mapping[str, str | None]
+) -> None:
+    if not node.completes:
+        return
+    place = draft.settings_place.at("completes")
+    seen = _loops_seen(node, around)
+    for index, name in enumerate(node.completes):
+        if name == node.id:
+            place.at(index).wrong("TEN-1055", f"`{name}` cannot end itself")
+        elif name not in around:
+            place.at(index).wrong("TEN-1055", f"there is no loop `{name}` to end")
+        elif name in nodes and not isinstance(nodes[name][1].config, Loop):
+            place.at(index).wrong("TEN-1055", f"`{name}` is no loop")
+        elif around[name] not in seen:
+            place.at(index).wrong(
+                "TEN-1055",
+                f"`{name}` is in the body of loop `{around[name]}`, and only steps of that body "
+                "can end it",
+            )
+
+
+def _loops_seen(node: Node, around: Mapping[str, str | None]) -> set[str | None]:
+    """The bodies whose steps a node sees: its own, those around it, and the top."""
+    seen = {None, loop := around[node.id]}
+    while loop is not None:
+        seen.add(loop := around[loop])
+    return seen
 
 
 def _check_join(draft: DraftNode, node: Node, incoming: list[DraftEdge], nodes: Compiled) -> None:

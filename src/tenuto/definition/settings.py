@@ -79,6 +79,7 @@ COMMON = TITLES + Fields(
     Field("joinMode", "at_least", JoinMode()),
     Field("cancelRest", "cancel_rest", Flag()),
     Field("cancels", "cancels", ListOf(Text())),
+    Field("completes", "completes", ListOf(Text())),
     Field("when", "when", Expression()),
 )
 

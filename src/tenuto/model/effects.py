@@ -97,6 +97,14 @@ class CloseWait(Struct, frozen=True, gc=False, kw_only=True):
     """The arm that the event matched."""
 
 
+class TakeEvent(Struct, frozen=True, gc=False, kw_only=True):
+    """Record that a node took an event and listens for further ones."""
+
+    node: str
+    iteration: str
+    event_id: str
+
+
 class PublishEvent(Struct, frozen=True, gc=False, kw_only=True):
     """Put an event into the inbox, and find its waits, triggers and subscriptions."""
 
@@ -152,6 +160,7 @@ Effect: TypeAlias = (
     | ClearTimer
     | OpenWait
     | CloseWait
+    | TakeEvent
     | PublishEvent
     | ResolveChild
     | SendMail

@@ -154,7 +154,8 @@ class NodeSkipped(_NodeEntry, frozen=True, kw_only=True):
     """A node was passed over, or can never run."""
 
     event_type = EventType.NODE_SKIPPED
-    reason: Literal["when", "dead-path", "cancelled"]
+    reason: Literal["when", "dead-path", "cancelled", "enough"]
+    """`enough`: an item of a loop, in the iteration that never began, since the loop has enough."""
     reused_from: str | None = None
     """The instance in which `when` was read."""
     handles: tuple[str, ...] = ()
@@ -210,12 +211,16 @@ class WaitOpened(_NodeEntry, frozen=True, kw_only=True):
 
 
 class WaitResolved(_NodeEntry, frozen=True, kw_only=True):
-    """A wait ended: by an event or a decision, or because none came."""
+    """A wait ended: by an event or a decision, or because none came; or it took one of several."""
 
     event_type = EventType.WAIT_RESOLVED
     outcome: Literal["event", "timeout", "decision"]
     event_id: str | None = None
     arm: str | None = None
+    remaining: int = 0
+    """How many further events it needs: while it needs any, it stays open."""
+    event: JSON | UnsetType = UNSET
+    """The event, as the output will have it, where further ones are needed."""
 
 
 class HeldResult(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):

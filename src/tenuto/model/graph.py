@@ -67,6 +67,8 @@ class EventWait(Struct, frozen=True, kw_only=True, tag="eventWait"):
     correlation_id: str | None = None
     """A template."""
     arms: tuple[Arm, ...] = ()
+    count: int | None = None
+    """How many events it takes; None: one, which is its output itself."""
 
 
 class Branch(Struct, frozen=True, kw_only=True):
@@ -150,6 +152,13 @@ class Emit(Struct, frozen=True, kw_only=True, tag="emit"):
     correlation_id: str | None = None
 
 
+class SetValues(Struct, frozen=True, kw_only=True, tag="set"):
+    """Computes variables, without a worker."""
+
+    values: Object
+    """Names, each with a template; all of them see the context as it was before."""
+
+
 class Terminate(Struct, frozen=True, kw_only=True, tag="terminate"):
     """Ends the instance."""
 
@@ -194,6 +203,7 @@ Config: TypeAlias = (
     | Http
     | SubWorkflow
     | Emit
+    | SetValues
     | Terminate
     | Approval
 )
@@ -227,6 +237,8 @@ class Node(Struct, frozen=True, kw_only=True):
     """How many incoming edges must be taken; None: all are settled, and at least one is taken."""
     cancel_rest: bool = False
     cancels: tuple[str, ...] = ()
+    completes: tuple[str, ...] = ()
+    """Loops that end, with the results so far, when it completes."""
     when: str | None = None
     conditions: tuple[Route, ...] = ()
     on_error: tuple[ErrorRoute, ...] = ()

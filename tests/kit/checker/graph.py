@@ -20,6 +20,7 @@ _STEP_TYPES = {
     "DELAY": "delay",
     "TERMINATE": "terminate",
     "EMIT": "emit",
+    "SET": "set",
     "HTTP": "http",
     "DATA_QUERY": "dataQuery",
     "JAVASCRIPT": "javascript",

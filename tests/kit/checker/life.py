@@ -68,6 +68,8 @@ class Life:
     limit_at: int | None = None
     """When an approval times out."""
     waited: bool = False
+    counted: list[Row] = field(default_factory=list)
+    """The rows by which a wait for several events took one, and stayed open."""
     resolved: Row | None = None
     due: int | None = None
     """When its delay is over, while it sleeps."""

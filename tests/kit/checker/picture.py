@@ -91,7 +91,8 @@ class Picture:
         """The activation that a row is about; None for rows of the instance itself."""
         if row.node is None:
             return None
-        path = outer(row.iteration) if row.type in OF_ITERATIONS else row.iteration
+        is_item = row.type in OF_ITERATIONS or is_never_begun(row)
+        path = outer(row.iteration) if is_item else row.iteration
         return self.lives.get((row.node, path))
 
     def loops_around(self, life: Life) -> list[Life]:
@@ -325,6 +326,7 @@ class Picture:
             self._resolve(life, set(life.handles))
             for id in life.node.config.get("cancels") or ():
                 self._mark(self._named(life, id), row)
+            self._complete_loops(life, row)
 
     def _reopened(self, life: Life, row: Row) -> Life:
         """A node that may begin again; a loop goes on with the iterations that it has."""
@@ -339,6 +341,7 @@ class Picture:
             reopened=life.highest,
             outcomes=life.outcomes,
             may_cancel=life.may_cancel,
+            counted=life.counted,
         )
         if (life.node.id, life.iteration) in self.turns:
             again.begun = life.begun
@@ -371,7 +374,7 @@ class Picture:
         life.child_ended = row
         self.deaths[str(row.payload.get("childId"))] = row
 
-    def _completed(self, life: Life, row: Row) -> None:
+    def _completed(self, life: Life, row: Row) -> None:  # noqa: C901 - one arm each
         if life.ended:
             return
         if row.reused is not None:
@@ -406,13 +409,27 @@ class Picture:
                 self._mark(named, row)
             elif named is not None:
                 named.may_cancel = True
-        if life.node.type == "loop" and (
-            row.status == "error" or life.node.config.get("cancelRest")
-        ):
-            self._call_off_iterations(life, row)
+        if row.status != "error" and life.told is None and row.reused is None:
+            self._complete_loops(life, row)
+        if life.node.type == "loop":
+            self._loop_completed(life, row)
         if life.node.type == "terminate" and life.told is None:
             self.terminated = row
             self.ending.append((str(life.node.config.get("status", "COMPLETED")), row))
+
+    def _loop_completed(self, loop: Life, row: Row) -> None:
+        turns = self.turns.get((loop.node.id, loop.iteration))
+        is_completed = turns is not None and turns.completed_by is not None
+        if row.status == "error" or loop.node.config.get("cancelRest") or is_completed:
+            self._call_off_iterations(loop, row)
+
+    def _complete_loops(self, life: Life, row: Row) -> None:
+        """A step that `completes` loops was done: they end with what they have."""
+        for id in life.node.config.get("completes") or ():
+            loop = self._named(life, id)
+            turns = None if loop is None else self.turns.get((loop.node.id, loop.iteration))
+            if loop is not None and loop.open and turns is not None:
+                turns.completed_by = turns.completed_by or row
 
     def _merge_output(self, output: Json) -> None:
         both = isinstance(self.end_output, dict) and isinstance(output, dict)
@@ -471,6 +488,11 @@ class Picture:
 
     def _skipped(self, life: Life, row: Row) -> None:
         reason = row.payload.get("reason")
+        if is_never_begun(row):
+            self.counts["skipped enough"] = self.counts.get("skipped enough", 0) + 1
+            if (turns := self.turns.get((life.node.id, life.iteration))) is not None:
+                turns.skipped.append(index_of(row.iteration))
+            return
         if row.reused is not None:
             self.reused[life.node.id] = row
         life.called_off |= reason == "cancelled"
@@ -564,8 +586,11 @@ class Picture:
             )
 
     def _wait_resolved(self, life: Life, row: Row) -> None:
-        life.wait = None
-        life.resolved = row
+        if row.payload.get("remaining"):
+            life.counted.append(row)
+        else:
+            life.wait = None
+            life.resolved = row
         if row.payload.get("outcome") == "event":
             event = str(row.payload.get("eventId"))
             self.taken_events.setdefault(event, []).append((life.name, row))
@@ -621,6 +646,11 @@ def calls_off(row: Row) -> bool:
     if row.type == "NODE_SKIPPED":
         return row.payload.get("reason") == "cancelled"
     return row.type in ("NODE_CANCEL_REQUESTED", "NODE_CANCELLED")
+
+
+def is_never_begun(row: Row) -> bool:
+    """Whether a row says of an item of a loop that it never begins."""
+    return row.type == "NODE_SKIPPED" and row.payload.get("reason") == "enough"
 
 
 def _losses_after(losses: int, code: str) -> int:

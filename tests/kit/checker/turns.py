@@ -47,6 +47,11 @@ class Turns:
     must_fail: Row | None = None
     """An item failed, and its loop does not make do with that."""
 
+    skipped: list[int] = field(default_factory=list)
+    """The items that never begin, by their rows."""
+    completed_by: Row | None = None
+    """The row of a step that `completes` it."""
+
     @property
     def active(self) -> list[Iteration]:
         return [each for each in self.iterations if each.ended is None]
@@ -60,6 +65,15 @@ class Turns:
         """What iterations gave, in the order of items; null where one failed."""
         ended = [index for index, row in self.ends.items() if outcome_of(row) != "cancelled"]
         return [self.ends[index].payload.get("output") for index in sorted(ended)]
+
+    @property
+    def as_they_ended(self) -> list[Json]:
+        """`ctx.results`: index and result of each, in the order of their ends."""
+        return [
+            {"index": index, "result": row.payload.get("output")}
+            for index, row in self.ends.items()
+            if outcome_of(row) != "cancelled"
+        ]
 
     @property
     def errors(self) -> list[tuple[int, str]]:

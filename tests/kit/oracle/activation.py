@@ -60,6 +60,8 @@ class Activation:
     since: int = 0
     sees: dict[str, Json] = field(default_factory=dict)
     output: Json = None
+    counted: list[Json] = field(default_factory=list)
+    """The events of a wait for several."""
     # Of a loop alone.
     items: list[Json] | None = None
     started: int = 0
@@ -68,6 +70,12 @@ class Activation:
     succeeded: int = 0
     results: dict[int, Json] = field(default_factory=dict)
     last: Json = None
+    ends: list[int] = field(default_factory=list)
+    """Indexes of iterations that have ended, in the order of their ends."""
+    named: Json = None
+    """What its `enough` named when it was read last."""
+    completed: bool = False
+    """A step that `completes` it was done."""
     next_ctx: dict[str, Json] = field(default_factory=dict)
 
     @property
@@ -85,6 +93,13 @@ class Activation:
     def doomed(self) -> bool:
         total = len(self.plan.incoming)
         return total > 0 and total - self.dead < (self.plan.needs or 1)
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether it is about to begin, or to be skipped."""
+        if self.status != "PENDING" or self.scope.over:
+            return False
+        return self.reopened or self.doomed or (self.fires and bool(self.plan.incoming))
 
     @property
     def collected(self) -> list[Json]:

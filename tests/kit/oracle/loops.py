@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 from tests.kit.checker.expression import UNDEFINED, Json
@@ -35,11 +37,15 @@ def iterations_of(model: Model, loop: Activation) -> list[Scope]:
     return [scope for scope in model.scopes if scope.loop is loop]
 
 
+def _within(model: Model, scope: Scope) -> bool:
+    """Whether iterations of inner loops are under way in an iteration."""
+    return any(inner.loop is not None and inner.loop.scope is scope for inner in model.scopes)
+
+
 def end_a_quiet_iteration(model: Model) -> bool:
     """End an iteration of which nothing is active; whether there was one."""
     for scope in reversed(model.scopes[1:]):
-        within = any(inner.loop is not None and inner.loop.scope is scope for inner in model.scopes)
-        if within or any(node.open for node in scope.nodes.values()):
+        if _within(model, scope) or any(node.open for node in scope.nodes.values()):
             continue
         _end(model, scope)
         return True
@@ -49,6 +55,8 @@ def end_a_quiet_iteration(model: Model) -> bool:
 def resume(model: Model, loop: Activation) -> None:
     """Go on with a loop that was re-opened: begin the iterations that there is room for."""
     while loop.open and model.ending is None:
+        if loop.completed:
+            return  # it ends with what it has
         active = len(iterations_of(model, loop))
         is_short = loop.items is not None and loop.started < len(loop.items)
         if active and not (is_short and active < loop.plan.concurrency):
@@ -60,6 +68,8 @@ def _end(model: Model, scope: Scope) -> None:
     loop = scope.loop
     assert loop is not None
     index = int(scope.path.rpartition("/")[2])
+    if not scope.called_off or scope.failed:
+        loop.ends.append(index)
     if scope.failed:
         loop.results[index] = loop.last = None
     elif not scope.called_off:
@@ -73,6 +83,8 @@ def _end(model: Model, scope: Scope) -> None:
 
 
 def _go_on(model: Model, loop: Activation) -> None:
+    if loop.completed:
+        return
     if _is_enough(model, loop):
         _finish(model, loop)
     elif loop.items is None:
@@ -118,7 +130,7 @@ def _iterate(model: Model, loop: Activation) -> None:
 def _finish(model: Model, loop: Activation) -> None:
     late = iterations_of(model, loop)
     model.complete(loop, loop.collected, ["done"])
-    if loop.plan.config.get("cancelRest"):
+    if loop.plan.config.get("cancelRest") or loop.completed:
         for scope in late:
             model.call_off_scope(scope)
 
@@ -127,9 +139,48 @@ def _is_enough(model: Model, loop: Activation) -> bool:
     enough = loop.plan.config.get("enough")
     if enough is None or isinstance(enough, int):
         return enough is not None and loop.succeeded >= enough
-    return model.true(
-        enough, Scope({**loop.scope.ctx, **loop.scope.names, "results": loop.collected})
+    shown = [{"index": index, "result": loop.results[index]} for index in loop.ends]
+    seen = Scope(
+        {**loop.scope.ctx, "results": shown},
+        loop.scope.loop,
+        loop.scope.path,
+        loop.scope.names,
+        loop.scope.nodes,
     )
+    return model.true(enough, seen)
+
+
+def end_what_has_enough(model: Model) -> bool:
+    """End a loop that a step completed, or whose `enough` names what has changed; if there is."""
+    for node in model.nodes:
+        if not node.open or node.plan.type != "loop" or node.scope.over:
+            continue
+        if node.completed:
+            for scope in iterations_of(model, node):
+                busy = any(each.open or each.may_begin for each in scope.nodes.values())
+                if not busy and not _within(model, scope):
+                    _end(model, scope)
+            if node.open:
+                _finish(model, node)
+            return True
+        if _has_changed(model, node) and _is_enough(model, node):
+            _finish(model, node)
+            return True
+    return False
+
+
+def _has_changed(model: Model, loop: Activation) -> bool:
+    """Whether the steps and variables that `enough` names are not as they were read last."""
+    enough = loop.plan.config.get("enough")
+    if not isinstance(enough, str):
+        return False
+    named: dict[str, Json] = {}
+    sight = model.sight(loop.scope)
+    for root, name in re.findall(r"\b(ctx|steps)\.(\w+)", enough):
+        if name != "results":
+            named[f"{root}.{name}"] = deepcopy(sight[root].get(name))
+    before, loop.named = loop.named, named
+    return before is not None and before != named
 
 
 def _result(model: Model, loop: Activation, scope: Scope) -> Json:

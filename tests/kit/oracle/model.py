@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +18,13 @@ from tests.kit.checker.graph import Graph, read
 from tests.kit.checker.moments import duration_ms
 from tests.kit.oracle.activation import Activation, Scope
 from tests.kit.oracle.inbox import Received, matches, since
-from tests.kit.oracle.loops import end_a_quiet_iteration, enter, iterations_of, resume
+from tests.kit.oracle.loops import (
+    end_a_quiet_iteration,
+    end_what_has_enough,
+    enter,
+    iterations_of,
+    resume,
+)
 from tests.kit.workload.actions import Action, Cancel, Decide, Pause, Publish, Resume, Retry
 from tests.kit.workload.behaviours import Behaviours, behaviour_of
 from tests.kit.workload.drawing import Document
@@ -187,6 +193,7 @@ class Model:
         for node in completed:
             for id in node.plan.config.get("cancels") or ():
                 self._call_off(self._named(node, id), never_began="SKIPPED")
+            self._complete_loops(node)
         for node in loops:
             resume(self, node)
 
@@ -264,6 +271,8 @@ class Model:
             if node.doomed and not node.reopened:
                 self._finish(node, "SKIPPED", ())
                 return True
+        if end_what_has_enough(self):
+            return True
         for node in pending:
             root = node.plan.id in self.graph.roots
             if node.reopened or (node.fires and (root or node.plan.incoming)):
@@ -294,6 +303,8 @@ class Model:
                 self._limit_wait(node, duration_ms(config.get("deadline")))
             case "condition":
                 self.complete(node, {"branches": self._branches(node)}, self._branches(node))
+            case "set":
+                self._set(node)
             case "loop":
                 enter(self, node)
             case "start":
@@ -309,6 +320,14 @@ class Model:
             case type:
                 message = f"{node.plan.id}: the oracle knows no {type}"
                 raise AssertionError(message)
+
+    def _set(self, node: Activation) -> None:
+        told = node.plan.config["values"]
+        rendered = self.rendered(told, node.scope)
+        values = {name: rendered.get(name) for name in told}
+        handle = self._routed(node, values, values)
+        node.scope.ctx.update(values)
+        self.complete(node, values, [handle])
 
     def _branches(self, node: Activation) -> list[str]:
         config = node.plan.config
@@ -426,11 +445,12 @@ class Model:
         config = node.plan.config
         node.status = "WAITING"
         node.since = since(node.plan, self.now)
-        node.sees = self._sight(node.scope)
+        node.sees = self.sight(node.scope)
         for event in self.inbox:
             if event.id not in self.taken and matches(node.plan, node.since, event, node.sees):
                 self._got(node, event)
-                return
+                if not node.open:
+                    return
         self._limit_wait(node, duration_ms((config.get("eventTimeout") or {}).get("duration")))
 
     def _limit_wait(self, node: Activation, limit: int | None) -> None:
@@ -447,11 +467,18 @@ class Model:
             value = evaluate(f"payload.{path}", {"payload": event.payload})
             node.scope.ctx[name] = None if value is UNDEFINED else value
         output = {"eventId": event.id, "pattern": event.pattern, "payload": event.payload}
+        count = node.plan.config.get("count")
+        if count is not None:
+            node.counted.append(output)
+            if len(node.counted) < count:
+                return
+            output = {"events": node.counted}
         self.complete(node, output, [self._routed(node, output)])
 
     def _timed_out(self, node: Activation) -> None:
         if node.plan.has_edge_on("timeout"):
-            self.complete(node, None, ["timeout"])
+            several = "count" in node.plan.config
+            self.complete(node, {"events": node.counted} if several else None, ["timeout"])
         else:
             self.failed(node, "WAIT_TIMEOUT", retryable=False)
 
@@ -464,6 +491,12 @@ class Model:
             return
         for id in node.plan.config.get("cancels") or ():
             self._call_off(self._named(node, id), never_began="SKIPPED")
+        self._complete_loops(node)
+
+    def _complete_loops(self, node: Activation) -> None:
+        for id in node.plan.config.get("completes") or ():
+            loop = self._named(node, id)
+            loop.completed |= loop.open
 
     def _write(self, node: Activation, output: Json) -> None:
         node.output = output
@@ -570,15 +603,18 @@ class Model:
 
     # Expressions
 
-    def _sight(self, scope: Scope) -> dict[str, Json]:
+    def sight(self, scope: Scope) -> dict[str, Json]:
         ctx = {**scope.ctx, **scope.names}
         return {"ctx": ctx, "workflow": {"input": self.top.ctx["input"]}, "steps": _steps(scope)}
 
     def true(self, expression: str, scope: Scope) -> bool:
-        return truthy(evaluate(expression, self._sight(scope)))
+        return truthy(evaluate(expression, self.sight(scope)))
 
-    def _routed(self, node: Activation, output: Json) -> str:
-        sight = self._sight(node.scope)
+    def _routed(
+        self, node: Activation, output: Json, written: Mapping[str, Json] | None = None
+    ) -> str:
+        sight = self.sight(node.scope)
+        sight["ctx"].update(written or {})
         variable = node.plan.config.get("outputVariable")
         if variable is not None:
             sight["ctx"][variable] = output
@@ -588,7 +624,7 @@ class Model:
         return "default"
 
     def rendered(self, template: Json, scope: Scope) -> Json:
-        return render(template, self._sight(scope))
+        return render(template, self.sight(scope))
 
     def _outcome(self) -> Outcome:
         status = self.final or "OPEN"

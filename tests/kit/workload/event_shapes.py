@@ -32,6 +32,15 @@ def first_of_two() -> Told:
     return Told(document("first-of-two", nodes, edges(*ways)))
 
 
+def three_of_them() -> Told:
+    """Three events, however often each is sent, or as many as come in time."""
+    limit = {"duration": "PT1H"}
+    wait = node("wait", "eventWait", eventPattern="evt.*", count=3, eventTimeout=limit)
+    nodes = [task("before", "flaky"), wait, task("use", input="{{steps.wait.output}}")]
+    ways = ("before > wait > use", "wait:timeout > use")
+    return Told(document("three-of-them", nodes, edges(*ways)))
+
+
 def cancellable() -> Told:
     """An event ends it wherever it is: at work, waiting, or on its way to a failure."""
     wait = node("wait", "eventWait", eventPattern="evt.wait", eventCondition=MINE)
@@ -73,5 +82,5 @@ def _started(id: str) -> Document:
 
 def event_shapes() -> dict[str, Told]:
     """All of them, by id."""
-    made = (first_of_two(), cancellable(), telling(), starting())
+    made = (first_of_two(), three_of_them(), cancellable(), telling(), starting())
     return {str(told.document["id"]): told for told in made}

@@ -29,6 +29,7 @@ def make_document(choices: Choices, taste: Taste, *, id: str = "doc") -> Documen
     _leave_out_unused_routes(draft)
     if taste.races:
         _add_cancels(draft)
+        _add_completes(draft)
     return document(id, draft.nodes, draft.edges, **_options(draft))
 
 
@@ -71,7 +72,7 @@ def _add_node(draft: Draft, id: str, *, first: bool, with_start: bool) -> None:
 
 
 def _type(draft: Draft, *, first: bool) -> str:
-    weights = {"task": 60, "condition": 14}
+    weights = {"task": 60, "condition": 14, "set": 5}
     if draft.taste.delays:
         weights["delay"] = 7
     if draft.taste.waits:
@@ -148,6 +149,18 @@ def _condition(draft: Draft, id: str) -> Document:
     return config
 
 
+def _set(draft: Draft, id: str) -> Document:
+    """What it computes has a `value`, as what a task gives has."""
+    choices = draft.choices
+    known = [f"ctx.{name}.value" for name in sorted(_variables_before(draft, id))[-2:]]
+    sources = ["ctx.input.k", "ctx.input.nothing", *known, *draft.sights]
+    draft.variables[id] = f"s_{id}"
+    values: Document = {f"s_{id}": {"value": f"{{{{{pick(choices, sources)}}}}}"}}
+    if chance(choices, 40):
+        values[f"t_{id}"] = pick(choices, ["{{ctx.input.nothing}}", 7, "{{ctx.input.items}}"])
+    return {"values": values}
+
+
 def _delay(draft: Draft, id: str) -> Document:
     config: Document = {"duration": pick(draft.choices, ["PT1S", 50, "PT90S", "PT2H", 0])}
     return config
@@ -161,6 +174,8 @@ def _event_wait(draft: Draft, id: str) -> Document:
         config["eventCondition"] = "event.payload.k === workflow.input.k"
     if chance(choices, 25):
         config["eventPayloadMapping"] = {f"m_{id}": "k"}
+    elif chance(choices, 25):
+        config["count"] = between(choices, 1, 3)
     if not taste.endless_waits or chance(choices, 50):
         config["eventTimeout"] = {"duration": pick(choices, ["PT10S", "PT5M", "PT3H"])}
         if chance(choices, 20):
@@ -205,6 +220,7 @@ _CONFIGS = {
     "condition": _condition,
     "delay": _delay,
     "eventWait": _event_wait,
+    "set": _set,
     "approval": _approval,
     "loop": lambda draft, id: loop_config(draft),
     "end": _end,
@@ -318,6 +334,23 @@ def _add_cancels(draft: Draft) -> None:
         ]
         if others:
             made["config"]["cancels"] = [pick(choices, others)]
+
+
+def _add_completes(draft: Draft) -> None:
+    """Steps that end a loop: one around them, or one beside those."""
+    choices = draft.choices
+    for made in draft.nodes:
+        id = str(made["id"])
+        if made["type"] not in ("task", "delay", "set") or not chance(choices, 8):
+            continue
+        seen = _loops_around(draft, id)
+        loops = [
+            str(other["id"])
+            for other in draft.nodes
+            if other["type"] == "loop" and draft.around[str(other["id"])] in seen
+        ]
+        if loops:
+            made["config"]["completes"] = [pick(choices, loops)]
 
 
 def _loops_around(draft: Draft, id: str) -> set[str | None]:

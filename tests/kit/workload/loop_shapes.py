@@ -86,6 +86,35 @@ def enough() -> Document:
     return document("enough", nodes, edges("each:loop > a > b", "each:done > after"))
 
 
+def found() -> Document:
+    """The loop ends with the item that is the right one; what runs of it is called off."""
+    branches = [{"id": "right", "when": "ctx.item === 2"}]
+    nodes = [
+        _parallel("each", [1, 2, 3, 4], concurrency=2, outputVariable="all"),
+        task("a", input=SEEN),
+        node("is", "condition", branches=branches),
+        task("right", completes=["each"]),
+        task("wrong"),
+        task("after", input={"all": "{{ctx.all}}"}),
+    ]
+    arrows = edges("each:loop > a > is:right > right", "is:else > wrong", "each:done > after")
+    return document("found", nodes, arrows)
+
+
+def enough_elsewhere() -> Document:
+    """A step beside the loop says when there is enough; items that never began are skipped."""
+    enough = "steps.beside.status === 'COMPLETED' && ctx.results.length >= 0"
+    nodes = [
+        node("start", "start"),
+        _parallel("each", [1, 2, 3, 4, 5], concurrency=2, enough=enough, cancelRest=True),
+        task("a", input=SEEN),
+        task("beside", "slow"),
+        task("after"),
+    ]
+    arrows = edges("start > each:loop > a", "start > beside", "each:done > after")
+    return document("enough-elsewhere", nodes, arrows)
+
+
 def first_item_wins() -> Document:
     """One is enough, and the others are called off with all that is in them."""
     nodes = [
@@ -175,6 +204,8 @@ SHAPES: tuple[Callable[[], Document], ...] = (
     nested_loops,
     polls_for_each,
     enough,
+    found,
+    enough_elsewhere,
     first_item_wins,
     items_may_fail,
     failing_loop,

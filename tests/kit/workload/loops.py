@@ -38,7 +38,9 @@ def loop_config(draft: Draft) -> Document:
         config["onItemError"] = pick(choices, ["continue", "continue", "fail"])
     if draft.taste.races and chance(choices, 25):
         number = between(choices, 1, 2)
-        config["enough"] = pick(choices, [number, f"ctx.results.length >= {number}"])
+        config["enough"] = pick(
+            choices, [number, f"ctx.results.length >= {number}", *_enough_by_others(draft)]
+        )
         if chance(choices, 50):
             config["cancelRest"] = True
     if draft.taste.time_limits and chance(choices, 8):
@@ -48,6 +50,16 @@ def loop_config(draft: Draft) -> Document:
     elif chance(choices, 15):
         config["onError"] = [{"codes": ["OUT", "LOOP_SOURCE"], "handle": "oops"}]
     return config
+
+
+def _enough_by_others(draft: Draft) -> list[str]:
+    """Conditions on tasks beside the loop, which may end while it is under way."""
+    beside = [
+        str(made["id"])
+        for made in draft.nodes
+        if made["type"] == "task" and draft.around[str(made["id"])] == draft.loop
+    ]
+    return [f"steps.{id}.status === 'COMPLETED' && ctx.results.length >= 1" for id in beside[-2:]]
 
 
 def add_body(draft: Draft, made: Document, add_node: AddNode) -> None:

@@ -14,6 +14,7 @@ from tenuto.definition.nodes.ends import END, START, TERMINATE
 from tenuto.definition.nodes.event_wait import EVENT_WAIT
 from tenuto.definition.nodes.loop import LOOP
 from tenuto.definition.nodes.node_type import NodeType
+from tenuto.definition.nodes.set_values import SET
 from tenuto.definition.nodes.task import TASK
 from tenuto.definition.nodes.work import DATA_QUERY, HTTP, JAVASCRIPT, SUB_WORKFLOW
 
@@ -33,6 +34,7 @@ TYPES: tuple[AnyNodeType, ...] = (
     HTTP,
     SUB_WORKFLOW,
     EMIT,
+    SET,
     TERMINATE,
     APPROVAL,
 )

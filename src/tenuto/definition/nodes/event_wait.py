@@ -1,4 +1,4 @@
-"""eventWait: waits for an event, or for whichever of several comes first."""
+"""eventWait: waits for an event, for several, or for whichever of several comes first."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from tenuto.definition.language_kinds import (
 )
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.nodes.rules import distinct_ids, exactly_one, not_beside
-from tenuto.definition.plain_kinds import ListOf
+from tenuto.definition.plain_kinds import ListOf, Whole
 from tenuto.definition.report import Place
 from tenuto.definition.time_kinds import EventTimeout, Lookback
 from tenuto.model.graph import DEFAULT, TIMEOUT, Arm, EventWait
 from tenuto.model.json import Object
+
+MOST_EVENTS = 1_000
+"""The most events that one wait takes: all of them are in its output."""
 
 _CONDITION = Field("eventCondition", "event_condition", EventCondition())
 _MAPPING = Field("eventPayloadMapping", "event_payload_mapping", Mapping(into_context=True))
@@ -36,6 +39,8 @@ def _handles(wait: EventWait) -> tuple[str, ...]:
 def _rules(settings: Object, place: Place) -> None:
     exactly_one(settings, ("eventPattern", "arms"), place)
     not_beside(settings, ("eventCondition", "eventPayloadMapping"), "arms", place)
+    not_beside(settings, ("count",), "arms", place)
+    not_beside(settings, ("eventPayloadMapping",), "count", place)
     distinct_ids(settings, "arms", place)
 
 
@@ -51,6 +56,7 @@ EVENT_WAIT = NodeType(
         Field("lookback", "lookback", Lookback()),
         Field("correlationId", "correlation_id", Template("text")),
         Field("arms", "arms", ListOf(Record(Arm, _ARM), least=1)),
+        Field("count", "count", Whole(least=1, most=MOST_EVENTS)),
     ),
     handles=_handles,
     rules=_rules,

@@ -22,6 +22,7 @@ from tenuto.model.effects import (
     SetTimer,
     StartAttempt,
     StopAttempt,
+    TakeEvent,
 )
 from tenuto.model.events import Event
 from tenuto.model.inputs import TimerDue
@@ -156,7 +157,7 @@ class Dispatcher:
                 self._resolve(instance_id, draft.held.tenant, effect)
             case SendMail():
                 self._send(effect, draft.held.tenant)
-            case CloseWait() | KeepDeadLetter() | DropDeadLetters():
+            case CloseWait() | TakeEvent() | KeepDeadLetter() | DropDeadLetters():
                 pass  # rows, written with the turn
             case _:
                 assert_never(effect)

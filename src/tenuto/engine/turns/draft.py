@@ -32,6 +32,7 @@ from tenuto.model.effects import (
     SetTimer,
     StartAttempt,
     StopAttempt,
+    TakeEvent,
 )
 from tenuto.model.entries import CompensationFailed, NodeFailed
 from tenuto.model.failure import Failure
@@ -170,7 +171,8 @@ class Draft(Struct, eq=False):
         """Take a mailbox message without a decision, or a report that does not count."""
         self.requests.append(request)
         if request.future is not None:
-            self.answers.append((request, self._answer(self.state, refusal)))
+            unchanged = Decision(state=self.state, rejection=refusal)
+            self.answers.append((request, self._answer(request, unchanged)))
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
 
@@ -206,9 +208,7 @@ class Draft(Struct, eq=False):
         rows = to_rows(self.state.version + 1, decision.entries)
         self.requests.append(request)
         if request.future is not None or isinstance(request.input, TimerDue):
-            failure = _failure(request, decision)
-            answer = self._answer(decision.state, decision.rejection, failure)
-            self.answers.append((request, answer))
+            self.answers.append((request, self._answer(request, decision)))
         if rows:
             self.rows += rows
             self._bytes += size_of_rows(rows)
@@ -224,15 +224,18 @@ class Draft(Struct, eq=False):
             if isinstance(request.input, Started) and request.input.cause is not None:
                 self._obligations.start_by_event(request.input, None)
 
-    def _answer(
-        self, state: InstanceState, rejection: Rejection | None, failure: Failure | None = None
-    ) -> Answer:
+    def _answer(self, request: Request, decision: Decision) -> Answer:
+        listens = False
+        if isinstance(report := request.input, EventMatched):
+            node = decision.state.nodes.get(NodeKey(report.node, report.iteration))
+            listens = node is not None and node.is_open and node.listens
         return Answer(
             instance_id=self.instance_id,
-            status=state.status,
-            version=state.version,
-            rejection=rejection,
-            failure=failure,
+            status=decision.state.status,
+            version=decision.state.version,
+            rejection=decision.rejection,
+            failure=_failure(request, decision),
+            listens=listens,
         )
 
     def write(self) -> InstanceWrite | None:
@@ -392,6 +395,8 @@ class Draft(Struct, eq=False):
                 follow_ups.append(PublishEvent(event=event))
             case CloseWait():
                 self._obligations.close_wait(effect)
+            case TakeEvent():
+                self._obligations.take_event(effect)
             case SendMail():
                 self._obligations.send(effect)
                 follow_ups.append(effect)

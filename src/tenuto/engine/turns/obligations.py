@@ -19,6 +19,7 @@ from tenuto.model.effects import (
     SetTimer,
     StartAttempt,
     StopAttempt,
+    TakeEvent,
 )
 from tenuto.model.events import Event
 from tenuto.model.inputs import Started, TimerKey
@@ -95,6 +96,9 @@ class Obligations:
         if wait.event_id is not None:
             outcome: DeliveryOutcome = "resumed" if wait.node else "cancelled"
             self._deliver(wait.event_id, (wait.node, wait.iteration, wait.arm), outcome)
+
+    def take_event(self, taken: TakeEvent) -> None:
+        self._deliver(taken.event_id, (taken.node, taken.iteration, ""), "resumed")
 
     def arms_opened(self, node: str, iteration: str) -> list[WaitRow]:
         """The rows of a wait that this turn opens and does not close again, as they are listed."""

@@ -27,6 +27,8 @@ class Answer(Struct, frozen=True, gc=False, kw_only=True):
     """The start repeated an idempotency key: nothing new was made."""
     failure: Failure | None = None
     """Why the attempt failed although its task had succeeded."""
+    listens: bool = False
+    """The node that an event was for takes further events."""
 
 
 class StartFacts(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.kit.checker.expression import Json
+from tests.kit.checker.expression import Json, Unknown, render
 from tests.kit.checker.invariants.judgement import Moment, Rest
 from tests.kit.checker.life import Life
 from tests.kit.checker.picture import calls_off
@@ -222,6 +222,26 @@ def conditions_hold(moment: Moment) -> Iterator[str]:
             and (life.withdrawn or not life.called_off)
         ):
             yield from _right_condition(moment, life)
+
+
+def values_are_computed_as_told(moment: Moment) -> Iterator[str]:
+    """SET: the values of a set step are its templates in the context before it, each a variable."""
+    row, life = moment.row, moment.life
+    if row.type != "NODE_COMPLETED" or life is None or life.ended or life.node.type != "set":
+        return
+    if row.status == "error" or row.reused is not None:
+        return
+    told = life.node.config["values"]
+    try:
+        scope = moment.picture.scope(str(told), life.place)
+        rendered = render(told, scope, moment.evaluate)
+    except Unknown:
+        return
+    right = {name: rendered.get(name) for name in told}
+    if row.payload.get("output") != right:
+        yield f"{row.node} computes {row.payload.get('output')!r}, its templates say {right!r}"
+    if row.payload.get("variables") != right:
+        yield f"{row.node} writes {row.payload.get('variables')!r}, its templates say {right!r}"
 
 
 def _right_branches(moment: Moment, life: Life) -> Iterator[str]:

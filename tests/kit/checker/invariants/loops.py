@@ -8,6 +8,7 @@ from tests.kit.checker.expression import UNDEFINED, Json, Unknown, render
 from tests.kit.checker.graph import MAX_ITERATIONS
 from tests.kit.checker.invariants.judgement import Moment, Rest, truth
 from tests.kit.checker.life import Life
+from tests.kit.checker.picture import is_never_begun
 from tests.kit.checker.turns import Turns, index_of, outcome_of
 
 _NOT_KNOWN = object()
@@ -171,12 +172,43 @@ def loops_end_when_all_have_or_enough(moment: Moment) -> Iterator[str]:
         return
     if given != turns.results:
         yield f"{row.node} gives {given!r}, its iterations {turns.results!r}"
+    begun = len(turns.iterations)
+    never_begun = [] if turns.items is None else [*range(begun, len(turns.items))]
+    if turns.skipped != never_begun:
+        yield f"{row.node} is over, {turns.skipped} are skipped of {never_begun}, which never began"
     all_ended = not turns.active and len(turns.ends) == len(turns.items or turns.ends)
     if not all_ended and _is_enough(moment, loop, turns) is False:
         yield f"{row.node} is over with {len(turns.ends)} of {len(turns.iterations)} begun"
     failed = [code for _, code in turns.errors]
     if failed and not loop.node.continues:
         yield f"{row.node} is over though an item failed with {failed[0]}"
+
+
+def items_are_skipped_for_a_reason(moment: Moment) -> Iterator[str]:
+    """LOOP: items that never began are NODE_SKIPPED (`reason: "enough"`), once each, in order."""
+    row, loop = moment.row, moment.life
+    if loop is None or not is_never_begun(row):
+        return
+    place = f"{row.node}[{row.iteration}]"
+    turns = _turns(moment, loop)
+    if turns is None or turns.items is None or loop.ended:
+        yield f"{place} is skipped, and its loop is not under way"
+        return
+    right = len(turns.iterations) + len(turns.skipped)
+    if index_of(row.iteration) != right or right >= len(turns.items):
+        yield f"{place} is skipped, the next item is {right} of {len(turns.items)}"
+    if _is_enough(moment, loop, turns) is False:
+        yield f"{place} is skipped, and there was not enough"
+
+
+def what_completes_a_loop_ends_it(rest: Rest) -> Iterator[str]:
+    """LOOP: when a node completes, the loops that it `completes` end, unless the instance does."""
+    if not rest.run.at_rest or not (rest.moves or rest.picture.status == "COMPLETED"):
+        return
+    for key, turns in rest.picture.turns.items():
+        life = rest.picture.lives[key]
+        if turns.completed_by is not None and not life.ended and not rest.picture.is_over(life):
+            yield f"{life.name} goes on after row {turns.completed_by.seq}, which completes it"
 
 
 def inputs_are_of_their_iteration(moment: Moment) -> Iterator[str]:
@@ -202,12 +234,14 @@ def _turns(moment: Moment, loop: Life) -> Turns | None:
 def _is_enough(moment: Moment, loop: Life, turns: Turns) -> bool | None:
     """Whether a loop may end with the results so far; None when that cannot be told."""
     enough = loop.node.config.get("enough")
+    if turns.completed_by is not None or turns.skipped:
+        return True
     if enough is None:
         return False
     if isinstance(enough, int):
         return turns.succeeded >= enough
     scope = moment.picture.scope(enough, loop.place)
-    scope["ctx"]["results"] = turns.results
+    scope["ctx"]["results"] = turns.as_they_ended
     return truth(moment.evaluate, enough, scope)
 
 

@@ -117,6 +117,28 @@ def one_wins(moment: Moment) -> Iterator[str]:
         yield f"{row.node} completes while its wait is open"
 
 
+def counted_as_told(moment: Moment) -> Iterator[str]:
+    """I27: a wait for n events takes n different ones, and its output has all of them, in order."""
+    row, life = moment.row, moment.life
+    if life is None or life.node.type != "eventWait" or life.ended:
+        return
+    count = life.node.config.get("count")
+    taken = [str(each.payload.get("eventId")) for each in life.counted]
+    if row.type == "WAIT_RESOLVED" and row.payload.get("outcome") == "event":
+        remaining = 0 if count is None else count - len(taken) - 1
+        if int(row.payload.get("remaining") or 0) != remaining:
+            yield f"{row.node} needs {row.payload.get('remaining')} further, told {remaining}"
+        if str(row.payload.get("eventId")) in taken:
+            yield f"{row.node} takes {row.payload.get('eventId')} a second time"
+    if row.type != "NODE_COMPLETED" or row.status == "error" or count is None or row.reused:
+        return
+    if life.resolved is not None and life.resolved.payload.get("outcome") == "event":
+        taken.append(str(life.resolved.payload.get("eventId")))
+    shown = [str(each["eventId"]) for each in (row.payload.get("output") or {}).get("events", ())]
+    if shown != taken:
+        yield f"{row.node} gives {shown}, it took {taken}"
+
+
 def deliveries_say_who_won(rest: Rest) -> Iterator[str]:
     """I26: exactly one wins; the others are recorded as discarded.
 
