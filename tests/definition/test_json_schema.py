@@ -43,6 +43,7 @@ NOT_EXPRESSIBLE = {
     "TEN-1050": "edges across the border of a loop",
     "TEN-1051": "ends within a loop",
     "TEN-1054": "how deep loops are nested",
+    "TEN-1055": "what a step may complete",
     "TEN-1060": "schemas within definitions",
     "TEN-1062": "compensations of steps that are not there",
 }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tenuto.definition.expressions import check_template
 from tenuto.definition.fields import UNUSABLE, Field, Fields, is_object
-from tenuto.definition.language_kinds import Template, check_variable
+from tenuto.definition.language_kinds import Template, Variable, check_variable
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.report import Place
 from tenuto.model.graph import DEFAULT, SetValues
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 
 
 class Values(Template):
@@ -24,6 +24,9 @@ class Values(Template):
             check_variable(name, place.at(name))
             check_template(template, place.at(name))
         return value
+
+    def schema(self) -> Object:
+        return {"type": "object", "propertyNames": Variable().schema(), "minProperties": 1}
 
 
 SET = NodeType(
