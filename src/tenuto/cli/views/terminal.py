@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import msgspec
 
+from tenuto.cli.encoding import json_for
 from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
@@ -100,6 +101,17 @@ def show(what: RenderableType) -> None:
     data().print(what, markup=False, soft_wrap=isinstance(what, str), crop=False)
 
 
+def show_indented(text: str, by: int) -> None:
+    """A paragraph that was asked for, which keeps its indent where it is wrapped."""
+    if not data().is_terminal:
+        show(" " * by + text)
+        return
+    from rich.padding import Padding
+    from rich.text import Text
+
+    data().print(Padding(Text(text), (0, 0, 0, by)))
+
+
 def styled(first: str, style: str, rest: str) -> Text:
     """A text that begins in a style."""
     from rich.text import Text
@@ -118,9 +130,9 @@ def show_json(value: object, *, lines: bool = False) -> None:
 
 
 def show_as_it_is(text: str) -> None:
-    """Text for programs: nothing in it is wrapped, coloured or replaced."""
+    """JSON for programs: nothing in it is wrapped, coloured or replaced."""
     try:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(json_for(sys.stdout, text) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         _drop(sys.stdout)
