@@ -65,19 +65,21 @@ async def say_what_to_try(
     starts: Sequence[DevStart],
     instances: Sequence[InstanceRef],
     stopped: asyncio.Event,
+    *,
+    flag: str,
 ) -> None:
     """Commands to copy: to start, to list, and to send the events that are waited for."""
     say(f"  API    {url}/docs")
     say("  Try")
     for start in _starts(sources, starts)[:3]:
-        say_command(f"tenuto start {start} --follow --server {url}")
-    say_command(f"tenuto list --server {url}")
+        say_command(f"tenuto start {start} --follow{flag}")
+    say_command(f"tenuto list{flag}")
     for instance in instances:
         details = await _at_rest(instance, stopped)
         for event in _awaited(details, _taken_fields(sources, details)):
             say(f"  {details['workflowDefinitionId']} {instance.id} waits for it:")
-            say_command(f"tenuto events send {event} --server {url}")
-            say_command(f"tenuto logs {instance.id} -f --server {url}")
+            say_command(f"tenuto events send {event}{flag}")
+            say_command(f"tenuto logs {instance.id} -f{flag}")
 
 
 async def _at_rest(instance: InstanceRef, stopped: asyncio.Event) -> Object:

@@ -11,7 +11,7 @@ from typing import Final, TextIO
 HANDLER: Final = "tenuto"
 
 _PLAIN: Final = {
-    "…": "...",
+    "…": ".",
     "·": ".",
     "●": "*",
     "◌": "o",
@@ -24,9 +24,7 @@ _PLAIN: Final = {
     "‖": "=",
     "▓": "#",
     "░": ".",
-    "→": "->",
-    "≤": "<=",
-    "≥": ">=",
+    "→": ">",
 }
 _BEYOND_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,10 +21,12 @@ from tenuto.api.server import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
 from tenuto.cli.access_setup import access_wish, authenticator_of, checked, refuse_open_door
-from tenuto.cli.backends.engine import close
+from tenuto.cli.backends.engine import close, unlocked
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.backends.reader import described, make_room
 from tenuto.cli.dev_hints import read_starts, say_what_to_try, started, stop_with_parent
 from tenuto.cli.live_feed import interruptible
+from tenuto.cli.served_address import address_file, announced
 from tenuto.cli.sources import Source, read_sources
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.views.terminal import say
@@ -68,24 +71,47 @@ async def serve(options: ServeOptions) -> int:
     )
     announce = _announcer(chosen)
     logs = logging_to(form=chosen.log_format, level=chosen.log_level)
-    with interruptible() as stopped, logs, listener:
-        await app.open()
+    with interruptible() as stopped, logs, listener, ExitStack() as here:
+        with unlocked(chosen.store, ["list"]):
+            await app.open()
         app.engine.listen(instance_lines.log_instance)
         try:
             sources = await _deploy(app, options.files, announce)
             gate = build_api(app, config, authentication=authenticator_of(app, access))
+            needs_key = access.is_on or await app.engine.store.access.has_keys()
             async with _traced(gate, chosen), serving(gate, listener):
+                here.enter_context(
+                    announced(chosen.store, _reachable(url_of(listener)), needs_key=needs_key)
+                )
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
                 if options.listener is not None:
                     stop_with_parent(stopped)
                 instances = await started(app, starts)
                 if options.starts is not None and chosen.log_format == "text":
-                    await say_what_to_try(url_of(listener), sources, starts, instances, stopped)
+                    await say_what_to_try(
+                        url_of(listener),
+                        sources,
+                        starts,
+                        instances,
+                        stopped,
+                        flag=_flag(chosen.store, url_of(listener)),
+                    )
                 await stopped.wait()
                 announce("stopping: requests and running tasks may end; nothing is lost")
         finally:
             await close(app)
     return exits.DONE
+
+
+def _flag(store: str, url: str) -> str:
+    """The option that names the service; empty where commands in this folder find it."""
+    is_found = store == os.environ.get("TENUTO_STORE", STORE) and address_file(store) is not None
+    return "" if is_found else f" --server {url}"
+
+
+def _reachable(url: str) -> str:
+    """The address for clients on this machine: one of all its networks is none to connect to."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def service_config(chosen: Config, access: ServiceConfig) -> ServiceConfig:
