@@ -173,7 +173,8 @@ def dev(
 
         async def serve_again_and_again() -> int:
             settings = effective(flags).config
-            return await serve_and_reload(settings.host, settings.port, files or [], settings.tasks)
+            given = files or [Path(each) for each in settings.dev.files]
+            return await serve_and_reload(settings.host, settings.port, given, settings.tasks)
 
         raise typer.Exit(exits.perform(serve_again_and_again, is_json=False))
     _serve(flags, files or [], listener=listener, starts=start or [])
@@ -192,7 +193,11 @@ def _serve(
 
     async def work() -> int:
         config = effective(flags).config
-        options = ServeOptions(config=config, files=files, listener=listener, starts=starts)
+        given, begun = files, starts
+        if starts is not None:
+            given = files or [Path(each) for each in config.dev.files]
+            begun = starts or list(config.dev.start)
+        options = ServeOptions(config=config, files=given, listener=listener, starts=begun)
         return await serve_it(options)
 
     raise typer.Exit(exits.perform(work, is_json=False, loop=fast_loop()))
