@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tenuto.cli.exits import Interrupted
 from tenuto.cli.sources import Source, read_json
 from tenuto.cli.views.terminal import say, say_command
 from tenuto.model.json import JSON, Object
@@ -46,6 +48,22 @@ def read_starts(given: Iterable[str]) -> list[DevStart]:
 async def started(app: Tenuto, given: Iterable[DevStart]) -> list[InstanceRef]:
     """An instance of each."""
     return [await app.start(each.workflow, each.input, key=each.key) for each in given]
+
+
+async def hand_over(ready: int) -> None:
+    """Tell the parent process that this one can serve, and wait until the older one has ended."""
+    loop = asyncio.get_running_loop()
+    may_go: asyncio.Future[bytes] = loop.create_future()
+
+    def told() -> None:
+        loop.remove_reader(0)
+        may_go.set_result(os.read(0, 1))
+
+    loop.add_reader(0, told)
+    os.write(ready, b"1")
+    os.close(ready)
+    if not await may_go:
+        raise Interrupted
 
 
 def stop_with_parent(stopped: asyncio.Event) -> None:
