@@ -12,9 +12,11 @@ import pytest
 from tenuto import Retry, Tenuto, WorkflowFailed
 from tenuto.cli.dev_events import DevEvents
 from tenuto.cli.dev_files import deploy_files, read_files
+from tenuto.cli.dev_hints import read_starts, started
 from tenuto.cli.positions import Located
+from tenuto.cli.views import terminal as terminal_views
 from tenuto.model.errors import InvalidInput
-from tests.api.conftest import DOUBLE
+from tests.api.conftest import DOUBLE, WAIT as WAITING
 from tests.api.test_serve_command import TASKS, _doubled, _read_until, running
 from tests.cli.conftest import Terminal
 
@@ -119,6 +121,47 @@ def test_a_folder_that_cannot_be_written_is_told_with_its_code(
     for words in (("dev", "--no-reload", "--port", "0"), ("serve", "--port", "0")):
         ended = terminal.call(*words)
         assert (ended.code, "TEN-4004" in ended.err) == (5, True), ended.err
+
+
+def test_a_sample_waits_the_second_time_too(capsys: pytest.CaptureFixture[str]) -> None:
+    async def main() -> None:
+        async with Tenuto() as app:
+            await app.deploy(WAITING)
+            wanted = read_starts(["wait={}", "nothing"])
+            [first] = await started(app, wanted)
+            assert [each.id for each in await started(app, wanted)] == [first.id]
+            await first.cancel("done")
+            [second] = await started(app, wanted)
+            assert second.id != first.id
+            assert [each.id for each in await started(app, wanted)] == [second.id]
+            assert [each.id for each in await started(app, wanted, is_again=True)] == [first.id]
+
+    asyncio.run(main())
+    assert "--start nothing: no instance was started" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("called", "path", "printed"),
+    [
+        (".venv/bin/tenuto", "", ".venv/bin/tenuto list"),
+        (".venv/bin/tenuto", "bin", "tenuto list"),
+        ("/x/tenuto/__main__.py", "", "tenuto list"),
+        ("my folder/tenuto", "", "'my folder/tenuto' list"),
+    ],
+)
+def test_a_command_is_printed_as_a_shell_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, called: str, path: str, printed: str
+) -> None:
+    program = tmp_path / ".venv" / "bin" / "tenuto"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o700)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TENUTO_PROGRAM", raising=False)
+    monkeypatch.setenv("PATH", str(program.parent) if path else "/nowhere")
+    monkeypatch.setattr("sys.argv", [called])
+    terminal_views.program.cache_clear()
+    assert terminal_views.as_called("tenuto list") == printed
+    terminal_views.program.cache_clear()
 
 
 @pytest.mark.slow

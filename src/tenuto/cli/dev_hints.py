@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tenuto.cli.exits import Interrupted
+from tenuto.cli.open_instances import OPEN
 from tenuto.cli.sources import Source, read_json
+from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.terminal import say, say_command
+from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
+from tenuto.workspace.values import InstanceFilter
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
@@ -45,9 +49,31 @@ def read_starts(given: Iterable[str]) -> list[DevStart]:
     return found
 
 
-async def started(app: Tenuto, given: Iterable[DevStart]) -> list[InstanceRef]:
-    """An instance of each."""
-    return [await app.start(each.workflow, each.input, key=each.key) for each in given]
+async def started(
+    app: Tenuto, given: Iterable[DevStart], *, is_again: bool = False
+) -> list[InstanceRef]:
+    """An instance of each that has not ended, so that there is one to look at; of a reload as well.
+
+    One that cannot be started is told: the others, and the service, are not kept from it.
+    """
+    found: list[InstanceRef] = []
+    for each in given:
+        try:
+            found.append(await _begun(app, each, is_again=is_again))
+        except TenutoError as error:
+            show_error(error)
+            say(f"  --start {each.workflow}: no instance was started.")
+    return found
+
+
+async def _begun(app: Tenuto, given: DevStart, *, is_again: bool) -> InstanceRef:
+    first = await app.start(given.workflow, given.input, key=given.key)
+    if is_again or not (await first.status()).is_final:
+        return first
+    going = InstanceFilter(workflow=given.workflow, status=OPEN)
+    for row in (await app.page(going, limit=1)).items:
+        return app.at(row.id)
+    return await app.start(given.workflow, given.input)
 
 
 async def hand_over(ready: int) -> None:

@@ -20,7 +20,7 @@ from tenuto.api.server import bind
 from tenuto.cli import exits
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.python_files import named
-from tenuto.cli.views.terminal import say
+from tenuto.cli.views.terminal import PROGRAM, say
 from tenuto.definition import check, parse_document
 from tenuto.model.errors import TenutoError
 
@@ -107,6 +107,7 @@ async def _started(descriptor: int, *more: str) -> Serving:
             *("-m", "tenuto", *sys.argv[1:], "--listener", str(descriptor)),
             *("--ready", str(told), *more),
             pass_fds=(descriptor, told),
+            env={**os.environ, PROGRAM: sys.argv[0]},
             # It ends with this process, however that ends: the pipe is closed then.
             stdin=asyncio.subprocess.PIPE,
             # Ctrl-C is for this process, which stops the other one.

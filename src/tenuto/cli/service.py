@@ -96,7 +96,7 @@ async def serve(options: ServeOptions) -> int:
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
                 if options.listener is not None:
                     stop_with_parent(stopped)
-                instances = await started(app, starts)
+                instances = await started(app, starts, is_again=options.tolerance == "definitions")
                 if is_terminal and options.tolerance != "definitions":
                     await say_what_to_try(
                         url_of(listener),

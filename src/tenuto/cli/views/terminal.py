@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+PROGRAM: Final = "TENUTO_PROGRAM"
+"""How the parent of this process was called, which prints commands in its name."""
 _GAP: Final = 2
 """Blanks between the columns of a table."""
 _LEAST: Final = 8
@@ -82,7 +84,27 @@ def say(text: RenderableType = "", *, style: str | None = None) -> None:
 
 def say_command(text: str) -> None:
     """A command to copy: one line, however narrow the terminal is."""
-    talk().print(f"    {text}", markup=False, soft_wrap=True)
+    talk().print(f"    {as_called(text)}", markup=False, soft_wrap=True)
+
+
+def as_called(command: str) -> str:
+    """The command with the path of this program, where a shell would not find it by its name."""
+    path = program()
+    return f"{path}{command.removeprefix('tenuto')}" if command.startswith("tenuto ") else command
+
+
+@cache
+def program() -> str:
+    """`tenuto`, or the path by which it was called from a folder that is not on PATH."""
+    import shlex
+    import shutil
+
+    called = os.environ.get(PROGRAM) or sys.argv[0]
+    if os.path.basename(called) != "tenuto":  # noqa: PTH119 - as it was typed
+        return "tenuto"
+    found = shutil.which("tenuto")
+    is_found = found is not None and os.path.realpath(found) == os.path.realpath(called)
+    return "tenuto" if is_found else shlex.quote(called)
 
 
 def say_indented(text: str, by: int, *, style: str | None = None) -> None:
