@@ -8,6 +8,8 @@ SOAK ?= tests
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
+RUNS := $(VENV)/.runs
+PORT ?= 8484
 PARALLEL := -n $(WORKERS) --dist worksteal
 # Slow tests wait for processes and servers much of their time, so that one more fits beside them.
 WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
@@ -28,21 +30,33 @@ help:  ## List the targets
 setup: $(STAMP)  ## Put the package and its tools, pinned, into .venv
 
 $(STAMP): requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Tenuto needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Setting up $(VENV) (half a minute the first time)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(MAKE) --no-print-directory new-venv
+	@echo "Setting up $(VENV) for development (about 700 MB, a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@ $(RUNS)
+
+# What runs the package, without the tools: `make run` is what people try first.
+$(RUNS): requirements/run.txt pyproject.toml
+	@$(MAKE) --no-print-directory new-venv
+	@echo "Setting up $(VENV) (half a minute the first time)"
+	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/run.txt
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
+.PHONY: new-venv
+new-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Tenuto needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+
 .PHONY: run
-run: setup  ## Serve the examples and say what to try; a change of a file is there at once
-	$(BIN)/tenuto dev $(EXAMPLES) --start 'order={"orderId": "A1", "items": ["metronome"]}'
+run: $(RUNS)  ## Serve the examples on PORT (8484) and say what to try; a change of a file is there at once
+	$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}'
 
 .PHONY: demo
-demo: setup  ## Show what Tenuto promises: an order survives the death of its process
-	$(BIN)/python -m tenuto.demo
+demo: $(RUNS)  ## Show what Tenuto promises: an order survives the death of its process
+	TENUTO_PROGRAM=$(BIN)/tenuto $(BIN)/python -m tenuto.demo
 
 # The types are checked by one process, so that tests are run beside it.
 .PHONY: test
@@ -106,6 +120,7 @@ lock: setup  ## Pin the newest dependencies in requirements/dev.txt
 		--extra dev --output-file requirements/dev.txt pyproject.toml requirements/dev.in
 	@$(MAKE) --no-print-directory setup
 	$(BIN)/python -m tests.supply.constraints > requirements/constraints.txt
+	$(BIN)/python -m tests.supply.run_pins > requirements/run.txt
 
 # An answer is written for known vulnerabilities alone: without one the tool or its service could not be reached.
 .PHONY: audit

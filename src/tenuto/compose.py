@@ -98,6 +98,13 @@ def sqlite_path(url: str) -> Path:
     return Path(url.removeprefix(SQLITE))
 
 
+def has_engine(url: str) -> bool:
+    """Whether an engine has the file of a store open, in this process or another."""
+    from tenuto.store.sqlite.lock import is_locked  # noqa: PLC0415 - apsw only where it is used
+
+    return is_locked(str(sqlite_path(url)))
+
+
 def exposed_files(url: str) -> list[Path]:
     """The files of a store that other users of this machine may read or write."""
     if url == MEMORY or is_postgres(url):

@@ -76,6 +76,7 @@ class Terminal:
         self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TENUTO")},
             "TENUTO_STORE": self.store,
+            "XDG_CONFIG_HOME": str(folder / "config"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "COLUMNS": "200",
         }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tenuto.model import failure
+from tenuto.model.codes import FAILURES
 from tests.cli.conftest import Terminal, one_of_each
 
 
@@ -34,6 +36,23 @@ def test_a_failed_instance_is_explained_with_what_to_do(past: Terminal) -> None:
 
 
 def test_what_is_neither_code_nor_instance_is_refused(past: Terminal) -> None:
-    assert past.call("explain", "nonsense").code == 2
+    assert past.call("explain", "nonsense").code == 3
+    assert past.call("explain", "@nonsense").code == 2
     assert past.call("explain", "00000000-0000-7000-8000-000000000009").code == 3
     assert past.call("explain", "TEN-99").code == 3
+
+
+def test_every_code_that_an_instance_fails_with_is_explained_without_a_store(
+    terminal: Terminal,
+) -> None:
+    codes = {name for name, value in vars(failure).items() if name == value}
+    assert codes == set(FAILURES)
+    for code in codes:
+        ended = terminal.call("explain", code.lower())
+        assert (ended.code, ended.out.startswith(f"{code}  ")) == (0, True), ended.err
+        assert "What to do: " in ended.out
+
+
+def test_a_code_of_a_task_is_told_from_a_code_that_was_mistyped(terminal: Terminal) -> None:
+    assert "Did you mean POISON?" in terminal.call("explain", "POISSON").err
+    assert "a code of a task's own" in terminal.call("explain", "OUT_OF_STOCK").err

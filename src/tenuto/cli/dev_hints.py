@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tenuto.cli.exits import Interrupted
+from tenuto.cli.open_instances import OPEN
 from tenuto.cli.sources import Source, read_json
+from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.terminal import say, say_command
+from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
+from tenuto.workspace.values import InstanceFilter
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
@@ -43,9 +49,47 @@ def read_starts(given: Iterable[str]) -> list[DevStart]:
     return found
 
 
-async def started(app: Tenuto, given: Iterable[DevStart]) -> list[InstanceRef]:
-    """An instance of each."""
-    return [await app.start(each.workflow, each.input, key=each.key) for each in given]
+async def started(
+    app: Tenuto, given: Iterable[DevStart], *, is_again: bool = False
+) -> list[InstanceRef]:
+    """An instance of each that has not ended, so that there is one to look at; of a reload as well.
+
+    One that cannot be started is told: the others, and the service, are not kept from it.
+    """
+    found: list[InstanceRef] = []
+    for each in given:
+        try:
+            found.append(await _begun(app, each, is_again=is_again))
+        except TenutoError as error:
+            show_error(error)
+            say(f"  --start {each.workflow}: no instance was started.")
+    return found
+
+
+async def _begun(app: Tenuto, given: DevStart, *, is_again: bool) -> InstanceRef:
+    first = await app.start(given.workflow, given.input, key=given.key)
+    if is_again or not (await first.status()).is_final:
+        return first
+    going = InstanceFilter(workflow=given.workflow, status=OPEN)
+    for row in (await app.page(going, limit=1)).items:
+        return app.at(row.id)
+    return await app.start(given.workflow, given.input)
+
+
+async def hand_over(ready: int) -> None:
+    """Tell the parent process that this one can serve, and wait until the older one has ended."""
+    loop = asyncio.get_running_loop()
+    may_go: asyncio.Future[bytes] = loop.create_future()
+
+    def told() -> None:
+        loop.remove_reader(0)
+        may_go.set_result(os.read(0, 1))
+
+    loop.add_reader(0, told)
+    os.write(ready, b"1")
+    os.close(ready)
+    if not await may_go:
+        raise Interrupted
 
 
 def stop_with_parent(stopped: asyncio.Event) -> None:
@@ -65,19 +109,21 @@ async def say_what_to_try(
     starts: Sequence[DevStart],
     instances: Sequence[InstanceRef],
     stopped: asyncio.Event,
+    *,
+    flag: str,
 ) -> None:
     """Commands to copy: to start, to list, and to send the events that are waited for."""
     say(f"  API    {url}/docs")
     say("  Try")
     for start in _starts(sources, starts)[:3]:
-        say_command(f"tenuto start {start} --follow --server {url}")
-    say_command(f"tenuto list --server {url}")
+        say_command(f"tenuto start {start} --follow{flag}")
+    say_command(f"tenuto list{flag}")
     for instance in instances:
         details = await _at_rest(instance, stopped)
         for event in _awaited(details, _taken_fields(sources, details)):
             say(f"  {details['workflowDefinitionId']} {instance.id} waits for it:")
-            say_command(f"tenuto events send {event} --server {url}")
-            say_command(f"tenuto logs {instance.id} -f --server {url}")
+            say_command(f"tenuto events send {event}{flag}")
+            say_command(f"tenuto logs {instance.id} -f{flag}")
 
 
 async def _at_rest(instance: InstanceRef, stopped: asyncio.Event) -> Object:

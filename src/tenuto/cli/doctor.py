@@ -23,7 +23,7 @@ from tenuto.cli import exits
 from tenuto.cli.backends.backend import Finding
 from tenuto.cli.backends.place import STORE, ServerUrl
 from tenuto.cli.backends.reader import listen_url
-from tenuto.cli.views.terminal import show, show_json, styled
+from tenuto.cli.views.terminal import show, show_indented, show_json, styled
 from tenuto.compose import MEMORY, exposed_files, is_postgres, sqlite_path
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import TenutoError
@@ -62,7 +62,7 @@ async def examine(backend: Backend, *, is_json: bool) -> int:
             mark, style = _MARKS[each.state]
             show(styled(f"{mark} {each.what:<8}", style, f"  {each.message}"))
             if each.advice:
-                show(f"{' ' * 12}{each.advice}")
+                show_indented(each.advice, 12)
     return next((each.exit_code for each in found if each.state == "problem"), exits.DONE)
 
 

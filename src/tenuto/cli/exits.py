@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import traceback
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
+
+from typer import Exit, TyperException
 
 from tenuto.cli.positions import Located, Positions
 from tenuto.cli.views.errors import error_json, show_error
@@ -49,8 +53,11 @@ _OF_ERRORS: Final[tuple[tuple[type[TenutoError], int], ...]] = (
     (Conflict, CONFLICT),
     (StoreUnavailable, NO_STORE),
 )
-_OF_CODES: Final = {"TEN-4015": ACCEPTED}
+_OF_CODES: Final = {"TEN-4000": FAILED, "TEN-4015": ACCEPTED}
 _OF_RANGES: Final = {"TEN-1": USAGE, "TEN-2": USAGE, "TEN-3": CONFLICT, "TEN-4": NO_STORE}
+
+
+_TRACEBACK: Final = "TENUTO_TRACEBACK"
 
 
 class Interrupted(Exception):
@@ -92,6 +99,21 @@ def perform(
     except KeyboardInterrupt:
         say("stopped")
         return INTERRUPTED
+    except (TyperException, Exit):
+        # Wrong usage, which is noticed late; the parser of the command line tells it.
+        raise
+    except Exception as error:  # noqa: BLE001 - a defect: its traceback is for those who ask
+        return _show(_defect(error), None, is_json=is_json)
+
+
+def _defect(error: Exception) -> TenutoError:
+    if os.environ.get(_TRACEBACK):
+        traceback.print_exception(error)
+    return TenutoError(
+        f"{type(error).__name__}: {error}".strip(),
+        code="TEN-4000",
+        advice=f"This is a bug of Tenuto: please report it. {_TRACEBACK}=1 shows the traceback.",
+    )
 
 
 def _show(error: TenutoError, positions: Positions | None, *, is_json: bool) -> int:

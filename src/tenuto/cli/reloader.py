@@ -8,24 +8,46 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from tenuto.api.config import ServiceConfig
 from tenuto.api.server import bind
 from tenuto.cli import exits
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.python_files import named
-from tenuto.cli.views.terminal import say
+from tenuto.cli.views.terminal import PROGRAM, say
 from tenuto.definition import check, parse_document
 from tenuto.model.errors import TenutoError
 
 _WATCHED = (".json", ".py")
 _ONE = asyncio.FIRST_COMPLETED
+_STILL = "  Still serving what was there before."
 _QUIET_MS = 200
 """An editor that writes a file in several steps is waited for so long."""
+
+
+class Serving(NamedTuple):
+    """A serving process, and the pipe on which it says that it has read its files."""
+
+    process: asyncio.subprocess.Process
+    ready: int
+
+    async def is_ready(self) -> bool:
+        """Wait until it can serve; False where it has ended before."""
+        try:
+            return bool(await asyncio.to_thread(os.read, self.ready, 1))
+        finally:
+            os.close(self.ready)
+
+    def go(self) -> None:
+        """Let it open the store and serve."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"\n")
 
 
 async def serve_and_reload(
@@ -35,9 +57,12 @@ async def serve_and_reload(
     folders = _folders(files, tasks)
     with interruptible() as stopped, bind(ServiceConfig(host=host, port=port)) as listener:
         listener.listen()
-        child = await _started(listener.fileno())
         changes = _changes(folders, stopped)
         first = asyncio.ensure_future(anext(changes, None))
+        begun = await _started(listener.fileno())
+        if await begun.is_ready():
+            begun.go()
+        child = begun.process
         await asyncio.wait({first, ending := asyncio.ensure_future(child.wait())}, return_when=_ONE)
         if not first.done():
             # Its arguments are wrong, or its port or store is in use: no change of a file helps.
@@ -55,27 +80,42 @@ async def serve_and_reload(
 async def _restarted(
     child: asyncio.subprocess.Process, changed: set[Path], descriptor: int
 ) -> asyncio.subprocess.Process:
+    """The process that serves from now on: the old one, unless a new one could read its files."""
     names = ", ".join(sorted(each.name for each in changed))
-    wrong = [problem for each in changed if (problem := _problem(each)) is not None]
-    if wrong and child.returncode is None:
-        say(f"reload  {names}: {wrong[0]}", style="red")
-        say("  Still serving what was there before.")
+    wrong = {each: problem for each in changed if (problem := _problem(each)) is not None}
+    is_code = any(each.suffix == ".py" for each in wrong)
+    if wrong and (is_code or len(wrong) == len(changed)) and child.returncode is None:
+        say(f"reload  {names}: {next(iter(wrong.values()))}", style="red")
+        say(_STILL)
         return child
     say(f"reload  {names} changed", style="bold")
+    fresh = await _started(descriptor, "--again")
+    if not await fresh.is_ready() and child.returncode is None:
+        await fresh.process.wait()
+        say(_STILL)
+        return child
     await _stop(child)
-    return await _started(descriptor)
+    fresh.go()
+    return fresh.process
 
 
-async def _started(descriptor: int) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "tenuto", *sys.argv[1:], "--listener", str(descriptor)),
-        pass_fds=(descriptor,),
-        # It ends with this process, however that ends: the pipe is closed then.
-        stdin=asyncio.subprocess.PIPE,
-        # Ctrl-C is for this process, which stops the other one.
-        start_new_session=True,
-    )
+async def _started(descriptor: int, *more: str) -> Serving:
+    ready, told = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "tenuto", *sys.argv[1:], "--listener", str(descriptor)),
+            *("--ready", str(told), *more),
+            pass_fds=(descriptor, told),
+            env={**os.environ, PROGRAM: sys.argv[0]},
+            # It ends with this process, however that ends: the pipe is closed then.
+            stdin=asyncio.subprocess.PIPE,
+            # Ctrl-C is for this process, which stops the other one.
+            start_new_session=True,
+        )
+    finally:
+        os.close(told)
+    return Serving(process, ready)
 
 
 async def _stop(child: asyncio.subprocess.Process) -> None:

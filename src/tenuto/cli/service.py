@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -20,12 +21,20 @@ from tenuto.api.server import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
 from tenuto.cli.access_setup import access_wish, authenticator_of, checked, refuse_open_door
-from tenuto.cli.backends.engine import close
+from tenuto.cli.backends.engine import close, unlocked
+from tenuto.cli.backends.place import STORE
 from tenuto.cli.backends.reader import described, make_room
-from tenuto.cli.dev_hints import read_starts, say_what_to_try, started, stop_with_parent
+from tenuto.cli.dev_events import DevEvents
+from tenuto.cli.dev_files import Tolerance, deploy_files, read_files
+from tenuto.cli.dev_hints import (
+    hand_over,
+    read_starts,
+    say_what_to_try,
+    started,
+    stop_with_parent,
+)
 from tenuto.cli.live_feed import interruptible
-from tenuto.cli.sources import Source, read_sources
-from tenuto.cli.task_modules import load_tasks
+from tenuto.cli.served_address import address_file, announced
 from tenuto.cli.views.terminal import say
 from tenuto.compose import MEMORY, is_postgres
 from tenuto.config.config import Config
@@ -44,6 +53,9 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     """Definitions that are deployed first."""
     listener: int | None = None
     """The socket of a parent process, which this one serves for as long as the parent lives."""
+    ready: int | None = None
+    """The pipe on which a parent process is told that all files are read; it then lets go on."""
+    tolerance: Tolerance = "none"
     starts: Sequence[str] | None = None
     """Of `dev`: instances to start, `WORKFLOW=JSON`; None: print no commands to try."""
 
@@ -55,9 +67,9 @@ async def serve(options: ServeOptions) -> int:
     access = access_wish(chosen)
     config = service_config(chosen, checked(chosen.host, chosen.port, access))
     await refuse_open_door(chosen.host, chosen.store, access)
-    load_tasks(chosen.tasks, None)
-    for file in options.files:
-        load_tasks((), file)
+    files = read_files(chosen.tasks, options.files, options.tolerance)
+    if options.ready is not None:
+        await hand_over(options.ready)
     make_room(chosen.store)
     raise_file_limit()
     listener = bind(config) if options.listener is None else socket.socket(fileno=options.listener)
@@ -68,24 +80,65 @@ async def serve(options: ServeOptions) -> int:
     )
     announce = _announcer(chosen)
     logs = logging_to(form=chosen.log_format, level=chosen.log_level, to=chosen.log_to)
-    with interruptible() as stopped, logs, listener:
-        await app.open()
-        app.engine.listen(instance_lines.log_instance)
+    with interruptible() as stopped, logs, _quiet_in_dev(options), listener, ExitStack() as here:
+        with unlocked(chosen.store, ["list"]):
+            await app.open()
+        is_terminal = options.starts is not None and chosen.log_format == "text"
+        app.engine.listen(DevEvents().show if is_terminal else instance_lines.log_instance)
         try:
-            sources = await _deploy(app, options.files, announce)
+            sources = await deploy_files(app, files, announce, options.tolerance)
             gate = build_api(app, config, authentication=authenticator_of(app, access))
+            needs_key = access.is_on or await app.engine.store.access.has_keys()
             async with _traced(gate, chosen), serving(gate, listener):
+                here.enter_context(
+                    announced(chosen.store, _reachable(url_of(listener)), needs_key=needs_key)
+                )
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
                 if options.listener is not None:
                     stop_with_parent(stopped)
-                instances = await started(app, starts)
-                if options.starts is not None and chosen.log_format == "text":
-                    await say_what_to_try(url_of(listener), sources, starts, instances, stopped)
+                instances = await started(app, starts, is_again=options.tolerance == "definitions")
+                if is_terminal and options.tolerance != "definitions":
+                    await say_what_to_try(
+                        url_of(listener),
+                        sources,
+                        starts,
+                        instances,
+                        stopped,
+                        flag=_flag(chosen.store, url_of(listener)),
+                    )
                 await stopped.wait()
                 announce("stopping: requests and running tasks may end; nothing is lost")
         finally:
             await close(app)
     return exits.DONE
+
+
+@contextmanager
+def _quiet_in_dev(options: ServeOptions) -> Iterator[None]:
+    """The terminal of `tenuto dev` shows instances; requests are for those who debug."""
+    config = options.config
+    if options.starts is None or config.log_format != "text" or config.log_level != "info":
+        yield
+        return
+    quiet = [logging.getLogger(name) for name in ("tenuto.access", "tenuto.api")]
+    for each in quiet:
+        each.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        for each in quiet:
+            each.setLevel(logging.NOTSET)
+
+
+def _flag(store: str, url: str) -> str:
+    """The option that names the service; empty where commands in this folder find it."""
+    is_found = store == os.environ.get("TENUTO_STORE", STORE) and address_file(store) is not None
+    return "" if is_found else f" --server {url}"
+
+
+def _reachable(url: str) -> str:
+    """The address for clients on this machine: one of all its networks is none to connect to."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def service_config(chosen: Config, access: ServiceConfig) -> ServiceConfig:
@@ -135,19 +188,3 @@ def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-async def _deploy(
-    app: Tenuto, files: Sequence[Path], announce: Callable[[str], None]
-) -> list[Source]:
-    """Deploy the definitions in files, and return them."""
-    deployed: list[Source] = []
-    for file in files:
-        for source in read_sources(file):
-            definition = source.checked()
-            document = source.document
-            assert isinstance(document, dict)
-            version = await app.deploy(document if source.flow is None else source.flow)
-            announce(f"{definition.id}@{version} from {file}")
-            deployed.append(source)
-    return deployed

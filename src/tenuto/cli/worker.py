@@ -11,14 +11,19 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from tenuto.access.token_ends import ends_at
 from tenuto.cli import exits
+from tenuto.cli.backends.choice import chosen_place
 from tenuto.cli.backends.place import ServerUrl
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.views.terminal import say, show_json
 from tenuto.config.config import Config, WorkerConfig
+from tenuto.config.sources import DEFAULT, Effective
 from tenuto.logs.setup import logging_to
 from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import SystemClock, SystemIds
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY
@@ -38,7 +43,7 @@ async def work(config: Config, *, is_json: bool = False) -> int:
     names = list(DEFAULT_REGISTRY)
     if not names:
         raise _no_tasks(config.tasks)
-    servers = _servers(wish.server)
+    servers = checked_servers(wish.server)
     broker = HttpBrokerClient(servers, key=_credential(wish))
     worker = Worker(
         broker,
@@ -61,6 +66,18 @@ async def work(config: Config, *, is_json: bool = False) -> int:
             await broker.close()
         announce("stopped; what has not ended is left to others")
     return exits.DONE
+
+
+def at_found_server(found: Effective) -> Config:
+    """The configuration; where nothing names a server, the one of this folder or of the profile."""
+    config = found.config
+    if found.origins["worker.server"] != DEFAULT:
+        return config
+    store = os.environ.get("TENUTO_STORE", config.store)
+    place = chosen_place((store, ""), (None, ""), config.worker.key, DEFAULT_TENANT)
+    if not isinstance(place, ServerUrl):
+        return config
+    return replace(config, worker=replace(config.worker, server=str(place), key=place.key))
 
 
 def _credential(wish: WorkerConfig) -> str | Credential | None:
@@ -99,7 +116,7 @@ def _no_tasks(modules: Sequence[str]) -> InvalidInput:
     return InvalidInput("there is nothing that this worker could do", [problem])
 
 
-def _servers(given: str) -> list[str]:
+def checked_servers(given: str) -> list[str]:
     """The addresses of the service; InvalidInput for what cannot be one."""
     servers = ServerUrl.of(given, None).addresses
     problems = [

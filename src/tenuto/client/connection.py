@@ -112,6 +112,9 @@ class Connection:
         self.ids: Ids = ids or SystemIds()
         self.patience = patience
         """Seconds that are spent on trying a request again."""
+        self.dead_after: float | None = None
+        """Seconds after which a server to which no connection can be made is given up, if that is
+        less than its patience."""
         self._next_after = next_after
         self.connect_within = _CONNECT_WITHIN
         self._at = 0
@@ -153,7 +156,7 @@ class Connection:
 
     async def send(self, ask: Ask) -> Answered:
         """What a request is answered with; anything but success is raised."""
-        until = self.clock.ticks() + self.patience
+        begun = self.clock.ticks()
         tried = 0
         may_be_done = False
         while True:
@@ -177,7 +180,7 @@ class Connection:
             # Another address may do better, and at once.
             if tried % len(self.urls):
                 continue
-            if self.clock.ticks() + pause > until:
+            if self.clock.ticks() + pause > begun + self._patience_for(failed):
                 raise failed
             await self.clock.sleep(pause)
 
@@ -226,6 +229,12 @@ class Connection:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+    def _patience_for(self, failed: TenutoError) -> float:
+        is_dead = failed.code == NO_SERVER and not isinstance(failed, _Unanswered)
+        if is_dead and self.dead_after is not None:
+            return min(self.dead_after, self.patience)
+        return self.patience
 
     def _pass_over(self, at: int) -> None:
         """Ask another address from now on, unless another request has passed it over already."""

@@ -35,6 +35,15 @@ class WorkerConfig(Struct, frozen=True, kw_only=True):
     """Seconds that running tasks have to end when the worker stops."""
 
 
+class DevConfig(Struct, frozen=True, kw_only=True):
+    """The settings of `tenuto dev` alone."""
+
+    files: tuple[str, ...] = ()
+    """Definitions to deploy, if none is named on the command line."""
+    start: tuple[str, ...] = ()
+    """Instances to start, once each, as `WORKFLOW=JSON`."""
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """The settings of `serve`, `dev` and `worker`.
 
@@ -78,6 +87,7 @@ class Config(Struct, frozen=True, kw_only=True):
     """Where log lines go: `stderr`, or the path of a file to which they are appended."""
     traces: bool = False
     """Whether OpenTelemetry spans are sent to OTEL_EXPORTER_OTLP_ENDPOINT."""
+    dev: DevConfig = DevConfig()
     worker: WorkerConfig = WorkerConfig()
     engine: Settings = SERVED
 

@@ -21,7 +21,7 @@ from tenuto.model.errors import InvalidInput, Problem
 FILE: Final = "tenuto.toml"
 """Read if it is in the working folder and no other file is named."""
 DEFAULT: Final = "default"
-_GROUPS: Final = ("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_", "TENUTO_WORKER_")
+_GROUPS: Final = ("TENUTO_ENGINE_", "TENUTO_OIDC_", "TENUTO_LOG_", "TENUTO_DEV_", "TENUTO_WORKER_")
 """The prefixes of variables that are settings; an unknown one with such a prefix is an error."""
 
 

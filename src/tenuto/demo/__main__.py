@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from tenuto.cli.backends.reader import Reader, reading
-from tenuto.cli.views.terminal import say, show_json
+from tenuto.cli.views.terminal import say, say_command, show_json
 from tenuto.cli.views.watchers import Watcher, watcher_for
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
@@ -107,7 +107,7 @@ async def _epilogue(reader: Reader, folder: Path, state: InstanceState) -> None:
     say(f"Verified: the stored state follows from the {state.version} entries of its log.")
     say()
     say("Look yourself:", style="bold")
-    say(f"  tenuto show @last --history --store {url(folder)}")
+    say_command(f"tenuto show @last --history --store {url(folder)}")
 
 
 def _act(number: str, text: str) -> None:

@@ -1,4 +1,7 @@
-"""The catalogue of TEN-codes, from `codes.toml`: what each refusal means and how to resolve it."""
+"""The catalogues of codes: what each means and how to resolve it.
+
+`codes.toml` has the TEN-codes of refusals, `failures.toml` the codes that instances fail with.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from msgspec import Struct, convert
 
 
 class Code(Struct, frozen=True):
-    """One kind of refusal."""
+    """One kind of refusal, or of failure."""
 
     title: str
     explanation: str
@@ -20,7 +23,10 @@ class Code(Struct, frozen=True):
 
 
 class _Catalogue(Mapping[str, Code]):
-    """The table of the file, read when the first code is looked up: most processes need none."""
+    """The table of a file, read when the first code is looked up: most processes need none."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
 
     @cached_property
     def _codes(self) -> Mapping[str, Code]:
@@ -28,7 +34,7 @@ class _Catalogue(Mapping[str, Code]):
         import tomllib  # noqa: PLC0415
         from importlib.resources import files  # noqa: PLC0415
 
-        text = files("tenuto.model").joinpath("codes.toml").read_text("utf-8")
+        text = files("tenuto.model").joinpath(self._file).read_text("utf-8")
         return convert(tomllib.loads(text), dict[str, Code])
 
     def __getitem__(self, code: str) -> Code:
@@ -41,5 +47,7 @@ class _Catalogue(Mapping[str, Code]):
         return len(self._codes)
 
 
-CATALOGUE: Final[Mapping[str, Code]] = _Catalogue()
-"""Code → what it means."""
+CATALOGUE: Final[Mapping[str, Code]] = _Catalogue("codes.toml")
+"""Code of a refusal → what it means."""
+FAILURES: Final[Mapping[str, Code]] = _Catalogue("failures.toml")
+"""Code of a failure inside an instance → what it means."""

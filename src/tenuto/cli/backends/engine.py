@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.backends.reader import listen_url
+from tenuto.cli.served_address import IN_USE, with_address
 from tenuto.cli.views.terminal import say
 from tenuto.compose import MEMORY
 from tenuto.model.errors import StoreUnavailable
@@ -19,7 +21,7 @@ GRACE: Final = 3.0
 """Seconds that running tasks have when the command ends."""
 DECISION_TIMEOUT: Final = 10.0
 """Seconds that a decision may take."""
-LOCKED: Final = "TEN-4002"
+LOCKED: Final = IN_USE
 
 
 @asynccontextmanager
@@ -47,7 +49,8 @@ async def engine(
     )
     if listener is not None:
         app.engine.listen(listener)
-    taken_over = await app.open()
+    with unlocked(store, sys.argv[1:]):
+        taken_over = await app.open()
     if taken_over and not is_brief:
         several = "an instance" if taken_over == 1 else f"{taken_over} instances"
         say(f"continuing {several} of an earlier process", style="dim")
@@ -71,16 +74,19 @@ async def close(app: Tenuto) -> None:
 
 
 @contextmanager
-def unlocked() -> Iterator[None]:
-    """Where another process has the file, say how that process is asked instead."""
+def unlocked(store: str, words: Sequence[str]) -> Iterator[None]:
+    """Where another process has the file, say with which command it is asked instead."""
     try:
         yield
     except StoreUnavailable as error:
         if error.code != LOCKED:
             raise
-        raise StoreUnavailable(
-            error.message,
-            code=LOCKED,
-            advice="Ask that process: --server URL, if it is `tenuto serve` or `tenuto dev`; else "
-            "do it in its program, or stop it first.",
+        raise with_address(
+            StoreUnavailable(
+                error.message,
+                code=LOCKED,
+                advice="Do it in the program that has the store, or stop it first.",
+            ),
+            store,
+            words,
         ) from None

@@ -35,15 +35,25 @@ class StoreUrl(Place):
 class ServerUrl(Place):
     """The addresses of a server in the place of a store's URL, and the API key."""
 
-    __slots__ = ("key",)
+    __slots__ = ("is_found", "key")
 
     key: str | None
+    is_found: bool
+    """Whether commands here find it without being told."""
 
     @classmethod
-    def of(cls, addresses: str, key: str | None, tenant: str = DEFAULT_TENANT) -> ServerUrl:
+    def of(
+        cls,
+        addresses: str,
+        key: str | None,
+        tenant: str = DEFAULT_TENANT,
+        *,
+        is_found: bool = False,
+    ) -> ServerUrl:
         url = cls(addresses)
         url.key = key
         url.tenant = tenant
+        url.is_found = is_found
         return url
 
     @property

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tenuto.cli.backends.late_store import LateStore
 from tenuto.cli.backends.place import STORE, tenant_flag, tenant_of
 from tenuto.compose import MEMORY, as_typed, is_postgres, sqlite_path, without_password
+from tenuto.model.errors import StoreUnavailable
 from tenuto.ports import Clock, Ids, SystemClock, SystemIds
 from tenuto.store.row_sizes import RowSizes
 
@@ -93,10 +94,18 @@ def make_room(url: str) -> None:
     if url != STORE:
         return
     folder = sqlite_path(url).parent
-    folder.mkdir(mode=0o700, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        ignore = folder / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise StoreUnavailable(
+            f"the folder {folder} of the store cannot be made: {error.strerror}",
+            code="TEN-4004",
+            advice="Work in a folder that this user may write, or name a store: "
+            "--store sqlite:///FILE.",
+        ) from error
 
 
 async def require_there(url: str) -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 5.0
 """Seconds for which a command waits for a server that does not answer."""
+DEAD_AFTER = 0.8
+"""The same where no connection can be made: nothing listens there, or nothing is there."""
 
 FOLLOWING: Final = 90.0
 """The same for a command that follows an instance already: a restarted service comes back."""
@@ -44,6 +46,7 @@ async def connected(url: ServerUrl) -> AsyncIterator[ServerBackend]:
     # A key belongs to a tenant: only another one has to be named.
     tenant = None if tenant_of(url) == DEFAULT_TENANT else tenant_of(url)
     async with Client(url.addresses, url.key, tenant=tenant, patience=PATIENCE) as client:
+        client.connection.dead_after = client.connection.connect_within = DEAD_AFTER
         try:
             yield ServerBackend(url, client)
         except Unauthenticated as error:
@@ -73,7 +76,7 @@ class ServerBackend:
     @property
     def flag(self) -> str:
         """The options that name it in a command; empty where the environment does."""
-        is_default = self.url == os.environ.get("TENUTO_SERVER")
+        is_default = self.url.is_found or self.url == os.environ.get("TENUTO_SERVER")
         named = "" if is_default else f" --server {shlex.quote(self.url)}"
         return f"{named}{tenant_flag(self.url)}"
 
@@ -145,12 +148,13 @@ class ServerBackend:
         from tenuto.cli.live_feed import set_by
 
         connection = self.space.connection
-        patience, connection.patience = connection.patience, FOLLOWING
+        before = connection.patience, connection.dead_after
+        connection.patience, connection.dead_after = FOLLOWING, None
         try:
             async with set_by(self.space.at(id).changes(after)) as grown:
                 yield grown
         finally:
-            connection.patience = patience
+            connection.patience, connection.dead_after = before
 
     async def run(self, options: RunOptions) -> int:
         """Deploy and start there, or find an instance, and follow it."""

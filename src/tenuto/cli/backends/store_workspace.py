@@ -16,12 +16,13 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from tenuto.cli.backends.by_engine import by_engine, starting
-from tenuto.cli.backends.engine import LOCKED, engine, unlocked
+from tenuto.cli.backends.engine import LOCKED, engine
 from tenuto.cli.backends.mailbox import NOT_SEEN_DONE
 from tenuto.cli.backends.place import ACTOR, tenant_of
 from tenuto.cli.backends.reader import Reader, make_room, require_there
 from tenuto.cli.exits import Interrupted
 from tenuto.cli.live_feed import interruptible
+from tenuto.cli.served_address import with_address
 from tenuto.cli.views.terminal import logs_on_stderr, say, say_indented
 from tenuto.compose import is_postgres
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
@@ -92,7 +93,7 @@ class StoreWorkspace(StoredWorkspace):
             if self._engine is not None:
                 yield self._engine
                 return
-            with redirect_stdout(sys.stderr), unlocked():
+            with redirect_stdout(sys.stderr):
                 async with engine(self.url, is_brief=True, is_guest=is_guest) as app:
                     self._engine = app.workspace(self.tenant, ACTOR)
                     try:
@@ -252,12 +253,13 @@ class StoreWorkspace(StoredWorkspace):
         except StoreUnavailable as error:
             if error.code != LOCKED:
                 raise
-            raise StoreUnavailable(
+            refused = StoreUnavailable(
                 f"{error.message}; only that process can take events",
                 code=LOCKED,
                 advice="Publish from that process (app.publish), or stop it, send the event, and "
                 "start it again: nothing is lost, and the process finds the event.",
-            ) from None
+            )
+            raise with_address(refused, self.url, sys.argv[1:]) from None
         return found
 
     # -- parts: one for each further kind of record

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tenuto import __version__
-from tenuto.cli.commands import control, definitions, instances, service, upkeep
+from tenuto.cli.commands import control, definitions, instances, project, service, upkeep
 from tenuto.cli.commands.group import Commands, offer_servers
 from tenuto.cli.commands.run import run
 from tenuto.cli.commands.worker import worker
@@ -57,6 +57,7 @@ def _groups() -> list[typer.Typer]:
     return [groups[name] for name in order]
 
 
+app.command()(project.init)
 app.command()(run)
 app.command()(definitions.deploy)
 app.command()(instances.start)

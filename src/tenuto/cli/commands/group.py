@@ -12,7 +12,6 @@ import typer
 from typer import TyperException
 from typer.core import TyperGroup
 
-from tenuto.cli.backends.place import ServerUrl, StoreUrl
 from tenuto.model.tenants import DEFAULT_TENANT
 
 CODE: Final = "TEN-2640"
@@ -121,11 +120,12 @@ def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callabl
 
     @wraps(command)
     def placed(*, ctx: typer.Context, server: str | None, api_key: str | None, **rest: Any) -> Any:  # noqa: ANN401
+        from tenuto.cli.backends.choice import chosen_place
+
         tenant = str(rest.pop("tenant")) if of_tenants else DEFAULT_TENANT
-        if server is not None and _is_server_meant(ctx):
-            rest["store"] = ServerUrl.of(server, api_key, tenant)
-        else:
-            rest["store"] = StoreUrl.of_tenant(rest["store"], tenant)
+        store_source, server_source = _sources(ctx, is_server_named=server is not None)
+        named = (rest["store"], store_source), (server, server_source)
+        rest["store"] = chosen_place(*named, api_key, tenant)
         return command(**rest)
 
     placed.__signature__ = said.replace(  # type: ignore[attr-defined]
@@ -196,14 +196,14 @@ def _with_servers(
     return parameters
 
 
-def _is_server_meant(ctx: typer.Context) -> bool:
-    """Whether the server is meant: an option counts before the environment."""
+def _sources(ctx: typer.Context, *, is_server_named: bool) -> tuple[str, str]:
+    """Where the store and the server were named; refused where both were, in the same place."""
     store, server = (ctx.get_parameter_source(name) for name in ("store", "server"))
     assert store is not None
     assert server is not None
-    if store is server:
+    if is_server_named and store is server:
         raise typer.BadParameter(
             "a command acts on a store or on a server: name one of the two",
             param_hint="--store, --server",
         )
-    return store.name != "COMMANDLINE"
+    return store.name, server.name

@@ -25,7 +25,7 @@ from tenuto.cli.commands.options import (
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
 
-_CODE = re.compile(r"TEN.*|\d{4}", re.IGNORECASE)
+_CODE = re.compile(r"(?i:TEN-?.*)|\d{4}|(?=.*[^0-9A-Fa-f-])[\w.-]+")
 """A prefix of an id that has four digits and no letter is taken for a code: write more of it."""
 
 
@@ -283,8 +283,8 @@ def explain(
         str,
         typer.Argument(
             metavar="CODE|ID",
-            help="A code such as TEN-1042; or an instance: its id or how it begins, @last or "
-            "@last-failed.",
+            help="A code such as TEN-1042 or TIMEOUT; or an instance: its id or how it begins, "
+            "@last or @last-failed.",
         ),
     ],
     *,

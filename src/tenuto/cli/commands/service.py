@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
@@ -31,6 +31,9 @@ from tenuto.cli.commands.options import (
     Tasks,
     perform,
 )
+
+if TYPE_CHECKING:
+    from tenuto.cli.dev_files import Tolerance
 
 config = typer.Typer(
     name="config", help="What a service is configured to do.", no_args_is_help=True
@@ -157,6 +160,8 @@ def dev(
         bool, typer.Option(help="Begin again when a file beside the definitions changes.")
     ] = True,
     listener: Annotated[int | None, typer.Option(hidden=True)] = None,
+    ready: Annotated[int | None, typer.Option(hidden=True)] = None,
+    again: Annotated[bool, typer.Option("--again", hidden=True)] = False,
     flags: Flags,
 ) -> NoReturn:
     """Serve everything from this machine, for development.
@@ -173,10 +178,19 @@ def dev(
 
         async def serve_again_and_again() -> int:
             settings = effective(flags).config
-            return await serve_and_reload(settings.host, settings.port, files or [], settings.tasks)
+            given = files or [Path(each) for each in settings.dev.files]
+            return await serve_and_reload(settings.host, settings.port, given, settings.tasks)
 
         raise typer.Exit(exits.perform(serve_again_and_again, is_json=False))
-    _serve(flags, files or [], listener=listener, starts=start or [])
+    tolerance: Tolerance = "definitions" if again else "files"
+    _serve(
+        flags,
+        files or [],
+        listener=listener,
+        ready=ready,
+        tolerance=tolerance,
+        starts=start or [],
+    )
 
 
 def _serve(
@@ -184,6 +198,8 @@ def _serve(
     files: list[Path],
     *,
     listener: int | None = None,
+    ready: int | None = None,
+    tolerance: Tolerance = "none",
     starts: list[str] | None = None,
 ) -> NoReturn:
     from tenuto.cli import exits
@@ -192,7 +208,18 @@ def _serve(
 
     async def work() -> int:
         config = effective(flags).config
-        options = ServeOptions(config=config, files=files, listener=listener, starts=starts)
+        given, begun = files, starts
+        if starts is not None:
+            given = files or [Path(each) for each in config.dev.files]
+            begun = starts or list(config.dev.start)
+        options = ServeOptions(
+            config=config,
+            files=given,
+            listener=listener,
+            ready=ready,
+            tolerance=tolerance,
+            starts=begun,
+        )
         return await serve_it(options)
 
     raise typer.Exit(exits.perform(work, is_json=False, loop=fast_loop()))

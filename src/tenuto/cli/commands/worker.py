@@ -97,7 +97,7 @@ def worker(  # noqa: PLR0913 - one for each option
     from tenuto.cli import exits
     from tenuto.cli.service import fast_loop
     from tenuto.cli.settings import configured
-    from tenuto.cli.worker import work
+    from tenuto.cli.worker import at_found_server, work
 
     given = {
         "tasks": modules or None,
@@ -115,6 +115,7 @@ def worker(  # noqa: PLR0913 - one for each option
     is_json = output == "json"
 
     async def pull() -> int:
-        return await work(configured(given, chosen, config).config, is_json=is_json)
+        found = configured(given, chosen, config)
+        return await work(at_found_server(found), is_json=is_json)
 
     raise typer.Exit(exits.perform(pull, is_json=is_json, loop=fast_loop()))

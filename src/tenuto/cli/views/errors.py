@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _MOST_SHOWN = 50
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep  # noqa: PTH100, PTH120 - a prefix
+"""The folder of this package: frames in it ran the task."""
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -101,6 +103,23 @@ def problem_json(problem: Problem) -> Object:
         "advice": problem.advice,
         "severity": problem.severity,
     }
+
+
+def own_traceback(details: JSON) -> str | None:
+    """The traceback of a task without the frames of Tenuto, which ran it."""
+    trace = details.get("traceback") if isinstance(details, dict) else None
+    if not isinstance(trace, str) or not trace.strip():
+        return None
+    kept: list[str] = []
+    is_ours = False
+    for line in trace.rstrip().splitlines():
+        if frame := _FRAME.search(line):
+            is_ours = frame[1].startswith(_OURS)
+        elif not line.startswith("    "):
+            is_ours = False
+        if not is_ours:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def raised_at(details: JSON) -> str | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.terminal import ago, countdown, length, show, styled
-from tenuto.model.codes import CATALOGUE, Code
+from tenuto.model.codes import CATALOGUE, FAILURES, Code
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
@@ -19,13 +19,23 @@ _OVER: Final = ("completed", "failed", "cancelled")
 
 
 def find_code(text: str) -> tuple[str, Code]:
-    """The code that `TEN-1042`, `ten-1042` or `1042` means; NotFound."""
+    """The code that `TEN-1042`, `ten-1042`, `1042` or `POISON` means; NotFound."""
     upper = text.strip().upper()
+    if (failure := FAILURES.get(upper)) is not None:
+        return upper, failure
+    is_refusal = upper.isdigit() or upper.startswith("TEN")
     code = f"TEN-{upper}" if upper.isdigit() else upper
     found = CATALOGUE.get(code)
     if found is None:
-        near = difflib.get_close_matches(code, CATALOGUE, n=3)
-        advice = f"Did you mean {', '.join(near)}?" if near else "Codes look like TEN-1042."
+        near = difflib.get_close_matches(code, [*CATALOGUE, *FAILURES], n=3)
+        advice = "Codes look like TEN-1042 or TIMEOUT."
+        if near:
+            advice = f"Did you mean {', '.join(near)}?"
+        elif not is_refusal:
+            advice = (
+                "It may be a code of a task's own: the name of an exception, or of a TaskError. "
+                "`tenuto explain @last-failed` explains an instance that failed with it."
+            )
         raise NotFound(f"there is no code {text}", advice=advice)
     return code, found
 

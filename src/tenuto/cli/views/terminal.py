@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import msgspec
 
+from tenuto.cli.encoding import json_for
 from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+PROGRAM: Final = "TENUTO_PROGRAM"
+"""How the parent of this process was called, which prints commands in its name."""
 _GAP: Final = 2
 """Blanks between the columns of a table."""
 _LEAST: Final = 8
@@ -81,7 +84,27 @@ def say(text: RenderableType = "", *, style: str | None = None) -> None:
 
 def say_command(text: str) -> None:
     """A command to copy: one line, however narrow the terminal is."""
-    talk().print(f"    {text}", markup=False, soft_wrap=True)
+    talk().print(f"    {as_called(text)}", markup=False, soft_wrap=True)
+
+
+def as_called(command: str) -> str:
+    """The command with the path of this program, where a shell would not find it by its name."""
+    path = program()
+    return f"{path}{command.removeprefix('tenuto')}" if command.startswith("tenuto ") else command
+
+
+@cache
+def program() -> str:
+    """`tenuto`, or the path by which it was called from a folder that is not on PATH."""
+    import shlex
+    import shutil
+
+    called = os.environ.get(PROGRAM) or sys.argv[0]
+    if os.path.basename(called) != "tenuto":  # noqa: PTH119 - as it was typed
+        return "tenuto"
+    found = shutil.which("tenuto")
+    is_found = found is not None and os.path.realpath(found) == os.path.realpath(called)
+    return "tenuto" if is_found else shlex.quote(called)
 
 
 def say_indented(text: str, by: int, *, style: str | None = None) -> None:
@@ -98,6 +121,17 @@ def say_indented(text: str, by: int, *, style: str | None = None) -> None:
 def show(what: RenderableType) -> None:
     """A table or a text that was asked for."""
     data().print(what, markup=False, soft_wrap=isinstance(what, str), crop=False)
+
+
+def show_indented(text: str, by: int) -> None:
+    """A paragraph that was asked for, which keeps its indent where it is wrapped."""
+    if not data().is_terminal:
+        show(" " * by + text)
+        return
+    from rich.padding import Padding
+    from rich.text import Text
+
+    data().print(Padding(Text(text), (0, 0, 0, by)))
 
 
 def styled(first: str, style: str, rest: str) -> Text:
@@ -118,9 +152,9 @@ def show_json(value: object, *, lines: bool = False) -> None:
 
 
 def show_as_it_is(text: str) -> None:
-    """Text for programs: nothing in it is wrapped, coloured or replaced."""
+    """JSON for programs: nothing in it is wrapped, coloured or replaced."""
     try:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(json_for(sys.stdout, text) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         _drop(sys.stdout)

@@ -1,0 +1,98 @@
+"""The files of `tenuto serve` and `tenuto dev`: a faulty one need not stop the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+
+from tenuto.cli.positions import Located
+from tenuto.cli.python_files import named
+from tenuto.cli.sources import Source, read_sources
+from tenuto.cli.task_modules import load_tasks
+from tenuto.cli.views.errors import show_error
+from tenuto.cli.views.terminal import say
+from tenuto.model.errors import NotFound, TenutoError
+
+if TYPE_CHECKING:
+    from tenuto.app import Tenuto
+
+T = TypeVar("T")
+Tolerance: TypeAlias = Literal["none", "definitions", "files"]
+"""Which faulty files are left out with a message: none; definitions, whose last version is in the
+store, but no code, which an older process still has; or every file."""
+
+
+def read_files(
+    tasks: Sequence[str], files: Sequence[Path], tolerance: Tolerance
+) -> list[tuple[Path, list[Source]]]:
+    """Import the tasks and read the definitions; raises what is not tolerated."""
+    of_code: Tolerance = "none" if tolerance == "definitions" else tolerance
+    for module in tasks:
+        _tolerated(partial(load_tasks, [module], None), module, of_code)
+    for file in files:
+        # A definition in Python is imported when it is read.
+        if named(file) is None:
+            _tolerated(partial(load_tasks, (), file), file, of_code)
+    found = [(file, _tolerated(partial(_read, file), file, tolerance)) for file in files]
+    return [(file, sources) for file, sources in found if sources is not None]
+
+
+def _tolerated(read: Callable[[], T], file: str | Path, tolerance: Tolerance) -> T | None:
+    """What `read` gives; None where it fails and that is tolerated."""
+    try:
+        return read()
+    except NotFound:
+        # The command line names what is not there.
+        raise
+    except (TenutoError, Located) as error:
+        if not _is_tolerated(file, tolerance):
+            raise
+        _leave_out(file, error)
+        return None
+
+
+async def deploy_files(
+    app: Tenuto,
+    read: Sequence[tuple[Path, list[Source]]],
+    announce: Callable[[str], None],
+    tolerance: Tolerance,
+) -> list[Source]:
+    """Deploy the definitions of the files, and return those that were deployed."""
+    deployed: list[Source] = []
+    for file, sources in read:
+        for source in sources:
+            try:
+                definition = source.checked()
+                version = await app.deploy(source.deployable)
+            except (TenutoError, Located) as error:
+                if tolerance == "none":
+                    raise
+                _leave_out(file, error)
+                continue
+            announce(f"{definition.id}@{version} from {file}")
+            deployed.append(source)
+    return deployed
+
+
+def _leave_out(file: str | Path, error: TenutoError | Located) -> None:
+    """Say what is wrong with a file, and what is served instead of it."""
+    if isinstance(error, Located):
+        show_error(error.error, error.positions)
+    else:
+        show_error(error)
+    say(f"  {file} is left out; all else is served, and so is what was deployed of it before.")
+
+
+def _read(file: Path) -> list[Source]:
+    sources = read_sources(file)
+    for each in sources:
+        each.checked()
+    return sources
+
+
+def _is_tolerated(file: str | Path, tolerance: Tolerance) -> bool:
+    if tolerance == "definitions":
+        return isinstance(file, Path) and named(file) is None
+    return tolerance == "files"
