@@ -82,10 +82,9 @@ def called(
         patch("typer.main.get_command", lambda _: WHOLE),
         _fresh_consoles(),
     ):
-        try:
+        with pytest.raises(SystemExit) as ended:
             cli.main()
-        except SystemExit as ended:
-            code = ended.code
+    code = ended.value.code
     assert isinstance(code, int)
     # The parser of the command line replaces an ASCII stream by one in UTF-8, for its own messages.
     return Ended(code, *(each.buffer.getvalue().decode() for each in (out, err)))  # type: ignore[attr-defined]
