@@ -81,3 +81,13 @@ def test_a_held_result_is_in_the_log_and_in_snapshots_that_older_programs_do_not
     assert b'"shape":4' in snapshot.encode(run.state)
     run.succeed("a", 7, delay=MINUTE)
     assert f'"shape":{SHAPE}'.encode() in snapshot.encode(run.state)
+
+
+def test_equal_results_that_are_held_give_equal_snapshots() -> None:
+    # As in a report from outside: equal, and not the same object.
+    written = b"default".decode()
+    runs = [
+        play(draw("a>b")).start().succeed("a", 7, handle=handle, delay=MINUTE)
+        for handle in ("default", written)
+    ]
+    assert snapshot.encode(runs[0].state) == snapshot.encode(runs[1].state)

@@ -117,8 +117,8 @@ BY_ID = (
 
 ONLY_OWN = frozenset(
     {
-        *("definition_ids", "deploy", "save"),
-        *("instances", "page", "start_many", "stats"),
+        *("definition_ids", "deploy", "newest_definitions", "save"),
+        *("details", "instances", "page", "start_many", "stats"),
         *("events", "publish", "publish_all"),
         *("audit.page", "audit.verify"),
         *("bulk.list", "bulk.start", "bulk.start_on_dead_letters"),

@@ -19,6 +19,7 @@ from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.values import InstanceFilter, Start
 from tests.engine.situations import steps
+from tests.store.situations import NOON
 from tests.tenants.calls import (
     BY_BULK,
     BY_DEAD_LETTER,
@@ -138,6 +139,11 @@ async def test_lists_show_what_is_ones_own(town: Town) -> None:
     shown = [
         await left.instances(),
         await left.page(),
+        await left.instances(roots=True, updated_from=NOON),
+        await left.instances(waiting_for="order.paid"),
+        [await left.instances(parent_id=id) for id in theirs.instances],
+        await left.details(theirs.instances),
+        await left.newest_definitions(),
         await instance_rows(left.engine, left.tenant, rights),
         await left.events(),
         await left.task_definitions.list(),

@@ -104,7 +104,7 @@ def _end_held(d: Deciding, key: NodeKey, node: NodeState, held: HeldResult) -> N
             grace_until=d.now,
         )
     )
-    complete(d, key, held.output, handles=(held.handle,), attempt=node.attempt)
+    complete(d, key, held.output, handles=(held.handle or DEFAULT,), attempt=node.attempt)
 
 
 def cancel_iteration(d: Deciding, place: NodeKey) -> None:

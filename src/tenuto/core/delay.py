@@ -10,7 +10,7 @@ from tenuto.core.state import attempt_of
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import Duration, parse_duration, parse_moment
 from tenuto.model.entries import HeldResult, TimerFired, TimerSet
-from tenuto.model.graph import Delay
+from tenuto.model.graph import DEFAULT, Delay
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TaskSucceeded
 
@@ -43,7 +43,7 @@ def fired(d: Deciding, key: NodeKey) -> None:
     if held is None:
         complete(d, key, None)
     else:
-        complete(d, key, held.output, handles=(held.handle,), attempt=attempt)
+        complete(d, key, held.output, handles=(held.handle or DEFAULT,), attempt=attempt)
 
 
 def hold(d: Deciding, report: TaskSucceeded) -> bool:
@@ -58,7 +58,9 @@ def hold(d: Deciding, report: TaskSucceeded) -> bool:
     if not report.delay or is_skipped or node.grace_until is not None or d.state.ending is not None:
         return False
     held = HeldResult(
-        output=report.output, handle=report.handle, execution_time=report.execution_time
+        output=report.output,
+        handle=None if report.handle == DEFAULT else report.handle,
+        execution_time=report.execution_time,
     )
     due = Duration(timedelta(milliseconds=report.delay)).after(d.now)
     d.emit(

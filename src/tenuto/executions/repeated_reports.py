@@ -57,10 +57,8 @@ def _is_outcome(entry: Entry, report: TaskSucceeded | TaskFailed) -> bool:
         case NodeCompleted(status="success", reused_from=None):
             return isinstance(report, TaskSucceeded) and _is_result(entry, report)
         case TimerSet(held=HeldResult() as held):
-            return isinstance(report, TaskSucceeded) and (held.output, held.handle) == (
-                report.output,
-                report.handle,
-            )
+            result = held.output, held.handle or DEFAULT
+            return isinstance(report, TaskSucceeded) and result == (report.output, report.handle)
         case CompensationCompleted():
             return isinstance(report, TaskSucceeded) and entry.output == report.output
         case NodeFailed() | CompensationFailed():

@@ -227,7 +227,8 @@ class HeldResult(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True
     """The result of a task that asked for a delay: the node completes with it once that is over."""
 
     output: JSON = None
-    handle: str = "default"
+    handle: str | None = None
+    """None: `default`. Equal results are written as equal bytes, so a default is never spelled."""
     execution_time: int | None = None
 
 

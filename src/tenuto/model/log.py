@@ -197,11 +197,7 @@ def _timer_set(seq: int, entry: TimerSet, at_ms: int) -> LogRow:
         # As above: a delay that no task asked for is for older programs too.
         del payload[SHAPE_KEY]
     else:
-        held = msgspec.structs.asdict(entry.held)
-        took = held.pop("execution_time")
-        if held["handle"] == _DEFAULT_HANDLES[0]:
-            del held["handle"]
-        payload["held"] = held if took is None else held | {"executionTime": took}
+        payload["held"] = msgspec.to_builtins(entry.held)
     place = entry.node, entry.iteration, entry.attempt
     name = entry.event_type.value
     return LogRow(seq, name, *place, None, None, _encode(payload), None, at_ms)
