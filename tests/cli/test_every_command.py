@@ -81,9 +81,9 @@ def called(
         # Made from the registry for every call, which takes longer than the call.
         patch("typer.main.get_command", lambda _: WHOLE),
         _fresh_consoles(),
+        pytest.raises(SystemExit) as ended,
     ):
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
+        cli.main()
     code = ended.value.code
     assert isinstance(code, int)
     # The parser of the command line replaces an ASCII stream by one in UTF-8, for its own messages.
