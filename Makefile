@@ -95,6 +95,7 @@ shape: setup  ## Count what a change costs; over the commits of RANGE (the last 
 soak: setup  ## Run the long tests, for MINUTES (30) in all
 	TENUTO_EVERY_WRITE=1 $(BIN)/python -m pytest $(PARALLEL) -m "slow and not soak" -o faulthandler_timeout=0 tests/simulation
 	TENUTO_SOAK_MINUTES=$(MINUTES) $(BIN)/python -m pytest -n $(WORKERS) -m soak -o faulthandler_timeout=0
+	$(BIN)/python -m tests.bombs
 
 .PHONY: lock
 lock: setup  ## Pin the newest dependencies in requirements/dev.txt
