@@ -113,6 +113,7 @@ soak: setup  ## Run the long tests, for MINUTES (30) in all
 	TENUTO_SOAK_FIGURES=$(CURDIR)/soak-figures.jsonl TENUTO_SOAK_MINUTES=$(MINUTES) \
 		$(BIN)/python -m pytest -n $(WORKERS) -m soak -o faulthandler_timeout=0 $(SOAK)
 	$(BIN)/python -m tests.kit.soak_figures soak-figures.jsonl
+	$(BIN)/python -m tests.bombs
 
 .PHONY: lock
 lock: setup  ## Pin the newest dependencies in requirements/dev.txt

@@ -21,6 +21,10 @@ BODIES: dict[str, Callable[[int], object]] = {
     "report_executions": lambda count: {
         "results": [{"executionId": f"e{n}", "leaseToken": "t", "output": 1} for n in range(count)]
     },
+    "register_worker": lambda count: {
+        "workerId": "w",
+        "tasks": [{"id": f"t{n}"} for n in range(count)],
+    },
     "release_executions": lambda count: {
         "tasks": [{"executionId": f"e{n}", "leaseToken": "t"} for n in range(count)]
     },
@@ -35,8 +39,9 @@ def takes_a_batch(operation: Operation) -> bool:
         return False
     return any(
         isinstance(item, type) and issubclass(item, msgspec.Struct)
-        for kind in get_type_hints(request).values()
-        if getattr(kind, "__origin__", None) in (list, tuple)
+        for name, kind in get_type_hints(request).items()
+        # What workers have registered is shown with a task, and not taken.
+        if getattr(kind, "__origin__", None) in (list, tuple) and name != "registered"
         for item in get_args(kind)
     )
 

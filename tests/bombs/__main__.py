@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import math
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -84,7 +85,7 @@ HEAD = (
 
 
 def _p(values: Sequence[float], percent: int) -> float:
-    ordered = sorted(values)
+    ordered = sorted(values) or [math.inf]
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
@@ -117,7 +118,7 @@ async def measured(attack: Attack, store: str, url: str, count: int, seconds: fl
         store=store,
         quiet=quiet.seconds,
         under=under.seconds,
-        health=max(under.health + after.health),
+        health=max(under.health + after.health, default=math.inf),
         peak=peak,
         stop=stop,
         begin=begin,

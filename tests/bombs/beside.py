@@ -82,7 +82,7 @@ class Small:
         enough = asyncio.Event()
         working = asyncio.ensure_future(self.work_until(enough))
         await asyncio.sleep(seconds)
-        while len(self.seconds) < at_least and not working.done():  # noqa: ASYNC110 - the service is another process
+        while len(self.seconds) < at_least and not self.wrong and not working.done():  # noqa: ASYNC110 - the service is another process
             await asyncio.sleep(0.05)
         enough.set()
         await working
@@ -93,8 +93,12 @@ class Small:
             while not enough.is_set():
                 url = f"{next(urls)}/api/v1/workflows/little/start?wait=30"
                 begun = time.perf_counter()
-                async with session.post(url, json={"input": {"number": 1}}) as answer:
-                    body = await answer.json()
+                try:
+                    async with session.post(url, json={"input": {"number": 1}}) as answer:
+                        body = await answer.json()
+                except (aiohttp.ClientError, TimeoutError) as error:
+                    self.wrong.append(f"no answer to a start: {error!r}")
+                    break
                 self.seconds.append(time.perf_counter() - begun)
                 if body.get("status") != "COMPLETED":
                     self.wrong.append(f"{answer.status}: {json.dumps(body)[:300]}")
@@ -103,8 +107,12 @@ class Small:
         async with self._session() as session:
             while not enough.is_set():
                 begun = time.perf_counter()
-                async with session.get(f"{url}/health") as answer:
-                    await answer.read()
+                try:
+                    async with session.get(f"{url}/health") as answer:
+                        await answer.read()
+                except (aiohttp.ClientError, TimeoutError) as error:
+                    self.wrong.append(f"no answer of /health: {error!r}")
+                    break
                 self.health.append(time.perf_counter() - begun)
                 if answer.status != 200:
                     self.wrong.append(f"/health: {answer.status}")

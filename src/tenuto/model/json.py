@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -97,40 +97,41 @@ def _can_be_kept(value: object) -> bool:
     Values of a kind are looked at together, since a megabyte has hundreds of thousands of them and
     whatever else the process does waits meanwhile.
     """
-    pending: list[Any] = [(value,)]
+    pending: list[object] = [(value,)]
     while pending:
         found = pending.pop()
-        if type(found) is dict:
+        if isinstance(found, dict):
             if not set(map(type, found)) <= _TEXT or not _are_texts_kept(found):
                 return False
             found = found.values()
-        if len(found) < _FEW:
-            if not all(map(_is_kept, found)):
+        values = cast("Collection[object]", found)
+        if len(values) < _FEW:
+            if not all(map(_is_kept, values)):
                 return False
-        elif not _are_kept(found):
+        elif not _are_kept(values):
             return False
-        pending += [each for each in found if type(each) in _CONTAINERS and each]
+        pending += [each for each in values if type(each) in _CONTAINERS and each]
     return True
 
 
+_T = TypeVar("_T")
 _FEW = 16
 """So many values are looked at one by one."""
-_TEXT = {str}
-_CONTAINERS = {list, tuple, dict}
-_KINDS = _CONTAINERS | {str, int, float, bool, type(None)}
+_TEXT: set[type] = {str}
+_CONTAINERS: set[type] = {list, tuple, dict}
+_KINDS: set[type] = _CONTAINERS | {str, int, float, bool, type(None)}
 
 
-def _is_kept(value: Any) -> bool:  # noqa: ANN401 - whatever there is
+def _is_kept(value: object) -> bool:
     """The same for one value; not for what is in it."""
-    kind = type(value)
-    if kind is str:
+    if type(value) is str:
         return "\0" not in value and (value.isascii() or _is_whole(value))
-    if kind is int:
-        return bool(value.bit_length() <= _MOST_BITS)
-    return isfinite(value) if kind is float else kind in _KINDS
+    if type(value) is int:
+        return value.bit_length() <= _MOST_BITS
+    return isfinite(value) if type(value) is float else type(value) in _KINDS
 
 
-def _are_kept(values: Collection[Any]) -> bool:
+def _are_kept(values: Collection[object]) -> bool:
     """The same for many."""
     kinds = set(map(type, values))
     if not kinds <= _KINDS:
@@ -142,8 +143,9 @@ def _are_kept(values: Collection[Any]) -> bool:
     return str not in kinds or _are_texts_kept(_of_kind(str, kinds, values))
 
 
-def _of_kind(kind: type, kinds: set[type], values: Iterable[Any]) -> Iterable[Any]:
-    return values if len(kinds) == 1 else [each for each in values if type(each) is kind]
+def _of_kind(kind: type[_T], kinds: set[type], values: Iterable[object]) -> Iterable[_T]:
+    of_kind = values if len(kinds) == 1 else [each for each in values if type(each) is kind]
+    return cast("Iterable[_T]", of_kind)
 
 
 def _are_texts_kept(texts: Iterable[str]) -> bool:

@@ -49,7 +49,7 @@ STORMS: tuple[Attack, ...] = (
             _saved("short", draw("d", d=end())),
             _saved(
                 "wide",
-                draw("l:body>c", l=loop("{{ctx.input}}", maxConcurrency=1_000), c=child("short")),
+                draw("l:loop>c", l=loop("{{ctx.input}}", mode="parallel"), c=child("short")),
             ),
         ],
         rounds=3,
