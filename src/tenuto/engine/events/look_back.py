@@ -23,7 +23,7 @@ from tenuto.engine.events.recipients import place_of
 from tenuto.engine.events.slices import STEPS, Slices
 from tenuto.engine.events.wait_finder import is_fit
 from tenuto.engine.turns.intake import Intake
-from tenuto.engine.turns.requests import Request
+from tenuto.engine.turns.requests import Answer, Request
 from tenuto.expr import Steps
 from tenuto.model.events import Event
 from tenuto.model.inputs import EventMatched
@@ -126,7 +126,7 @@ class LookBack:
 
     async def _offer(self, intake: Intake, wait: WaitRow, event: Event) -> bool:
         """Whether the wait is settled: it took its last event, or is not open any more."""
-        future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         report = msgspec.structs.replace(report_of(wait, event), by_lookback=True)
         intake.report(Request(wait.instance_id, report, future=future))
         answer = await future

@@ -102,7 +102,7 @@ class Pruner:
                 break
             tenant, after = left.popleft()
             pruned = await self._store.inbox.prune(tenant, before, self._batch, after)
-            gone += pruned.count
+            gone += pruned.gone
             if pruned.after is not None:
                 left.append((tenant, pruned.after))
         return gone

@@ -102,7 +102,7 @@ class PrunedUpTo(NamedTuple):
 class PrunedEvents(NamedTuple):
     """How many events were deleted, and where to continue; None: no older event is left to see."""
 
-    count: int
+    gone: int
     after: PrunedUpTo | None
 
 
