@@ -28,7 +28,7 @@ from tenuto.model.json import Object
 from tenuto.tasks.registry import Registry
 
 ROUTES = Routes(OPERATIONS)
-_OUTSIDE = ("/health", "/docs", "/openapi", "/metrics", "/api")
+_OUTSIDE = ("/health", "/docs", "/openapi", "/workflow.schema", "/metrics", "/api")
 """Paths that are written whole; others are below the API's."""
 
 DOUBLE: Object = {

@@ -133,7 +133,11 @@ def check_outstanding(run: Run) -> None:
     assert run.state.running == len(attempts) + len(resolving)
     assert run.state.near_timers == sum(is_near)
     assert run.state.needs_owner == bool(attempts or resolving or any(is_near) or is_left)
-    assert run.state.open_waits == len(run.ledger.waits) + len(run.ledger.approvals)
+    nodes = run.state.nodes
+    hearing = [key for key in run.state.open_nodes() if nodes[key].hears]
+    assert {key for key in run.ledger.waits if nodes[key].hears} == set(hearing)
+    waits = len(run.ledger.waits) - len(hearing)
+    assert run.state.open_waits == waits + len(run.ledger.approvals)
     if run.state.has_ended:
         assert (attempts, timers, run.ledger.waits) == ({}, {}, {})
         assert not run.ledger.approvals

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tenuto.core import Plan
 from tenuto.definition import compile_definition
-from tenuto.model.json import JSON
+from tenuto.model.json import Object
 from tenuto.model.policy import Limits
 from tenuto.model.status import Status
 from tests.core.drawing import box, computed, draw, end, loop
@@ -56,7 +56,7 @@ def test_a_loop_counts_by_it() -> None:
 
 
 def test_conditions_see_what_it_computed() -> None:
-    many: JSON = {"when": "ctx.n > 1", "handle": "many"}
+    many: Object = {"when": "ctx.n > 1", "handle": "many"}
     document = draw("s>few s:many>most", s=box("set", values={"n": 2}, conditions=[many]))
     assert play(document).start().running == ["most"]
 

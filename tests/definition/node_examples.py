@@ -67,6 +67,11 @@ OWN: dict[str, Settings] = {
         "onItemError": "continue",
         "result": {"n": "{{index}}", "is": "{{item}}"},
         "enough": 2,
+        "more": {
+            "eventPattern": "item.found",
+            "eventCondition": "event.payload.id === ctx.input.id",
+            "item": "{{event.payload.item}}",
+        },
     },
     "javascript": {"code": "return 1", "memoryLimit": 64, "allowHosts": ["example.org"]},
     "dataQuery": {"dataQueryID": "q1", "args": {"id": "{{secrets.id}}"}},

@@ -52,7 +52,8 @@ def test_every_type_has_exactly_the_fields_of_the_page() -> None:
     timeoutHandlerStepId (steps form)}, lookback, correlationId, arms, count`
     condition | `branches [{id, when}], select`
     delay | `duration` or `until`, `calendar`
-    loop | `source` or `while`, `mode, concurrency, onItemError, maxIterations, result, enough`
+    loop | `source` or `while`, `mode, concurrency, onItemError, maxIterations, result, enough,
+    more {eventPattern, eventCondition, item}`
     javascript | `code, memoryLimit, allowHosts`
     dataQuery | `dataQueryID, args`
     http | `method, url, headers, query, body, successCodes, responseType`

@@ -48,6 +48,7 @@ ACTIONS: dict[str, list[Action]] = {
         event(2_001, "evt.paid"),
         event(9_000, "evt.late"),
     ],
+    "growing": [event(500, "evt.more"), event(501, "evt.more"), event(502, "evt.more", 4)],
     "cancellable": [
         event(4_000, "evt.stop", 4),
         event(5_000, "evt.halt"),
@@ -87,6 +88,7 @@ def ends(finished: Finished) -> dict[str, str]:
 ENDS = {
     "first-of-two": {"first-of-two": "COMPLETED"},
     "three-of-them": {"three-of-them": "COMPLETED"},
+    "growing": {"growing": "COMPLETED"},
     "cancellable": {"cancellable": "CANCELLED"},
     "telling": {"telling": "COMPLETED"},
     "starting": {"starting": "COMPLETED"},

@@ -439,12 +439,13 @@ async def test_old_events_go_in_pages_and_none_that_is_still_needed(store: Store
         for each in old[1:]
     ]
     await store.turns.commit(turn("t2", matches=tuple(matches)))
-    assert await store.inbox.prune("default", moment(4), 1) == 1
-    assert await store.inbox.prune("default", moment(4), 10) == 1
-    assert await store.inbox.prune("default", moment(4), 10) == 0
+    first = await store.inbox.prune("default", moment(4), 3)
+    assert (first.gone, first.after is None) == (1, False), "e0 and e1 were looked at as well"
+    assert await store.inbox.prune("default", moment(4), 10, first.after) == (1, None)
+    assert await store.inbox.prune("default", moment(4), 10) == (0, None)
     left = [each.id for _, each in await inbox(store)]
     assert left == ["e0", "e1", "e4", "e5"]
-    assert await store.inbox.prune("elsewhere", moment(9), 10) == 0
+    assert (await store.inbox.prune("elsewhere", moment(9), 10)).gone == 0
 
 
 async def test_an_event_stays_until_its_letters_have_been_taken(store: Store) -> None:
@@ -456,12 +457,12 @@ async def test_an_event_stays_until_its_letters_have_been_taken(store: Store) ->
         event_id="late", mail=(letter,), deliveries=(matched,), resumed=1, matched_at=NOON
     )
     await store.turns.commit(turn("t2", matches=(sent,)))
-    assert await store.inbox.prune("default", moment(9), 10) == 0
+    assert (await store.inbox.prune("default", moment(9), 10)).gone == 0
     taking = msgspec.structs.replace(
         step("i1", 1), mail_taken=("m1",), deliveries=(matched._replace(outcome="resumed"),)
     )
     await store.turns.commit(turn("t3", taking))
-    assert await store.inbox.prune("default", moment(9), 10) == 1
+    assert (await store.inbox.prune("default", moment(9), 10)).gone == 1
     assert await store.inbox.deliveries_of("default", "late") == []
     assert [each.id for _, each in await inbox(store)] == ["last"]
 

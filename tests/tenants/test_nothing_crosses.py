@@ -182,7 +182,7 @@ async def test_every_tenants_old_events_are_forgotten_and_no_others(town: Town) 
     store = town.app.engine.store
     assert await store.upkeep.tenants() == sorted([LEFT, RIGHT])
     later = town.app.engine.clock.now() + timedelta(seconds=1)
-    assert await store.inbox.prune(LEFT, later, 1) == 1
+    assert (await store.inbox.prune(LEFT, later, 1)).gone == 1
     assert await store.inbox.get(LEFT, "e") is None
     assert await store.inbox.deliveries_of(LEFT, "e") == []
     assert len(await store.inbox.deliveries_of(RIGHT, "e")) == 1

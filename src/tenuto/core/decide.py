@@ -15,6 +15,7 @@ from tenuto.core import (
     child,
     commands,
     compensation,
+    more,
     refused,
     retry,
     timer,
@@ -106,6 +107,8 @@ def _take(d: Deciding, input: Occurrence) -> Rejection | None:  # noqa: C901 - o
             return commands.start(d, input)
         case TimerDue():
             return timer.due(d, input)
+        case EventMatched() if input.node in d.plan.hearing:
+            return more.matched(d, input)
         case EventMatched():
             return wait.matched(d, input)
         case TriggerMatched():

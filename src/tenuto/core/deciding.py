@@ -18,8 +18,14 @@ from tenuto.core.state import InstanceState, Timer, Variable
 from tenuto.core.timing import APPROVAL_TIMERS, NODE_TIMERS
 from tenuto.core.watching import changed_for
 from tenuto.expr import CountedScope, Lazy, Steps
-from tenuto.model.effects import ClearTimer, Effect, SetTimer
-from tenuto.model.entries import CompensationEnded, Entry, IterationStarted, RetryRequested
+from tenuto.model.effects import ClearTimer, CloseWait, Effect, SetTimer
+from tenuto.model.entries import (
+    CompensationEnded,
+    Entry,
+    IterationStarted,
+    NodeEntry,
+    RetryRequested,
+)
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
@@ -107,12 +113,23 @@ class Deciding:
     def emit(self, entry: Entry) -> None:
         """Make `entry` true, and set or clear the timers that this changes."""
         timers = self.state.timers
+        heard = self.plan.hearing and self._hears(entry)
         fold_into(self.plan, self.state, entry)
         self.entries.append(entry)
+        if heard and not self._hears(entry):
+            assert isinstance(entry, NodeEntry)
+            self.order(CloseWait(node=entry.node, iteration=entry.iteration, event_id=None))
         if self.plan.watching:
             self.to_read |= changed_for(self.plan, self.state, entry)
         if self.state.timers is not timers:
             self._timers_changed(timers, entry)
+
+    def _hears(self, entry: Entry) -> bool:
+        """Whether an entry is about a loop under way to which events append items."""
+        if not isinstance(entry, NodeEntry) or isinstance(entry, IterationStarted):
+            return False
+        node = self.state.nodes.get(entry.key)
+        return node is not None and node.hears and node.is_open
 
     @property
     def has_room(self) -> bool:

@@ -177,7 +177,7 @@ class Steps(Struct, frozen=True):
         loop = self.state.loops[key]
         details: Object = {"started": loop.started, "active": loop.active}
         if loop.items is not None:
-            details["items"] = len(loop.items)
+            details["items"] = loop.length
         return Cause(
             kind=CauseKind.LOOP,
             message=_turns(loop),
@@ -276,4 +276,4 @@ class Steps(Struct, frozen=True):
 def _turns(loop: LoopState) -> str:
     if loop.items is None:
         return f"is in iteration {loop.started}"
-    return f"{loop.started - loop.active} of {len(loop.items)} items are done"
+    return f"{loop.started - loop.active} of {loop.length} items are done"

@@ -82,7 +82,7 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
         case WaitOpened():
             nodes.wait_opened(plan, state, entry)
         case WaitResolved():
-            nodes.wait_resolved(state, entry)
+            nodes.wait_resolved(plan, state, entry)
         case NodeFailed():
             nodes.failed(plan, state, entry)
         case NodeSkipped():

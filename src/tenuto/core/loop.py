@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, UnsetType
 
+from tenuto.core import more
 from tenuto.core.cancelling import cancel_iteration
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
@@ -41,6 +42,8 @@ def begin(d: Deciding, key: NodeKey, config: Loop) -> None:
         complete(d, key, [], handles=(DONE,))
     else:
         _start(d, key, 0, items)
+        if config.more is not None:
+            more.listen(d, key, config.more)
         _fill(d, key)
 
 
@@ -92,7 +95,7 @@ def _end_early(d: Deciding, key: NodeKey) -> None:
         if d.state.ending is not None or not d.state.nodes[key].is_open:
             return
         loop = d.state.loops[key]
-    unstarted = 0 if loop.items is None else len(loop.items) - loop.started
+    unstarted = 0 if loop.items is None else loop.length - loop.started
     for index in range(loop.started + loop.skipped, loop.started + unstarted):
         # The first one is recorded in any case: it says that the loop has enough.
         if not d.has_room and d.state.loops[key].has_enough:
@@ -195,7 +198,7 @@ def _go_on(d: Deciding, key: NodeKey) -> None:
         _refuse(d, key, TOO_LARGE, f"the log has {d.state.version:,} entries")
     elif loop.items is None:
         _again(d, key, config, loop)
-    elif loop.started < len(loop.items):
+    elif loop.started < loop.length:
         _start(d, key, loop.started)
     elif not loop.active:
         _finish(d, key, loop)
@@ -222,6 +225,8 @@ def _again(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> None:
 
 def _start(d: Deciding, key: NodeKey, index: int, items: list[JSON] | UnsetType = UNSET) -> None:
     timeout = d.plan.nodes[key.node].node.timeout
+    loop = d.state.loops.get(key)
+    added = None if loop is None else loop.added.get(index)
     d.emit(
         IterationStarted(
             at=d.now,
@@ -229,7 +234,8 @@ def _start(d: Deciding, key: NodeKey, index: int, items: list[JSON] | UnsetType 
             iteration=iteration_of(key.iteration, index),
             attempt=attempt_of(d.state, key),
             items=items,
-            fail_at=d.now + timeout if timeout and key not in d.state.loops else None,
+            fail_at=d.now + timeout if timeout and loop is None else None,
+            event_id=None if added is None else added.event_id,
         )
     )
 

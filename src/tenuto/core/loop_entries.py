@@ -14,6 +14,7 @@ from tenuto.core.maps import with_item, without_item
 from tenuto.core.plan import Plan
 from tenuto.core.scope import names_of_iteration
 from tenuto.core.state import (
+    Added,
     InstanceState,
     Iteration,
     LoopState,
@@ -88,6 +89,20 @@ def item_skipped(plan: Plan, state: InstanceState, entry: NodeSkipped) -> None:
     note_room(plan, state, key)
 
 
+def item_added(
+    plan: Plan, state: InstanceState, key: NodeKey, item: JSON, event_id: str | None
+) -> None:
+    """An item was appended to a loop under way; it begins as soon as there is room."""
+    loop = state.loops[key]
+    added = with_item(loop.added, loop.length, Added(item, event_id))
+    size = loop.items_size + size_of(item)
+    heard = loop.heard if event_id is None else with_item(loop.heard, event_id, None)
+    state.loops = with_item(
+        state.loops, key, replace(loop, added=added, heard=heard, items_size=size)
+    )
+    note_room(plan, state, key)
+
+
 def complete_loops(plan: Plan, state: InstanceState, key: NodeKey) -> None:
     """A step was done that `completes` loops: those under way end with what they have."""
     for name in plan.nodes[key.node].node.completes:
@@ -117,7 +132,8 @@ def _keep(
         return False
     state.context_bytes += _kept_bytes(plan, state, entry, loop, iteration)
     names = names_of_iteration(state, entry.key)
-    past = PastIteration(variables=iteration.variables, names=names)
+    is_added = index_of(entry.iteration) >= len(loop.items or ()) and loop.items is not None
+    past = PastIteration(variables=iteration.variables, names=names, is_added=is_added)
     state.past = with_item(state.past, entry.key, past)
     outer = plan.nodes[entry.node].loop
     if outer is not None:
@@ -201,7 +217,7 @@ def note_room(plan: Plan, state: InstanceState, key: NodeKey) -> None:
     if (
         loop is not None
         and loop.items is not None
-        and loop.started < len(loop.items)
+        and loop.started < loop.length
         and state.nodes[key].is_open
         and loop.active < width_of(plan, key.node)
     ):
@@ -281,6 +297,7 @@ def _enter_loop(plan: Plan, state: InstanceState, key: NodeKey, entry: Iteration
         opened=state.version,
         started_at=entry.at,
         is_loop=True,
+        hears=key.node in plan.hearing,
     )
     open_node(plan, state, key, node)
     timer = TimerKey(TimerKind.NODE_TIMEOUT, key.node, key.iteration)

@@ -13,6 +13,7 @@ from tenuto.core.loop_entries import (
     close_loop,
     complete_loops,
     errors_of,
+    item_added,
     item_failed,
     item_skipped,
     variables_at,
@@ -258,8 +259,12 @@ def wait_opened(plan: Plan, state: InstanceState, entry: WaitOpened) -> None:
         _set_node_timer(state, TimerKind.ESCALATION, key, asking.escalate_at, entry.at)
 
 
-def wait_resolved(state: InstanceState, entry: WaitResolved) -> None:
+def wait_resolved(plan: Plan, state: InstanceState, entry: WaitResolved) -> None:
     if entry.event_id is None:
+        return
+    if entry.node in plan.hearing:
+        item = None if entry.event is UNSET else entry.event
+        item_added(plan, state, entry.key, item, entry.event_id)
         return
     state.taken_events = with_item(state.taken_events, entry.event_id, None)
     if entry.event is not UNSET:

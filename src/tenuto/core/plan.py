@@ -112,6 +112,12 @@ class Plan:
         """Whether anything of an instance could be undone: by its own steps, or by a child."""
         self.undoable_loops = _undoable_loops(self.nodes, self.undone_by)
         """Loops in which something may have to be undone after its iteration has ended."""
+        self.hearing = frozenset(
+            node.id
+            for node in definition.graph.nodes
+            if isinstance(node.config, Loop) and node.config.more is not None
+        )
+        """Loops to which events append items."""
         self.watching = _watching(definition)
         """Loops whose `enough` names more than their own results."""
         self._undo_inputs: dict[str, Expression | Template] = {}

@@ -129,6 +129,7 @@ def _reopen_loop(
         opened=node.opened,
         started_at=at,
         is_loop=True,
+        hears=key.node in plan.hearing,
     )
     if node.is_open:
         state.nodes = with_item(state.nodes, key, reopened)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tenuto.core import loop
+from tenuto.core import loop, more
 from tenuto.core.cancelling import cancel_nodes, cancelled
 from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, Deciding, Rejection
 from tenuto.core.reopening import held_back_by_end, left_open, reopened_by_retry
@@ -10,7 +10,7 @@ from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.effects import DropDeadLetters
 from tenuto.model.entries import RetryRequested, StatusChanged
-from tenuto.model.graph import Task
+from tenuto.model.graph import Loop, Task
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.status import NodeStatus, Status
@@ -37,6 +37,9 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
         names = d.plan[key.node].node.cancels
         cancel_nodes(d, (d.plan.seen_from(key, name) for name in names))
     for key in loops:
+        config = d.plan[key.node].node.config
+        if isinstance(config, Loop) and config.more is not None and d.state.nodes[key].is_open:
+            more.listen(d, key, config.more)
         loop.resume(d, key)
     return None
 

@@ -73,7 +73,7 @@ def names_of_iteration(state: InstanceState, place: NodeKey) -> dict[str, JSON]:
     index = index_of(place.iteration)
     if loop.items is None:
         return {"index": index, "last": loop.last}
-    return {"index": index, "item": loop.items[index]}
+    return {"index": index, "item": loop.item(index)}
 
 
 class Context(Lazy):

@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 from tenuto.core.keys import keys_of
 from tenuto.core.maps import as_map
 from tenuto.core.state import (
+    Added,
     Compensation,
     InstanceState,
     Iteration,
@@ -105,6 +106,8 @@ _Loop = _form(
     results=_pairs(int, JSON),
     errors=_pairs(int, JSON),
     ended=_pairs(int, int),
+    added=_pairs(int, Added),
+    heard=list[str],
 )
 _Iteration = _form(Iteration, variables=list[int])
 _Past = _form(PastIteration, _Names, without=("names",), variables=list[int])
@@ -260,6 +263,8 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
             "results": sorted(loop.results.items(), key=_place),
             "errors": sorted(loop.errors.items(), key=_place),
             "ended": sorted(loop.ended.items()),
+            "added": sorted(loop.added.items(), key=_place),
+            "heard": sorted(loop.heard),
         }
         return _Loop(**asdict(loop) | stored)
 
@@ -269,12 +274,14 @@ def _stored_loops(state: InstanceState, large: set[int]) -> dict[str, object]:
         return replace(each, variables=places)  # as `_Iteration` has it
 
     def past(key: NodeKey, each: PastIteration) -> Struct:
-        in_log = "item" in each.names and state.nodes[_loop_of(key)].opened in large
+        is_in_source = "item" in each.names and not each.is_added
+        in_log = is_in_source and state.nodes[_loop_of(key)].opened in large
         names = {name: value for name, value in each.names.items() if name != "item"}
         return _Past(
             variables=placed(each.variables),
             names=names if in_log else each.names,
             item_in_log=in_log,
+            is_added=each.is_added,
         )
 
     return {
@@ -312,6 +319,8 @@ def _restored_loops(
         found["results"] = as_map(dict(found["results"]))
         found["errors"] = as_map(dict(found["errors"]))
         found["ended"] = as_map(dict(found["ended"]))
+        found["added"] = as_map(dict(found["added"]))
+        found["heard"] = as_map(dict.fromkeys(found["heard"]))
         if opened[key] in large:
             found["items"] = _items_of(entries[opened[key]])
         return LoopState(**found)

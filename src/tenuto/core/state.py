@@ -79,6 +79,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     counted: Counted | None = None
     """The events so far, of a wait for several that has taken one."""
     is_loop: bool = False
+    hears: bool = False
+    """A loop to which events append items."""
     errors: list[JSON] = []
     """Errors of single iterations of a loop that goes on in spite of them."""
     grace_until: datetime | None = None
@@ -113,7 +115,7 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     @property
     def listens(self) -> bool:
         """Whether events are matched for it while it is open: a decision is none."""
-        return self.is_wait and self.approval is None
+        return (self.is_wait and self.approval is None) or self.hears
 
     @property
     def is_in_flight(self) -> bool:
@@ -146,13 +148,24 @@ class Variable(NamedTuple):
     size: int
 
 
+class Added(NamedTuple):
+    """An item that was appended to a loop under way, and the event that appended it."""
+
+    item: JSON
+    event_id: str | None = None
+
+
 class LoopState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """A loop with iterations under way, or still to come."""
 
     items: list[JSON] | None = None
     """What its source gave; None: it goes on while a condition holds."""
     items_size: int = 0
-    """How long their JSON is."""
+    """How long their JSON is, and that of the items that were appended."""
+    added: Mapping[int, Added] = {}
+    """By index, items that were appended to those of the source."""
+    heard: Mapping[str, None] = {}
+    """The events that appended them."""
     variables: Mapping[str, Variable] = {}
     """What the next iteration starts from: as the loop was entered, or as the one before ended."""
     size: int = 0
@@ -176,6 +189,15 @@ class LoopState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """It ends with what it has, once its other items are recorded as skipped."""
     ends_all: bool = False
     """A step that `completes` it was done: its iterations under way are cancelled."""
+
+    @property
+    def length(self) -> int:
+        """How many items it has."""
+        return len(self.items or ()) + len(self.added)
+
+    def item(self, index: int) -> JSON:
+        assert self.items is not None
+        return self.items[index] if index < len(self.items) else self.added[index].item
 
 
 class Iteration(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -204,6 +226,8 @@ class PastIteration(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
     variables: Mapping[str, Variable]
     names: Object
     """Its index, and its item or the result of the iteration before it."""
+    is_added: bool = False
+    """Its item was appended, and is not among those of the source."""
 
 
 class Compensation(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):

@@ -220,7 +220,8 @@ class WaitResolved(_NodeEntry, frozen=True, kw_only=True):
     remaining: int = 0
     """How many further events it needs: while it needs any, it stays open."""
     event: JSON | UnsetType = UNSET
-    """The event, as the output will have it, where further ones are needed."""
+    """The event, as the output will have it, where further ones are needed; for a loop, the item
+    that the event appends."""
 
 
 class HeldResult(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -273,6 +274,8 @@ class IterationStarted(_IterationEntry, frozen=True, kw_only=True):
     """The items of the loop's source, evaluated once: only the first iteration's entry has them."""
     fail_at: datetime | None = None
     """When the loop's own `timeout` fails it; beside the items."""
+    event_id: str | None = None
+    """The event that appended the item."""
 
 
 class IterationEnded(_IterationEntry, frozen=True, kw_only=True):

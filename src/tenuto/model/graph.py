@@ -95,6 +95,15 @@ class Delay(Struct, frozen=True, kw_only=True, tag="delay"):
     calendar: str | None = None
 
 
+class More(Struct, frozen=True, kw_only=True):
+    """Events that append items to a loop while it is under way."""
+
+    event_pattern: str
+    event_condition: str | None = None
+    item: JSON = "{{event.payload}}"
+    """A template that sees `event`."""
+
+
 class Loop(Struct, frozen=True, kw_only=True, tag="loop"):
     """Runs its body for each item, or while a condition holds."""
 
@@ -106,6 +115,7 @@ class Loop(Struct, frozen=True, kw_only=True, tag="loop"):
     max_iterations: int = 1000
     result: JSON = None
     enough: int | str | None = None
+    more: More | None = None
 
 
 class JavaScript(Struct, frozen=True, kw_only=True, tag="javascript"):

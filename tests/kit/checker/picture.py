@@ -64,6 +64,8 @@ class Picture:
     end_output: Json = None
     taken_events: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
     """Event id → the waits that it resolved."""
+    heard_events: dict[str, list[tuple[str, Row]]] = field(default_factory=dict)
+    """Event id → the loops to which it appended an item."""
     decided: set[tuple[str, ...]] = field(default_factory=set)
     """Node, iteration, decision and who decided."""
     cancel_rest: list[Node] = field(default_factory=list)
@@ -586,6 +588,13 @@ class Picture:
             )
 
     def _wait_resolved(self, life: Life, row: Row) -> None:
+        if life.node.type == "loop":
+            if (turns := self.turns.get((life.node.id, life.iteration))) is not None:
+                turns.append(row)
+            if row.payload.get("eventId") is not None:
+                event = str(row.payload.get("eventId"))
+                self.heard_events.setdefault(event, []).append((life.name, row))
+            return
         if row.payload.get("remaining"):
             life.counted.append(row)
         else:

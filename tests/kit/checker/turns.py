@@ -52,6 +52,14 @@ class Turns:
     completed_by: Row | None = None
     """The row of a step that `completes` it."""
 
+    appended: dict[int, Row] = field(default_factory=dict)
+    """Index → the row that appended the item."""
+
+    def append(self, row: Row) -> None:
+        """An item comes to those of the source."""
+        self.items = [*(self.items or ()), row.payload.get("event")]
+        self.appended[len(self.items) - 1] = row
+
     @property
     def active(self) -> list[Iteration]:
         return [each for each in self.iterations if each.ended is None]

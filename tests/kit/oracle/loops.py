@@ -6,11 +6,13 @@ import re
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
-from tests.kit.checker.expression import UNDEFINED, Json
+from tests.kit.checker.expression import UNDEFINED, Json, evaluate, render, truthy
 from tests.kit.checker.graph import MAX_ITERATIONS
+from tests.kit.checker.patterns import fits
 from tests.kit.oracle.activation import Activation, Scope
 
 if TYPE_CHECKING:
+    from tests.kit.oracle.inbox import Received
     from tests.kit.oracle.model import Model
 
 
@@ -28,6 +30,7 @@ def enter(model: Model, loop: Activation) -> None:
         model.complete(loop, [], ["done"])
     else:
         loop.items = items
+        loop.sees = model.sight(loop.scope)
         for _ in range(min(loop.plan.concurrency, len(items))):
             _iterate(model, loop)
 
@@ -148,6 +151,35 @@ def _is_enough(model: Model, loop: Activation) -> bool:
         loop.scope.nodes,
     )
     return model.true(enough, seen)
+
+
+def append(model: Model, loop: Activation, event: Received) -> None:
+    """An event appends an item, if the loop takes it."""
+    more = loop.plan.config.get("more")
+    if more is None or loop.items is None or loop.completed:
+        return
+    shown = {"id": event.id, "pattern": event.pattern, "payload": event.payload}
+    seen = {**loop.sees, "event": shown}
+    condition = more.get("eventCondition")
+    if not fits(str(more["eventPattern"]), event.pattern) or (
+        condition is not None and not truthy(evaluate(condition, seen))
+    ):
+        return
+    now = {**model.sight(loop.scope), "event": shown}
+    item = render(more.get("item", "{{event.payload}}"), now)
+    loop.items = [*loop.items, None if item is UNDEFINED else item]
+
+
+def begin_appended_items(model: Model) -> bool:
+    """Begin an item that was appended, where there is room; whether there was one."""
+    for node in model.nodes:
+        is_short = node.items is not None and node.started < len(node.items)
+        if not (node.open and is_short) or node.completed or node.scope.over:
+            continue
+        if len(iterations_of(model, node)) < node.plan.concurrency:
+            _iterate(model, node)
+            return True
+    return False
 
 
 def end_what_has_enough(model: Model) -> bool:

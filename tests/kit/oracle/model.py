@@ -19,6 +19,8 @@ from tests.kit.checker.moments import duration_ms
 from tests.kit.oracle.activation import Activation, Scope
 from tests.kit.oracle.inbox import Received, matches, since
 from tests.kit.oracle.loops import (
+    append,
+    begin_appended_items,
     end_a_quiet_iteration,
     end_what_has_enough,
     enter,
@@ -228,6 +230,8 @@ class Model:
             waits = node.status == "WAITING" and node.plan.type == "eventWait"
             if waits and matches(node.plan, node.since, event, node.sees):
                 self._got(node, event)
+            elif node.open and node.plan.type == "loop":
+                append(self, node, event)
 
     def _decide(self, action: Decide) -> None:
         if self.final is not None or (self.ending is not None and not self.paused):
@@ -278,7 +282,7 @@ class Model:
             if node.reopened or (node.fires and (root or node.plan.incoming)):
                 self._begin(node)
                 return True
-        return end_a_quiet_iteration(self)
+        return end_a_quiet_iteration(self) or begin_appended_items(self)
 
     def _begin(self, node: Activation) -> None:  # noqa: C901 - one arm each
         config = node.plan.config

@@ -41,6 +41,14 @@ def three_of_them() -> Told:
     return Told(document("three-of-them", nodes, edges(*ways)))
 
 
+def growing() -> Told:
+    """Each event appends an item, while any is under way."""
+    more = {"eventPattern": "evt.more", "eventCondition": MINE, "item": "{{event.payload.amount}}"}
+    each = node("each", "loop", source=[1], mode="parallel", concurrency=2, more=more)
+    nodes = [task("before"), each, task("a", "slow", input="{{ctx.item}}"), task("after")]
+    return Told(document("growing", nodes, edges("before > each:loop > a", "each:done > after")))
+
+
 def cancellable() -> Told:
     """An event ends it wherever it is: at work, waiting, or on its way to a failure."""
     wait = node("wait", "eventWait", eventPattern="evt.wait", eventCondition=MINE)
@@ -82,5 +90,5 @@ def _started(id: str) -> Document:
 
 def event_shapes() -> dict[str, Told]:
     """All of them, by id."""
-    made = (first_of_two(), three_of_them(), cancellable(), telling(), starting())
+    made = (first_of_two(), three_of_them(), growing(), cancellable(), telling(), starting())
     return {str(told.document["id"]): told for told in made}

@@ -17,7 +17,7 @@ NUMBERS = ("ctx.item", "ctx.index")
 AddNode = Callable[..., None]
 
 
-def loop_config(draft: Draft) -> Document:
+def loop_config(draft: Draft) -> Document:  # noqa: C901 - one arm for each setting
     """The settings of a loop, apart from those that speak of its body."""
     choices = draft.choices
     config: Document = {}
@@ -43,6 +43,10 @@ def loop_config(draft: Draft) -> Document:
         )
         if chance(choices, 50):
             config["cancelRest"] = True
+    if draft.taste.waits and config.get("mode") == "parallel" and chance(choices, 25):
+        config["more"] = {"eventPattern": "evt.shared", "item": {"n": "{{event.payload.k}}"}}
+        if chance(choices, 50):
+            config["more"]["eventCondition"] = "event.payload.k === workflow.input.k"
     if draft.taste.time_limits and chance(choices, 8):
         config["timeout"] = pick(choices, ["PT5S", "PT5M"])
     if chance(choices, 10):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import cast
 
-from tenuto.definition.expressions import ITERATION
-from tenuto.definition.fields import Field, Fields
-from tenuto.definition.language_kinds import Expression, Template
+from tenuto.definition.expressions import EVENT, ITERATION
+from tenuto.definition.fields import Field, Fields, Record
+from tenuto.definition.language_kinds import EventCondition, EventPattern, Expression, Template
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.nodes.rules import exactly_one, not_beside
 from tenuto.definition.plain_kinds import OneOf, Whole
 from tenuto.definition.report import Place
-from tenuto.model.graph import BODY, DONE, Loop
+from tenuto.model.graph import BODY, DONE, Loop, More
 from tenuto.model.json import JSON, Object
 
 
@@ -29,15 +29,28 @@ class Enough:
         return {"anyOf": [Expression().schema(), Whole(least=1).schema()]}
 
 
+_MORE = Fields(
+    Field("eventPattern", "event_pattern", EventPattern(), required=True),
+    Field("eventCondition", "event_condition", EventCondition()),
+    Field("item", "item", Template(sees=EVENT)),
+)
+
+
 def _rules(settings: Object, place: Place) -> None:
     exactly_one(settings, ("source", "while"), place)
-    not_beside(settings, ("mode", "concurrency"), "while", place)
+    not_beside(settings, ("mode", "concurrency", "more"), "while", place)
     not_beside(settings, ("maxIterations",), "source", place)
     if "concurrency" in settings and settings.get("mode") != "parallel" and "while" not in settings:
         place.at("concurrency").wrong(
             "TEN-1018",
             "`concurrency` means nothing where one iteration follows the other",
             "Remove it, or add `mode: parallel`.",
+        )
+    if "more" in settings and settings.get("mode") != "parallel" and "while" not in settings:
+        place.at("more").wrong(
+            "TEN-1018",
+            "`more` appends items while others are under way, which needs `mode: parallel`",
+            "Add `mode: parallel`, with `concurrency: 1` if one is to follow the other.",
         )
 
 
@@ -54,6 +67,7 @@ LOOP = NodeType(
         Field("maxIterations", "max_iterations", Whole(least=1)),
         Field("result", "result", Template(sees=ITERATION)),
         Field("enough", "enough", Enough()),
+        Field("more", "more", Record(More, _MORE)),
     ),
     handles=lambda _: (BODY, DONE),
     rules=_rules,

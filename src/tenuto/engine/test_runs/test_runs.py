@@ -88,8 +88,11 @@ class TestRuns:
         if not gone and await self._store.turns.load([instance_id]):
             return False
         self._forget(instance_id)
-        while await self._store.inbox.prune(inbox_of(instance_id), _END_OF_TIME, _BATCH):
-            pass
+        inbox, after = inbox_of(instance_id), None
+        while True:
+            pruned = await self._store.inbox.prune(inbox, _END_OF_TIME, _BATCH, after)
+            if (after := pruned.after) is None:
+                break
         await self._store.definitions.erase(tenant, f"{PREFIX}{instance_id}")
         self._plans.forget(tenant, f"{PREFIX}{instance_id}")
         return True

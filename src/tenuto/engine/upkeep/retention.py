@@ -14,6 +14,7 @@ from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_id
 from tenuto.model.status import Status
 from tenuto.ports import Clock
 from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.store.parts.inbox import PrunedUpTo
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.parts.listeners import Listener
 from tenuto.store.protocol import Store
@@ -77,9 +78,7 @@ class Pruner:
         for tenant in tenants:
             listeners += await self._forget_listeners(tenant, now)
         before = now - self._keep_events
-        events = await self._in_turns(
-            tenants, lambda tenant: self._store.inbox.prune(tenant, before, self._batch)
-        )
+        events = await self._prune_events(tenants, before)
         long_ago = now - self._keep_bulks
         bulks = await self._in_turns(
             tenants, lambda tenant: self._store.bulk.prune(tenant, long_ago, self._batch)
@@ -92,6 +91,20 @@ class Pruner:
                 listeners,
                 bulks,
             )
+        return gone
+
+    async def _prune_events(self, tenants: Iterable[str], before: datetime) -> int:
+        """A batch of each tenant in turn; events that are kept are looked at once in a pass."""
+        gone = 0
+        left: deque[tuple[str, PrunedUpTo | None]] = deque((tenant, None) for tenant in tenants)
+        for _ in range(BATCHES):
+            if not left:
+                break
+            tenant, after = left.popleft()
+            pruned = await self._store.inbox.prune(tenant, before, self._batch, after)
+            gone += pruned.gone
+            if pruned.after is not None:
+                left.append((tenant, pruned.after))
         return gone
 
     async def _in_turns(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from heapq import nlargest
 from itertools import islice
@@ -12,7 +12,14 @@ import msgspec
 from tenuto.model.durations import epoch_ms
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
-from tenuto.store.columns import EventColumns, InstanceColumns, event_columns, event_value
+from tenuto.model.status import Status
+from tenuto.store.columns import (
+    EventColumns,
+    InstanceColumns,
+    WaitColumns,
+    event_columns,
+    event_value,
+)
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Delivered, MemoryDisk, StoredEvent, pack, unpack
 from tenuto.store.memory.outbox import StoredNotice, write_event
@@ -24,6 +31,8 @@ from tenuto.store.parts.inbox import (
     InboxEvent,
     PastEvents,
     PastPage,
+    PrunedEvents,
+    PrunedUpTo,
 )
 from tenuto.store.parts.turns import EventResult
 
@@ -110,8 +119,36 @@ class MemoryInbox(MemoryPart):
         wanted = (tenant, event_id)
         return [each for each in self._deliveries() if (each.tenant, each.event_id) == wanted]
 
-    async def prune(self, tenant: str, before: datetime, limit: int) -> int:
+    async def prune(
+        self, tenant: str, before: datetime, limit: int, after: PrunedUpTo | None = None
+    ) -> PrunedEvents:
         self._context.require_open()
+        disk, cutoff, begin = self._disk, epoch_ms(before), after or PrunedUpTo(-1, -1)
+        found = (
+            (PrunedUpTo(stored.event.received_at, number), stored)
+            for number, row in disk.events.items()
+            if (stored := unpack(StoredEvent, row)).event.tenant == tenant
+            and stored.event.received_at < cutoff
+        )
+        seen = sorted((each for each in found if each[0] > begin), key=lambda each: each[0])[:limit]
+        kept = self._kept(tenant)
+        chosen = [
+            (place.number, stored.event.id)
+            for place, stored in seen
+            if stored.matched_at is not None and not kept(place.number, stored.event)
+        ]
+        ids = {id for _, id in chosen}
+        with disk.transaction():
+            for number, id in chosen:
+                disk.drop(disk.events, number)
+                disk.drop(disk.event_numbers, (tenant, id))
+            disk.drop_where(
+                disk.deliveries, lambda key, row: key[-1] in ids and row.tenant == tenant
+            )
+        return PrunedEvents(len(chosen), seen[-1][0] if len(seen) == limit else None)
+
+    def _kept(self, tenant: str) -> Callable[[int, EventColumns], bool]:
+        """Which events are kept whatever their age."""
         disk = self._disk
         in_outbox = {unpack(StoredNotice, row).event for row in disk.outbox.values()}
         under_way = {
@@ -119,28 +156,37 @@ class MemoryInbox(MemoryPart):
             for key, delivered in disk.deliveries.items()
             if delivered.outcome == "matched" and delivered.tenant == tenant
         }
-        cutoff = epoch_ms(before)
-        old = [
-            (stored.event.received_at, number, stored.event.id)
-            for number, row in disk.events.items()
-            if (stored := unpack(StoredEvent, row)).matched_at is not None
-            and stored.event.tenant == tenant
-            and stored.event.received_at < cutoff
-            and number not in in_outbox
-            and stored.event.id not in under_way
-            # The newest stays: the next is numbered after it.
-            and number != disk.newest_event
+        unlooked = [
+            wait
+            for arms in disk.waits.values()
+            for row in arms.values()
+            if not (wait := unpack(WaitColumns, row)).looked_back and wait.tenant == tenant
         ]
-        chosen = sorted(old)[:limit]
-        ids = {id for _, _, id in chosen}
-        with disk.transaction():
-            for _, number, id in chosen:
-                disk.drop(disk.events, number)
-                disk.drop(disk.event_numbers, (tenant, id))
-            disk.drop_where(
-                disk.deliveries, lambda key, row: key[-1] in ids and row.tenant == tenant
+
+        def is_kept(number: int, event: EventColumns) -> bool:
+            return (
+                # The newest stays: the next is numbered after it.
+                number == disk.newest_event
+                or number in in_outbox
+                or event.id in under_way
+                or self._is_of_one_under_way(event)
+                or any(
+                    wait.since <= event.received_at
+                    and (wait.is_wildcard or wait.pattern == event.pattern)
+                    for wait in unlooked
+                )
             )
-        return len(chosen)
+
+        return is_kept
+
+    def _is_of_one_under_way(self, event: EventColumns) -> bool:
+        """Whether an instance that has not ended emitted an event."""
+        if event.pattern.startswith("workflow.") or event.id[36:37] != ":":
+            return False
+        packed = self._disk.instances.get(event.id[:36])
+        if packed is None:
+            return False
+        return not Status(unpack(InstanceColumns, packed).status).is_final
 
     def _after(
         self, number: int, tenant: str, pattern: str | None

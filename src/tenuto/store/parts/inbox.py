@@ -92,6 +92,20 @@ class Delivery(NamedTuple):
     """The tenant of the event and of the instance."""
 
 
+class PrunedUpTo(NamedTuple):
+    """Where a look for events to delete ended, oldest first; in milliseconds."""
+
+    received_at: int
+    number: int
+
+
+class PrunedEvents(NamedTuple):
+    """How many events were deleted, and where to continue; None: no older event is left to see."""
+
+    gone: int
+    after: PrunedUpTo | None
+
+
 class InboxEvent(NamedTuple):
     """An event in the inbox: its place in the order of storing, and its effects."""
 
@@ -166,10 +180,13 @@ class Inbox(Protocol):
         """The deliveries of one event, ordered by recipient."""
 
     @writes
-    async def prune(self, tenant: str, before: datetime, limit: int) -> int:
-        """Delete matched events received before then, with their deliveries; returns how many.
+    async def prune(
+        self, tenant: str, before: datetime, limit: int, after: PrunedUpTo | None = None
+    ) -> PrunedEvents:
+        """Delete matched events received before then, with their deliveries.
 
-        At most `limit`, oldest first. Events that are still in the outbox are kept for now; so are
-        events that are still on their way to a recipient, since the outcome of that delivery will
-        be recorded.
+        Looks at up to `limit` events, oldest first, from `after` on. Events that are still in the
+        outbox are kept for now; so are events that are still on their way to a recipient, since the
+        outcome of that delivery will be recorded; events that an instance emitted that has not
+        ended; and events that an open wait has not looked back at yet.
         """

@@ -17,6 +17,8 @@ from tenuto.store.parts.inbox import (
     InboxEvent,
     PastEvents,
     PastPage,
+    PrunedEvents,
+    PrunedUpTo,
 )
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.driver import Row
@@ -101,11 +103,20 @@ class PostgresInbox(Inbox):
         found = await self._database.connections.rows("deliveries_of_event", which)
         return [Delivery(*row) for row in found]
 
-    async def prune(self, tenant: str, before: datetime, limit: int) -> int:
+    async def prune(
+        self, tenant: str, before: datetime, limit: int, after: PrunedUpTo | None = None
+    ) -> PrunedEvents:
         self._database.require_writer()
-        which: dict[str, Column] = {"tenant": tenant, "before": epoch_ms(before), "limit": limit}
-        [(count,)] = await self._database.pool.rows("prune_events", which)
-        return int(count)
+        begin = after or PrunedUpTo(-1, -1)
+        which: dict[str, Column] = {
+            "tenant": tenant,
+            "before": epoch_ms(before),
+            "limit": limit,
+            "after_at": begin.received_at,
+            "after_number": begin.number,
+        }
+        [(seen, at, number, count)] = await self._database.pool.rows("prune_events", which)
+        return PrunedEvents(int(count), PrunedUpTo(at, number) if seen == limit else None)
 
 
 def _events(rows: Sequence[Row]) -> list[tuple[int, Event]]:

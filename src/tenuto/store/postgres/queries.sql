@@ -2731,12 +2731,21 @@ CROSS JOIN LATERAL (
 WHERE listener.tenant = :tenant AND listener.kind <> 'definition' AND found.count > 0;
 
 -- name: prune_events
--- Delete the oldest events before a moment, with their deliveries, except those that are still to be
--- delivered; how many.
-WITH old AS MATERIALIZED (
-    SELECT event.number, event.id FROM tenuto.events AS event
+-- Delete the oldest events before a moment, after a place, with their deliveries; except those that are
+-- still to be delivered, those of instances that have not ended, and those that a wait will look back
+-- at. How many were seen, the place of the last one, and how many were deleted.
+WITH seen AS MATERIALIZED (
+    SELECT event.number, event.received_at FROM tenuto.events AS event
     WHERE
         event.tenant = :tenant AND event.received_at < :before
+        AND (event.received_at, event.number) > (:after_at, :after_number)
+    ORDER BY event.tenant, event.received_at, event.number LIMIT :limit
+),
+
+old AS MATERIALIZED (
+    SELECT event.number, event.id FROM tenuto.events AS event
+    WHERE
+        event.number IN (SELECT seen.number FROM seen)
         AND coalesce(event.matched_at, -1) <> -1
         AND (
             SELECT true FROM tenuto.outbox AS told
@@ -2749,7 +2758,26 @@ WITH old AS MATERIALIZED (
                 AND delivery.outcome = 'matched'
             LIMIT 1
         ) IS NULL
-    ORDER BY event.tenant, event.received_at, event.number LIMIT :limit
+        AND (
+            starts_with(event.pattern, 'workflow.')
+            OR substr(event.id, 37, 1) <> ':'
+            OR (
+                SELECT true FROM tenuto.workflow_instances AS instance
+                WHERE
+                    instance.id = substr(event.id, 1, 36)
+                    AND instance.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')
+                LIMIT 1
+            ) IS NULL
+        )
+        AND (
+            SELECT true FROM tenuto.workflow_event_subscriptions AS wait
+            WHERE
+                wait.looked_back = 0 AND wait.tenant = event.tenant
+                AND wait.since <= event.received_at
+                AND (wait.is_wildcard = 1 OR wait.pattern = event.pattern)
+            LIMIT 1
+        ) IS NULL
+    ORDER BY event.number
     FOR UPDATE OF event SKIP LOCKED
 ),
 
@@ -2760,9 +2788,18 @@ gone AS (
 deliveries_gone AS (
     DELETE FROM tenuto.event_deliveries AS delivery USING old
     WHERE delivery.event_id = old.id AND delivery.tenant = :tenant
+),
+
+last_seen AS (
+    SELECT seen.received_at, seen.number FROM seen
+    ORDER BY seen.received_at DESC, seen.number DESC LIMIT 1
 )
 
-SELECT count(*) FROM old;
+SELECT
+    (SELECT count(*) FROM seen),
+    (SELECT last_seen.received_at FROM last_seen),
+    (SELECT last_seen.number FROM last_seen),
+    (SELECT count(*) FROM old);
 
 -- name: lock_maker
 -- Whether a key may make others; it is not revoked before the transaction is over.

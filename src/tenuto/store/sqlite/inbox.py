@@ -16,6 +16,8 @@ from tenuto.store.parts.inbox import (
     InboxEvent,
     PastEvents,
     PastPage,
+    PrunedEvents,
+    PrunedUpTo,
 )
 from tenuto.store.sqlite.part import SqlitePart, looks, looks_for, writes
 from tenuto.store.sqlite.session import Column, Session, as_json
@@ -98,9 +100,23 @@ class SqliteInbox(SqlitePart):
         return [Delivery(*delivery) for delivery in found]
 
     @writes
-    def prune(self, session: Session, tenant: str, before: datetime, limit: int) -> int:
-        which: dict[str, Column] = {"tenant": tenant, "before": epoch_ms(before), "limit": limit}
-        old = session.packed("events_to_prune", which)
+    def prune(
+        self,
+        session: Session,
+        tenant: str,
+        before: datetime,
+        limit: int,
+        after: PrunedUpTo | None = None,
+    ) -> PrunedEvents:
+        begin = after or PrunedUpTo(-1, -1)
+        which: dict[str, Column] = {
+            "tenant": tenant,
+            "before": epoch_ms(before),
+            "limit": limit,
+            "after_at": begin.received_at,
+            "after_number": begin.number,
+        }
+        seen, last, old = session.packed("events_to_prune", which)
         if old:
             gone: dict[str, Column] = {
                 "tenant": tenant,
@@ -108,7 +124,7 @@ class SqliteInbox(SqlitePart):
             }
             session.run("delete_deliveries", gone)
             session.run("delete_events", (as_json([number for number, _ in old]),))
-        return len(old)
+        return PrunedEvents(len(old), PrunedUpTo(*last) if seen == limit else None)
 
 
 def _path(names: str) -> str:

@@ -1597,24 +1597,63 @@ FROM (
 WHERE found.count > 0;
 
 -- name: events_to_prune
--- The oldest events before a moment, except the newest of all, after which the next is numbered, and
--- those that are still to be delivered. Packed.
-SELECT json_group_array(json_array(old.number, old.id))
-FROM (
-    SELECT event.number, event.id FROM events AS event
+-- The oldest events before a moment, after a place: how many, the last of them, and those that can be
+-- deleted. Kept are the newest of all, after which the next is numbered, those that are still to be
+-- delivered, those of instances that have not ended, and those that a wait will look back at. Packed.
+WITH seen AS MATERIALIZED (
+    SELECT event.number, event.id, event.tenant, event.pattern, event.received_at, event.matched_at
+    FROM events AS event
     WHERE
         event.tenant = :tenant AND event.received_at < :before
-        AND event.matched_at IS NOT NULL
-        AND event.number <> (SELECT max(number) FROM events)
-        AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.event_number = event.number)
-        AND NOT EXISTS (
-            SELECT 1 FROM event_deliveries AS delivery
-            WHERE
-                delivery.event_id = event.id AND delivery.tenant = event.tenant
-                AND delivery.outcome = 'matched'
-        )
+        AND (event.received_at, event.number) > (:after_at, :after_number)
     ORDER BY event.received_at, event.number LIMIT :limit
-) AS old;
+)
+
+SELECT
+    json_array(
+        (SELECT count(*) FROM seen),
+        json(
+            (
+                SELECT json_array(seen.received_at, seen.number) FROM seen
+                ORDER BY seen.received_at DESC, seen.number DESC LIMIT 1
+            )
+        ),
+        json(
+            (
+                SELECT json_group_array(json_array(event.number, event.id))
+                FROM seen AS event
+                WHERE
+                    event.matched_at IS NOT NULL
+                    AND event.number <> (SELECT max(number) FROM events)
+                    AND NOT EXISTS (
+                        SELECT 1 FROM outbox WHERE outbox.event_number = event.number
+                    )
+                    AND NOT EXISTS (
+                        SELECT 1 FROM event_deliveries AS delivery
+                        WHERE
+                            delivery.event_id = event.id AND delivery.tenant = event.tenant
+                            AND delivery.outcome = 'matched'
+                    )
+                    AND (
+                        substr(event.pattern, 1, 9) = 'workflow.'
+                        OR substr(event.id, 37, 1) <> ':'
+                        OR NOT EXISTS (
+                            SELECT 1 FROM workflow_instances AS instance
+                            WHERE
+                                instance.id = substr(event.id, 1, 36)
+                                AND instance.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')
+                        )
+                    )
+                    AND NOT EXISTS (
+                        SELECT 1 FROM workflow_event_subscriptions AS wait
+                        WHERE
+                            wait.looked_back = 0 AND wait.tenant = event.tenant
+                            AND wait.since <= event.received_at
+                            AND (wait.is_wildcard = 1 OR wait.pattern = event.pattern)
+                    )
+            )
+        )
+    );
 
 -- name: delete_events
 -- Delete events.

@@ -57,6 +57,7 @@ EACH_ROW: tuple[tuple[str, EachRow], ...] = (
     ("LOOP", loops.iterations_give_what_they_promise),
     ("LOOP", loops.loops_end_when_all_have_or_enough),
     ("LOOP", loops.items_are_skipped_for_a_reason),
+    ("LOOP", loops.items_are_appended_by_what_fits),
     ("SCOPE", loops.inputs_are_of_their_iteration),
     ("CANCEL", flow.only_the_region_is_called_off),
     ("CANCEL", flow.what_is_called_off_stays_so),

@@ -8,6 +8,7 @@ from tests.kit.checker.expression import UNDEFINED, Json, Unknown, render
 from tests.kit.checker.graph import MAX_ITERATIONS
 from tests.kit.checker.invariants.judgement import Moment, Rest, truth
 from tests.kit.checker.life import Life
+from tests.kit.checker.patterns import fits
 from tests.kit.checker.picture import is_never_begun
 from tests.kit.checker.turns import Turns, index_of, outcome_of
 
@@ -199,6 +200,39 @@ def items_are_skipped_for_a_reason(moment: Moment) -> Iterator[str]:
         yield f"{place} is skipped, the next item is {right} of {len(turns.items)}"
     if _is_enough(moment, loop, turns) is False:
         yield f"{place} is skipped, and there was not enough"
+
+
+def items_are_appended_by_what_fits(moment: Moment) -> Iterator[str]:
+    """LOOP: `more`: while an iteration is active each matching event appends one item, once; the
+    iteration names the event.
+    """
+    row, loop = moment.row, moment.life
+    if loop is None or loop.node.type != "loop":
+        return
+    turns = _turns(moment, loop)
+    if row.type == "ITERATION_STARTED" and turns is not None:
+        by = turns.appended.get(index_of(row.iteration))
+        right = None if by is None else by.payload.get("eventId")
+        if row.payload.get("eventId") != right:
+            yield f"{row.node}[{row.iteration}] names {row.payload.get('eventId')}, not {right}"
+    if row.type != "WAIT_RESOLVED":
+        return
+    more, id = loop.node.config.get("more"), str(row.payload.get("eventId"))
+    if more is None or turns is None or loop.ended or not turns.active:
+        yield f"{id} appends an item to {row.node}, which takes none"
+        return
+    if any(str(each.payload.get("eventId")) == id for each in turns.appended.values()):
+        yield f"{id} appends a second item to {row.node}"
+    event = (moment.ledgers.events or {}).get(id)
+    if event is None:
+        return
+    if not fits(str(more["eventPattern"]), str(event["pattern"])):
+        yield f"{id} appends an item to {row.node}, and does not fit"
+    template = more.get("item", "{{event.payload}}")
+    scope = {**moment.picture.scope(f"{template}", loop.place), "event": event}
+    item = _rendered(moment, template, scope)
+    if item is not _NOT_KNOWN and row.payload.get("event") != (None if item is UNDEFINED else item):
+        yield f"{id} appends {row.payload.get('event')!r}, its template gives {item!r}"
 
 
 def what_completes_a_loop_ends_it(rest: Rest) -> Iterator[str]:

@@ -33,6 +33,7 @@ def every_waiting_instance_can_wake(rest: Rest) -> Iterator[str]:
     for key, life in rest.picture.lives.items():
         id = life.name
         listens = life.wait is not None and life.node.type != "approval"
+        listens |= life.open and "more" in life.node.config
         if listens and waits is not None and key not in stored:
             yield f"{id} waits in the log and has no stored wait"
         if timers is None or owned:
@@ -70,6 +71,8 @@ def nothing_outlives_an_end(rest: Rest) -> Iterator[str]:
         if not row["node"]:
             continue  # a trigger: see `triggers_are_open`
         life = picture.lives.get((str(row["node"]), str(row.get("iteration") or "")))
+        if life is not None and life.open and "more" in life.node.config:
+            continue
         if life is None or life.wait is None or life.node.type == "approval":
             yield f"a stored wait of {row['node']}, which waits for nothing"
 
@@ -106,7 +109,7 @@ def one_wins(moment: Moment) -> Iterator[str]:
     row, life = moment.row, moment.life
     if life is None:
         return
-    if row.type == "WAIT_RESOLVED" and life.wait is None:
+    if row.type == "WAIT_RESOLVED" and life.wait is None and life.node.type != "loop":
         yield f"the wait of {row.node} ends a second time, or was never open"
     if (
         row.type == "NODE_COMPLETED"
