@@ -25,7 +25,7 @@ from tenuto.cli.commands.options import (
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
 
-_CODE = re.compile(r"(?i:TEN-?.*)|\d{4}|(?=.*[^0-9A-Fa-f-])[\w.-]+")
+_CODE = re.compile(r"(?i:TEN-?.*)|\d{4}|(?=.*[^0-9A-Fa-f])\w+")
 """A prefix of an id that has four digits and no letter is taken for a code: write more of it."""
 
 
@@ -194,13 +194,17 @@ def show(
     undo_plan: Annotated[
         bool, typer.Option("--undo-plan", help="Show what cancelling it would undo.")
     ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show the traceback of its failure.")
+    ] = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """Show one instance, or the definition in a file.
 
     Of an instance its steps, waits, last error and output; --history adds the log, --undo-plan what
-    would be undone if it were cancelled now, in which order and with which input. Of a
+    would be undone if it were cancelled now, in which order and with which input, --traceback how
+    the task that failed got there. Of a
     definition (a .json file, or FILE.py[:NAME]) its graph; --as json gives the document that
     would be deployed, --as mermaid a picture for Markdown.
 
@@ -236,7 +240,7 @@ def show(
             show_json(instance_json(held, near, foreseen=foreseen, history=log))
         else:
             now = backend.clock.now()
-            show_instance(held, near, now, foreseen=foreseen, history=log)
+            show_instance(held, near, now, foreseen=foreseen, history=log, with_traceback=traceback)
         return exits.DONE
 
     perform_on(store, work, output)
