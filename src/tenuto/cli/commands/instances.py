@@ -152,6 +152,7 @@ def list_(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.lookup import status_filter, variable_filter
+        from tenuto.cli.views.idle import say_if_idle
         from tenuto.cli.views.instances import instances_table, summary_json
         from tenuto.cli.views.terminal import say, show, show_json
         from tenuto.workspace.values import InstanceFilter
@@ -172,6 +173,8 @@ def list_(
             show(instances_table(page.items, backend.clock.now()))
             if page.next_cursor is not None:
                 say(f"the newest {limit}; --limit shows more", style="dim")
+            if any(not each.status.is_final for each in page.items):
+                await say_if_idle(backend)
         return exits.DONE
 
     perform_on(store, work, output)
@@ -228,6 +231,7 @@ def show(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.lookup import find_instance
+        from tenuto.cli.views.idle import say_if_idle, say_if_not_taken
         from tenuto.cli.views.instance import instance_json, show_instance
         from tenuto.cli.views.terminal import show_json
 
@@ -241,6 +245,8 @@ def show(
         else:
             now = backend.clock.now()
             show_instance(held, near, now, foreseen=foreseen, history=log, with_traceback=traceback)
+            if not held.state.status.is_final and not await say_if_idle(backend):
+                say_if_not_taken(await found.explain(), backend.flag)
         return exits.DONE
 
     perform_on(store, work, output)
@@ -277,7 +283,9 @@ def explain(
         from tenuto.cli import exits
         from tenuto.cli.lookup import find_instance
         from tenuto.cli.views.explanation import show_explanation
+        from tenuto.cli.views.idle import say_if_idle, say_if_not_taken
         from tenuto.cli.views.terminal import show_json
+        from tenuto.model.status import Status
 
         id = (await find_instance(backend.space, what)).id
         explained = await backend.space.at(id).explain()
@@ -285,6 +293,9 @@ def explain(
             show_json(explained)
         else:
             show_explanation(explained, backend.clock.now())
+            is_final = Status(str(explained["status"])).is_final
+            if not is_final and not await say_if_idle(backend):
+                say_if_not_taken(explained, backend.flag)
         return exits.DONE
 
     if _CODE.fullmatch(what.strip()):
