@@ -52,7 +52,7 @@ async def _status(pipeline: RequestPipeline, method: str, path: str) -> int:
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
 
-    await pipeline(scope, receive, send)  # type: ignore[arg-type]
+    await pipeline(scope, receive, send)
     (status,) = statuses
     return status
 

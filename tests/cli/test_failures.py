@@ -12,10 +12,11 @@ from tenuto.cli.dev_events import FailedTasks
 from tenuto.cli.views.errors import raised_at
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import TaskFailed
+from tenuto.model.json import Object
 from tests.cli.conftest import Terminal
 
-ONCE = {"maxAttempts": 1}
-LOOP = {
+ONCE: Object = {"maxAttempts": 1}
+LOOP: Object = {
     "id": "loop",
     "steps": [
         {
@@ -34,12 +35,15 @@ LOOP = {
         {"stepId": "after", "type": "TASK", "taskId": "boom"},
     ],
 }
-CHILD = {"id": "child", "steps": [{"stepId": "x", "type": "TASK", "taskId": "boom", "retry": ONCE}]}
-PARENT = {
+CHILD: Object = {
+    "id": "child",
+    "steps": [{"stepId": "x", "type": "TASK", "taskId": "boom", "retry": ONCE}],
+}
+PARENT: Object = {
     "id": "parent",
     "steps": [{"stepId": "kid", "type": "SUB_WORKFLOW", "workflowId": "child", "input": 2}],
 }
-UNDONE = {
+UNDONE: Object = {
     "id": "undone",
     "steps": [
         {"stepId": "a", "type": "TASK", "taskId": "fine", "transitions": {"default": "x"}},
@@ -49,7 +53,7 @@ UNDONE = {
 }
 
 
-def failed(terminal: Terminal, *documents: dict[str, object], start: str) -> None:
+def failed(terminal: Terminal, *documents: Object, start: str) -> None:
     async def main() -> None:
         async with Tenuto(terminal.store) as app:
 
@@ -129,7 +133,9 @@ def test_what_is_advised_after_a_failure_is_not_refused(terminal: Terminal) -> N
 
 def test_a_worker_tells_step_attempt_and_one_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     told = FailedTasks()
-    details = {"traceback": 'Traceback (most recent call last):\n  File "t.py", line 1, in f\nE: x'}
+    details: Object = {
+        "traceback": 'Traceback (most recent call last):\n  File "t.py", line 1, in f\nE: x'
+    }
     for attempt in (1, 2):
         error = Failure(code="E", message="x", details=details, retryable=attempt < 2)
         told.show("01a1e8f0-25db", TaskFailed(node="s", iteration="", attempt=attempt, error=error))
