@@ -40,7 +40,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 $(RUNS): requirements/run.txt pyproject.toml
 	@$(MAKE) --no-print-directory new-venv
 	@echo "Setting up $(VENV) (half a minute the first time)"
-	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/run.txt
+	@$(BIN)/python -m pip install --quiet --no-compile --no-deps --require-hashes -r requirements/run.txt
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 

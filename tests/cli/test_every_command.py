@@ -72,6 +72,7 @@ def called(
         "XDG_CONFIG_HOME": str(folder),
         **(environment or {}),
     }
+    code: object = None
     with (
         chdir(folder),
         patch.dict(os.environ, given, clear=True),

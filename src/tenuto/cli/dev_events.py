@@ -14,6 +14,8 @@ from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.terminal import countdown, length, say
 from tenuto.model.entries import CompensationFailed, NodeFailed, RetryScheduled
 from tenuto.model.failure import LOST, STOPPED
+from tenuto.model.inputs import TaskFailed
+from tenuto.model.json import JSON
 from tenuto.model.log import from_row
 from tenuto.model.status import Status
 
@@ -29,11 +31,50 @@ _REMEMBERED: Final = 1_000
 """Steps whose last traceback is remembered."""
 
 
-class DevEvents:
-    """What is told of instances; a traceback that a step has again and again is told once."""
+class Tracebacks:
+    """Tracebacks of tasks; one that a step has again and again is shown once."""
 
     def __init__(self) -> None:
         self._told: OrderedDict[tuple[str, str, str], str] = OrderedDict()
+
+    def show(self, step: tuple[str, str, str], details: JSON) -> None:
+        """The frames of the task, if they are not those of its attempt before."""
+        trace = own_traceback(details)
+        if trace is None or self._told.get(step) == trace:
+            return
+        self._told[step] = trace
+        if len(self._told) > _REMEMBERED:
+            self._told.popitem(last=False)
+        say(indent(trace, "    "))
+
+
+class FailedTasks:
+    """The terminal of a worker: each attempt that failed there."""
+
+    def __init__(self) -> None:
+        self._tracebacks = Tracebacks()
+
+    def show(self, instance_id: str, failed: TaskFailed) -> None:
+        """For a worker: step, attempt, what happens next, and where it was raised."""
+        error = failed.error
+        step = f"{failed.node}[{failed.iteration}]" if failed.iteration else failed.node
+        then = "the service schedules the next try, if one is left"
+        if not error.retryable:
+            then = "not tried again"
+        try:
+            what = f"{error.code}: {error.message}; {then}"
+            say(f"✗ {instance_id[:_SHORT]}  {step}, attempt {failed.attempt}: {what}", style="red")
+            self._tracebacks.show((instance_id, failed.node, failed.iteration), error.details)
+        except Exception:
+            # A terminal that is gone must not stop the worker.
+            log.debug("a failure of %s was not shown", instance_id, exc_info=True)
+
+
+class DevEvents:
+    """What is told of instances, and of attempts that failed."""
+
+    def __init__(self) -> None:
+        self._tracebacks = Tracebacks()
 
     def show(self, draft: Draft) -> None:
         """For `engine.listen`: one instance's share of a turn, if it has something to tell."""
@@ -68,16 +109,7 @@ class DevEvents:
         step = f"{failed.node}[{failed.iteration}]" if failed.iteration else failed.node
         what = f"{error.code}: {error.message}"
         say(f"✗ {name}  {step}, attempt {failed.attempt}: {what}; {then}", style="red")
-        trace = own_traceback(error.details)
-        if trace is not None and self._is_new((id, failed.node, failed.iteration), trace):
-            say(indent(trace, "    "))
-
-    def _is_new(self, step: tuple[str, str, str], trace: str) -> bool:
-        is_new = self._told.pop(step, None) != trace
-        self._told[step] = trace
-        if len(self._told) > _REMEMBERED:
-            self._told.popitem(last=False)
-        return is_new
+        self._tracebacks.show((id, failed.node, failed.iteration), error.details)
 
 
 def _show_status(draft: Draft, name: str) -> None:

@@ -17,6 +17,7 @@ from tenuto.access.token_ends import ends_at
 from tenuto.cli import exits
 from tenuto.cli.backends.choice import chosen_place
 from tenuto.cli.backends.place import ServerUrl
+from tenuto.cli.dev_events import FailedTasks
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.views.terminal import say, show_json
 from tenuto.config.config import Config, WorkerConfig
@@ -53,6 +54,7 @@ async def work(config: Config, *, is_json: bool = False) -> int:
         concurrency=wish.concurrency,
         batch=wish.batch,
         lease=timedelta(seconds=wish.lease),
+        on_failure=FailedTasks().show if config.log_format == "text" else None,
     )
     announce = log.info if config.log_format == "json" else say
     with logging_to(form=config.log_format, level=config.log_level, to=config.log_to):

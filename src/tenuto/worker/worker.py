@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
 
@@ -57,8 +57,13 @@ class Worker:
         batch: int = MOST_CLAIMED,
         lease: timedelta = _LEASE,
         wait: timedelta = _A_WHILE,
+        on_failure: Callable[[str, TaskFailed], None] | None = None,
     ) -> None:
-        """`concurrency` tasks run at once, `prefetch` more wait, `batch` are claimed at once."""
+        """`concurrency` tasks run at once, `prefetch` more wait, `batch` are claimed at once.
+
+        `on_failure` is called with the instance and the failure of each attempt that failed here.
+        """
+        self._on_failure = on_failure
         self._broker = broker
         self._registry = registry
         self._id = worker_id
@@ -271,6 +276,8 @@ class Worker:
     # -- ends
 
     def _ended(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
+        if self._on_failure is not None and isinstance(report, TaskFailed):
+            self._on_failure(instance_id, report)
         held = self._held.get((instance_id, report.node, report.iteration, report.attempt))
         if held is not None:
             self._reporter.add(held, held.report(report))

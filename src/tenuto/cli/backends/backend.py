@@ -57,6 +57,10 @@ class Backend(Protocol):
         """Whether a process runs the steps of what the last call has set going."""
         ...
 
+    async def has_process(self) -> bool:
+        """Whether a process works on it now."""
+        ...
+
     @property
     def is_anonymous(self) -> bool:
         """Whether no credential is shown: from the first key on, one has to be."""

@@ -85,6 +85,10 @@ class ServerBackend:
         """Whether no key is shown."""
         return self.url.key is None
 
+    async def has_process(self) -> bool:
+        """The server itself."""
+        return True
+
     def kept_open(self) -> AbstractAsyncContextManager[object]:
         """The connection is open anyway."""
         return nullcontext()

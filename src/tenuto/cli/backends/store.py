@@ -57,6 +57,10 @@ class StoreBackend:
         """Whether a process runs the steps of what the last call has set going."""
         return self.space.is_worked_on
 
+    async def has_process(self) -> bool:
+        """Whether an engine has the file open, or works on the database."""
+        return await self.space.reader.store.members.workers() > 0
+
     def kept_open(self) -> AbstractAsyncContextManager[object]:
         """One engine for several definitions."""
         make_room(self.url)

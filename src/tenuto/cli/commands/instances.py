@@ -25,7 +25,7 @@ from tenuto.cli.commands.options import (
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
 
-_CODE = re.compile(r"(?i:TEN-?.*)|\d{4}|(?=.*[^0-9A-Fa-f-])[\w.-]+")
+_CODE = re.compile(r"(?i:TEN-?.*)|\d{4}|(?=.*[^0-9A-Fa-f])\w+")
 """A prefix of an id that has four digits and no letter is taken for a code: write more of it."""
 
 
@@ -180,6 +180,7 @@ def list_(  # noqa: PLR0913 - one for each option
             status_filter,
             variable_filter,
         )
+        from tenuto.cli.views.idle import say_if_idle
         from tenuto.cli.views.instances import instances_table, summary_json
         from tenuto.cli.views.terminal import say, show, show_json
         from tenuto.workspace.values import InstanceFilter
@@ -208,6 +209,8 @@ def list_(  # noqa: PLR0913 - one for each option
             show(instances_table(page.items, backend.clock.now()))
             if page.next_cursor is not None:
                 say(f"the newest {limit}; --limit shows more", style="dim")
+            if any(not each.status.is_final for each in page.items):
+                await say_if_idle(backend)
         return exits.DONE
 
     perform_on(store, work, output)
@@ -230,13 +233,17 @@ def show(
     undo_plan: Annotated[
         bool, typer.Option("--undo-plan", help="Show what cancelling it would undo.")
     ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show the traceback of its failure.")
+    ] = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """Show one instance, or the definition in a file.
 
     Of an instance its steps, waits, last error and output; --history adds the log, --undo-plan what
-    would be undone if it were cancelled now, in which order and with which input. Of a
+    would be undone if it were cancelled now, in which order and with which input, --traceback how
+    the task that failed got there. Of a
     definition (a .json file, or FILE.py[:NAME]) its graph; --as json gives the document that
     would be deployed, --as mermaid a picture for Markdown.
 
@@ -260,6 +267,7 @@ def show(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.lookup import find_instance
+        from tenuto.cli.views.idle import say_if_idle, say_if_not_taken
         from tenuto.cli.views.instance import instance_json, show_instance
         from tenuto.cli.views.terminal import show_json
 
@@ -272,7 +280,9 @@ def show(
             show_json(instance_json(held, near, foreseen=foreseen, history=log))
         else:
             now = backend.clock.now()
-            show_instance(held, near, now, foreseen=foreseen, history=log)
+            show_instance(held, near, now, foreseen=foreseen, history=log, with_traceback=traceback)
+            if not held.state.status.is_final and not await say_if_idle(backend):
+                say_if_not_taken(await found.explain(), backend.flag)
         return exits.DONE
 
     perform_on(store, work, output)
@@ -309,7 +319,9 @@ def explain(
         from tenuto.cli import exits
         from tenuto.cli.lookup import find_instance
         from tenuto.cli.views.explanation import show_explanation
+        from tenuto.cli.views.idle import say_if_idle, say_if_not_taken
         from tenuto.cli.views.terminal import show_json
+        from tenuto.model.status import Status
 
         id = (await find_instance(backend.space, what)).id
         explained = await backend.space.at(id).explain()
@@ -317,6 +329,9 @@ def explain(
             show_json(explained)
         else:
             show_explanation(explained, backend.clock.now())
+            is_final = Status(str(explained["status"])).is_final
+            if not is_final and not await say_if_idle(backend):
+                say_if_not_taken(explained, backend.flag)
         return exits.DONE
 
     if _CODE.fullmatch(what.strip()):

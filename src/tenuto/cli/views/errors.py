@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 50
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep  # noqa: PTH100, PTH120 - a prefix
 """The folder of this package: frames in it ran the task."""
+_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -123,10 +124,22 @@ def own_traceback(details: JSON) -> str | None:
 
 
 def raised_at(details: JSON) -> str | None:
-    """`file:line` of the innermost frame of a task's traceback: the user's own line."""
+    """`file:line` of the last frame of a task's traceback that is the user's own."""
     trace = details.get("traceback") if isinstance(details, dict) else None
     frames = _FRAME.findall(trace) if isinstance(trace, str) else []
-    return f"{os.path.relpath(frames[-1][0])}:{frames[-1][1]}" if frames else None
+    own = [each for each in frames if not _is_foreign(each[0])] or frames
+    return f"{_near(own[-1][0])}:{own[-1][1]}" if own else None
+
+
+def _is_foreign(file: str) -> bool:
+    """Whether a frame is of a library, of Python or of Tenuto; the task may run elsewhere."""
+    return file.startswith((_OURS, "<")) or any(part in file for part in _LIBRARIES)
+
+
+def _near(file: str) -> str:
+    """A file as people see it from here: relative where it is below this folder."""
+    relative = os.path.relpath(file)
+    return file if relative.startswith(os.pardir) else relative
 
 
 def _headline(code: str | None, message: str) -> None:

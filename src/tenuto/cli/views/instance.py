@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tenuto.cli.views.compensation import show_undo_plan, show_undoing
-from tenuto.cli.views.errors import raised_at
+from tenuto.cli.views.failure import show_failure
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.near_misses import near_event_lines
-from tenuto.cli.views.progress import elapsed, lines_of
+from tenuto.cli.views.progress import elapsed, failed_inside, lines_of
 from tenuto.cli.views.terminal import ago, data, length, one_line, show, styled, table_of
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
@@ -41,11 +41,12 @@ def show_instance(
     *,
     foreseen: Object | None,
     history: list[Object] | None,
+    with_traceback: bool = False,
 ) -> None:
     """An instance, and its undo plan and log where they are given."""
     _show_head(held, now)
     show(_steps(held, now))
-    _show_end(held, near, now)
+    _show_end(held, near, now, with_traceback=with_traceback)
     if foreseen is not None:
         show_undo_plan(foreseen)
     if history is not None:
@@ -95,7 +96,8 @@ def _steps(held: Held, now: datetime) -> Table:
     from rich.text import Text
 
     rows: list[list[str | Text]] = []
-    for line in lines_of(held.plan, held.state, now):
+    lines = [*lines_of(held.plan, held.state, now), *failed_inside(held.plan, held.state, now)]
+    for line in lines:
         node = held.state.nodes.get(NodeKey(line.step))
         output = one_line(node.output, 60) if node is not None and node.output is not None else ""
         note = Text(line.note, style=line.style if line.style != "green" else "")
@@ -109,7 +111,7 @@ def _steps(held: Held, now: datetime) -> Table:
     return table_of(("  STEP", "", "OUTPUT"), rows, whole=2 if longest < data().width - 20 else 1)
 
 
-def _show_end(held: Held, near: NearEvents, now: datetime) -> None:
+def _show_end(held: Held, near: NearEvents, now: datetime, *, with_traceback: bool) -> None:
     state = held.state
     for wait in waits_of(held.plan, state, in_full=True):
         assert isinstance(wait, dict)
@@ -125,14 +127,7 @@ def _show_end(held: Held, near: NearEvents, now: datetime) -> None:
         for line in near_event_lines(near.get(WaitKey(state.id, *names), []), now):
             show(f"  {line}")
     if state.last_error is not None:
-        error = state.last_error
-        show("")
-        place = f" in {error.step_id}, attempt {error.attempt}" if error.step_id else ""
-        show(styled("last error", "bold red", f"  {error.code}{place}: {error.message}"))
-        if (raised := raised_at(error.details)) is not None:
-            show(f"  raised at {raised}")
-        elif error.details is not None:
-            show(f"  details   {one_line(error.details)}")
+        show_failure(state.last_error, with_traceback=with_traceback)
     if state.cancellation is not None:
         cancellation = state.cancellation
         show("")

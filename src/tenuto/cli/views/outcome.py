@@ -32,13 +32,30 @@ def conclude(ended: Held, flag: str, *, is_json: bool) -> int:
         show_json(output_of(ended.plan, state))
     if state.status is Status.FAILED and state.last_error is not None:
         show_error(WorkflowFailed(state.last_error))
-        say("  The whole story, and to go on where it failed:")
+        # What is advised must not be refused.
+        is_retried = _may_be_retried(ended)
+        say(
+            "  Its log, and to go on where it failed:"
+            if is_retried
+            else "  Its log, and to rerun it:"
+        )
         say_command(f"tenuto show {state.id} --history{flag}")
-        say_command(f"tenuto retry {state.id}{flag}")
+        say_command(f"tenuto {'retry' if is_retried else 'rerun'} {state.id}{flag}")
     elif state.status is Status.CANCELLED and state.cancellation is not None:
         reason = state.cancellation.reason or "no reason given"
         say(f"cancelled by {state.cancellation.requested_by}: {reason}")
     return exits.DONE if state.status is Status.COMPLETED else exits.FAILED
+
+
+def _may_be_retried(ended: Held) -> bool:
+    from tenuto.core import decide
+    from tenuto.model.inputs import RetryAsked
+    from tenuto.model.policy import NO_POLICIES
+    from tenuto.ports import SystemClock
+
+    asked = RetryAsked(by="cli")
+    now = SystemClock().now()
+    return decide(ended.plan, ended.state, asked, now, NO_POLICIES).rejection is None
 
 
 def status_line(id: str, status: Status) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final, NamedTuple
 
 from tenuto.cli.views.marks import MARKS
@@ -33,6 +34,8 @@ class Line(NamedTuple):
     """What went wrong, where something did."""
 
 
+_MOST_INSIDE: Final = 10
+"""Failed steps inside of loops that are shown."""
 _ENDED: Final = frozenset(
     {NodeStatus.COMPLETED, NodeStatus.FAILED, NodeStatus.SKIPPED, NodeStatus.CANCELLED}
 )
@@ -47,6 +50,21 @@ def lines_of(
     """
     names = sorted(_outside_loops(plan), key=plan.order_of)
     return [_line(plan, state, NodeKey(name), now, policies) for name in names]
+
+
+def failed_inside(plan: Plan, state: InstanceState, now: datetime) -> list[Line]:
+    """The first steps inside of loops that failed: `b[1]`; their loop may be cancelled for it."""
+    failed = (
+        key
+        for key, node in state.nodes.items()
+        if key.iteration and node.status is NodeStatus.FAILED
+    )
+    first = sorted(islice(failed, _MOST_INSIDE), key=lambda key: (key.node, key.iteration))
+    lines = (_line(plan, state, key, now, NO_POLICIES) for key in first)
+    return [
+        line._replace(step=f"{key.node}[{key.iteration}]")
+        for key, line in zip(first, lines, strict=True)
+    ]
 
 
 def line_of(
