@@ -26,6 +26,7 @@ from tests.core.drawing import (
     arms,
     cancelled_by,
     child,
+    computed,
     condition,
     delay,
     draw,
@@ -260,6 +261,23 @@ def looped() -> Run:
     return run.succeed("z", "done")
 
 
+def searched() -> Run:
+    """Events append items to a loop, which ends with the right one; then two events are needed."""
+    document = draw(
+        "s>l l:loop>a a:default>q q:yes>f l:done>w w>d",
+        s=computed(wanted="{{ctx.input.wanted}}"),
+        l=loop([1], mode="parallel", concurrency=1, more={"eventPattern": "found"}),
+        a=task(input="{{ctx.item}}"),
+        q=condition(yes="item === ctx.wanted"),
+        f=task(completes=["l"]),
+        w=wait("seen", count=2),
+        d=end("{{steps.w.output.events.length}}"),
+    )
+    run = play(document).start({"wanted": 2}).event("found", 2).event("found", 3)
+    run.succeed("a[0]").succeed("a[1]").later(seconds=1).succeed("f[1]", "here")
+    return run.event("seen").later(seconds=1).event("seen")
+
+
 def second_child_succeeds() -> Run:
     """The first one failed; the other step starts a workflow that is not there."""
     document = draw(
@@ -477,6 +495,7 @@ SHELF: dict[str, Situation] = {
         retried_while_paused,
         called_off_by_name,
         looped,
+        searched,
         second_child_succeeds,
         child_outlived_by_nobody,
         order_retried,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import timedelta
 
 import msgspec
 import pytest
 
+from tenuto.engine.upkeep.retention import Pruner
 from tenuto.model.status import Status
+from tenuto.ports import SystemClock
 from tenuto.store.parts.inbox import PrunedUpTo
 from tenuto.store.parts.turns import InstanceUpdate, MatchWrite
 from tenuto.store.parts.waits import LookedBack
@@ -59,27 +61,6 @@ async def test_what_tells_of_an_instance_is_not_kept_for_it(store: Store) -> Non
     assert await left(store) == ["newest"]
 
 
-@pytest.mark.parametrize("pattern", ["order.paid", "order.*"])
-async def test_an_event_is_kept_until_open_waits_have_looked_back(
-    store: Store, pattern: str
-) -> None:
-    opened = wait("i1", pattern=pattern, is_wildcard="*" in pattern)
-    writes = msgspec.structs.replace(begin("i1"), waits_opened=(opened,))
-    await store.turns.commit(turn("t1", writes))
-    await put(store, "early")
-    assert await left(store) == ["early", "newest"]
-    await store.turns.commit(turn("t2", looked_back=(LookedBack("i1", "w", "", 1),)))
-    assert await left(store) == ["newest"]
-
-
-@pytest.mark.parametrize("fields", [{"pattern": "order.lost"}, {"since": moment(5)}])
-async def test_other_waits_keep_nothing(store: Store, fields: dict[str, Any]) -> None:
-    writes = msgspec.structs.replace(begin("i1"), waits_opened=(wait("i1", **fields),))
-    await store.turns.commit(turn("t1", writes))
-    await put(store, "early")
-    assert await left(store) == ["newest"]
-
-
 async def test_events_that_are_kept_are_looked_at_once_in_a_pass(store: Store) -> None:
     await store.turns.commit(turn("t1", begin(ID)))
     kept = [f"{ID}:a:{number}" for number in range(4)]
@@ -93,3 +74,21 @@ async def test_events_that_are_kept_are_looked_at_once_in_a_pass(store: Store) -
             break
     assert seen == [0, 0, 2, 0]
     assert [each.id for _, each in await inbox(store)] == [*kept, "newest"]
+
+
+@pytest.mark.parametrize(("since", "kept"), [(0, ["early", "newest"]), (5, ["newest"])])
+async def test_an_event_is_kept_until_open_waits_have_looked_back(
+    store: Store, since: int, kept: list[str]
+) -> None:
+    opened = wait("i1", since=moment(since))
+    writes = msgspec.structs.replace(begin("i1"), waits_opened=(opened,))
+    await store.turns.commit(turn("t1", writes))
+    await put(store, "early")
+    day = timedelta(days=1)
+    # Kept until a moment in the future, so that all of them are old whatever the clock says.
+    pruner = Pruner(store=store, clock=SystemClock(), keep_events=-day, keep_bulks=day)
+    await pruner.run_once()
+    assert [each.id for _, each in await inbox(store)] == kept
+    await store.turns.commit(turn("t2", looked_back=(LookedBack("i1", "w", "", 1),)))
+    await pruner.run_once()
+    assert [each.id for _, each in await inbox(store)] == ["newest"]

@@ -44,10 +44,12 @@ class Steps(Struct, frozen=True):
         outside: list[NodeKey] = []
         for key in self.state.open_nodes():
             loop = self.plan[key.node].loop
-            if loop is None:
+            place = None if loop is None else NodeKey(loop, around(key.iteration))
+            # A loop that is over, and whose iterations are still ending, is not a step to wait for.
+            if place is None or not self.state.nodes[place].is_open:
                 outside.append(key)
             else:
-                inside[NodeKey(loop, around(key.iteration))].append(key)
+                inside[place].append(key)
         return self._all(outside, inside)
 
     def undoing(self, undoing: Compensation) -> list[Cause]:

@@ -171,8 +171,7 @@ class Draft(Struct, eq=False):
         """Take a mailbox message without a decision, or a report that does not count."""
         self.requests.append(request)
         if request.future is not None:
-            unchanged = Decision(state=self.state, rejection=refusal)
-            self.answers.append((request, self._answer(request, unchanged)))
+            self.answers.append((request, self._answer(request, self.state, refusal)))
         if request.mail_id is not None:
             self._obligations.mail_taken.append(request.mail_id)
 
@@ -208,7 +207,8 @@ class Draft(Struct, eq=False):
         rows = to_rows(self.state.version + 1, decision.entries)
         self.requests.append(request)
         if request.future is not None or isinstance(request.input, TimerDue):
-            self.answers.append((request, self._answer(request, decision)))
+            answer = self._answer(request, decision.state, decision.rejection)
+            self.answers.append((request, answer))
         if rows:
             self.rows += rows
             self._bytes += size_of_rows(rows)
@@ -224,17 +224,25 @@ class Draft(Struct, eq=False):
             if isinstance(request.input, Started) and request.input.cause is not None:
                 self._obligations.start_by_event(request.input, None)
 
-    def _answer(self, request: Request, decision: Decision) -> Answer:
+    def _answer(
+        self, request: Request, state: InstanceState, rejection: Rejection | None
+    ) -> Answer:
         listens = False
         if isinstance(report := request.input, EventMatched):
-            node = decision.state.nodes.get(NodeKey(report.node, report.iteration))
+            node = state.nodes.get(NodeKey(report.node, report.iteration))
             listens = node is not None and node.is_open and node.listens
         return Answer(
             instance_id=self.instance_id,
+<<<<<<< HEAD
             status=decision.state.status,
             version=decision.state.version,
             rejection=decision.rejection,
             failure=_failure(request, decision),
+=======
+            status=state.status,
+            version=state.version,
+            rejection=rejection,
+>>>>>>> flow
             listens=listens,
         )
 

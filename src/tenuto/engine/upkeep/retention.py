@@ -23,6 +23,8 @@ log = logging.getLogger("tenuto.retention")
 
 BATCHES = 1_000
 """The most batches of one pass, of all tenants together; the next pass continues."""
+MOST_UNLOOKED = 1_000
+"""The most waits that may have still to look back while events are deleted."""
 _PAGES = 10
 """Pages of instances that one pass looks at for the sake of a definition's old versions; the next
 goes on from there, so that any number of instances is looked through in the end."""
@@ -95,13 +97,21 @@ class Pruner:
 
     async def _prune_events(self, tenants: Iterable[str], before: datetime) -> int:
         """A batch of each tenant in turn; events that are kept are looked at once in a pass."""
+        unlooked = await self._store.waits.unlooked(MOST_UNLOOKED)
+        if len(unlooked) == MOST_UNLOOKED:
+            return 0  # after an outage, most often: once the waits have looked back, it goes on
+        until: dict[str, datetime] = {}
+        for wait in unlooked:
+            # It has not looked back yet, and may take any event since then.
+            until[wait.tenant] = min(wait.since, until.get(wait.tenant, before))
         gone = 0
         left: deque[tuple[str, PrunedUpTo | None]] = deque((tenant, None) for tenant in tenants)
         for _ in range(BATCHES):
             if not left:
                 break
             tenant, after = left.popleft()
-            pruned = await self._store.inbox.prune(tenant, before, self._batch, after)
+            limit = until.get(tenant, before)
+            pruned = await self._store.inbox.prune(tenant, limit, self._batch, after)
             gone += pruned.gone
             if pruned.after is not None:
                 left.append((tenant, pruned.after))

@@ -16,7 +16,6 @@ from tenuto.model.status import Status
 from tenuto.store.columns import (
     EventColumns,
     InstanceColumns,
-    WaitColumns,
     event_columns,
     event_value,
 )
@@ -156,12 +155,6 @@ class MemoryInbox(MemoryPart):
             for key, delivered in disk.deliveries.items()
             if delivered.outcome == "matched" and delivered.tenant == tenant
         }
-        unlooked = [
-            wait
-            for arms in disk.waits.values()
-            for row in arms.values()
-            if not (wait := unpack(WaitColumns, row)).looked_back and wait.tenant == tenant
-        ]
 
         def is_kept(number: int, event: EventColumns) -> bool:
             return (
@@ -170,11 +163,6 @@ class MemoryInbox(MemoryPart):
                 or number in in_outbox
                 or event.id in under_way
                 or self._is_of_one_under_way(event)
-                or any(
-                    wait.since <= event.received_at
-                    and (wait.is_wildcard or wait.pattern == event.pattern)
-                    for wait in unlooked
-                )
             )
 
         return is_kept

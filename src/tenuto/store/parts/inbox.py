@@ -187,6 +187,6 @@ class Inbox(Protocol):
 
         Looks at up to `limit` events, oldest first, from `after` on. Events that are still in the
         outbox are kept for now; so are events that are still on their way to a recipient, since the
-        outcome of that delivery will be recorded; events that an instance emitted that has not
-        ended; and events that an open wait has not looked back at yet.
+        outcome of that delivery will be recorded; and events that an instance emitted that has
+        not ended.
         """

@@ -2732,8 +2732,8 @@ WHERE listener.tenant = :tenant AND listener.kind <> 'definition' AND found.coun
 
 -- name: prune_events
 -- Delete the oldest events before a moment, after a place, with their deliveries; except those that are
--- still to be delivered, those of instances that have not ended, and those that a wait will look back
--- at. How many were seen, the place of the last one, and how many were deleted.
+-- still to be delivered, and those of instances that have not ended. How many were seen, the place of
+-- the last one, and how many were deleted.
 WITH seen AS MATERIALIZED (
     SELECT event.number, event.received_at FROM tenuto.events AS event
     WHERE
@@ -2769,14 +2769,6 @@ old AS MATERIALIZED (
                 LIMIT 1
             ) IS NULL
         )
-        AND (
-            SELECT true FROM tenuto.workflow_event_subscriptions AS wait
-            WHERE
-                wait.looked_back = 0 AND wait.tenant = event.tenant
-                AND wait.since <= event.received_at
-                AND (wait.is_wildcard = 1 OR wait.pattern = event.pattern)
-            LIMIT 1
-        ) IS NULL
     ORDER BY event.number
     FOR UPDATE OF event SKIP LOCKED
 ),

@@ -1599,7 +1599,7 @@ WHERE found.count > 0;
 -- name: events_to_prune
 -- The oldest events before a moment, after a place: how many, the last of them, and those that can be
 -- deleted. Kept are the newest of all, after which the next is numbered, those that are still to be
--- delivered, those of instances that have not ended, and those that a wait will look back at. Packed.
+-- delivered, and those of instances that have not ended. Packed.
 WITH seen AS MATERIALIZED (
     SELECT event.number, event.id, event.tenant, event.pattern, event.received_at, event.matched_at
     FROM events AS event
@@ -1643,13 +1643,6 @@ SELECT
                                 instance.id = substr(event.id, 1, 36)
                                 AND instance.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')
                         )
-                    )
-                    AND NOT EXISTS (
-                        SELECT 1 FROM workflow_event_subscriptions AS wait
-                        WHERE
-                            wait.looked_back = 0 AND wait.tenant = event.tenant
-                            AND wait.since <= event.received_at
-                            AND (wait.is_wildcard = 1 OR wait.pattern = event.pattern)
                     )
             )
         )
