@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,13 +76,9 @@ def test_an_empty_folder_is_filled_without_a_name(tmp_path: Path) -> None:
     assert folder / ".gitignore" in made
 
 
-@pytest.mark.parametrize("name", ["taken", "no/such/../../taken", "locked/shop"])
+@pytest.mark.parametrize("name", ["taken", "no/such/../../taken", "taken/shop"])
 def test_a_place_that_cannot_be_written_is_refused(terminal: Terminal, name: str) -> None:
     terminal.write("taken", "a file")
-    locked = terminal.folder / "locked"
-    locked.mkdir(mode=0o500)
-    if name.startswith("locked") and os.access(locked, os.W_OK):
-        pytest.skip("this user may write everywhere")
     refused = terminal.call("init", name)
     assert (refused.code, "TEN-2650" in refused.err) == (2, True)
 

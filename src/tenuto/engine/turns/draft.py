@@ -207,7 +207,8 @@ class Draft(Struct, eq=False):
         rows = to_rows(self.state.version + 1, decision.entries)
         self.requests.append(request)
         if request.future is not None or isinstance(request.input, TimerDue):
-            answer = self._answer(request, decision.state, decision.rejection)
+            failure = _failure(request, decision)
+            answer = self._answer(request, decision.state, decision.rejection, failure)
             self.answers.append((request, answer))
         if rows:
             self.rows += rows
@@ -225,7 +226,11 @@ class Draft(Struct, eq=False):
                 self._obligations.start_by_event(request.input, None)
 
     def _answer(
-        self, request: Request, state: InstanceState, rejection: Rejection | None
+        self,
+        request: Request,
+        state: InstanceState,
+        rejection: Rejection | None,
+        failure: Failure | None = None,
     ) -> Answer:
         listens = False
         if isinstance(report := request.input, EventMatched):
@@ -233,16 +238,10 @@ class Draft(Struct, eq=False):
             listens = node is not None and node.is_open and node.listens
         return Answer(
             instance_id=self.instance_id,
-<<<<<<< HEAD
-            status=decision.state.status,
-            version=decision.state.version,
-            rejection=decision.rejection,
-            failure=_failure(request, decision),
-=======
             status=state.status,
             version=state.version,
             rejection=rejection,
->>>>>>> flow
+            failure=failure,
             listens=listens,
         )
 
