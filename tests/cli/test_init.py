@@ -76,11 +76,21 @@ def test_an_empty_folder_is_filled_without_a_name(tmp_path: Path) -> None:
     assert folder / ".gitignore" in made
 
 
-@pytest.mark.parametrize("name", ["taken", "no/such/../../taken", "taken/shop"])
-def test_a_place_that_cannot_be_written_is_refused(terminal: Terminal, name: str) -> None:
+@pytest.mark.parametrize("name", ["taken", "taken/shop"])
+def test_a_place_that_is_a_file_is_refused(terminal: Terminal, name: str) -> None:
     terminal.write("taken", "a file")
     refused = terminal.call("init", name)
     assert (refused.code, "TEN-2650" in refused.err) == (2, True)
+    assert (terminal.folder / "taken").read_text() == "a file"
+
+
+def test_a_folder_that_may_not_be_written_is_refused(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    refused = terminal.call("init", "shop")
+    assert (refused.code, "Permission denied" in refused.err) == (2, True)
+    assert list((terminal.folder / "shop").iterdir()) == []
 
 
 @pytest.mark.slow

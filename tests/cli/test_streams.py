@@ -36,7 +36,8 @@ def with_nobody_reading(terminal: Terminal, *arguments: str, stream: str) -> End
 @pytest.mark.parametrize("output", ["table", "json", "id"])
 def test_a_list_that_nobody_reads_to_its_end_is_no_failure(terminal: Terminal, output: str) -> None:
     terminal.past(one_of_each)
-    ended = with_nobody_reading(terminal, "list", "-o", output, stream="stdout")
+    words = ("list", "--status", "FAILED", "-o", output)
+    ended = with_nobody_reading(terminal, *words, stream="stdout")
     assert (ended.code, ended.err) == (0, "")
 
 
@@ -64,7 +65,7 @@ def test_an_error_that_nobody_reads_keeps_its_exit_code(terminal: Terminal, stre
 def test_a_stream_that_was_never_open_is_done_without(terminal: Terminal, closed: str) -> None:
     terminal.past(one_of_each)
     ended = subprocess.run(
-        ["/bin/sh", "-c", f'exec "$0" -m tenuto list {closed}', sys.executable],
+        ["/bin/sh", "-c", f'exec "$0" -m tenuto list --status FAILED {closed}', sys.executable],
         cwd=terminal.folder,
         env=terminal.environment,
         capture_output=True,

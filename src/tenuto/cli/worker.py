@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tenuto.access.token_ends import ends_at
 from tenuto.cli import exits
-from tenuto.cli.backends.choice import chosen_place
+from tenuto.cli.backends.choice import found_server
 from tenuto.cli.backends.place import ServerUrl
 from tenuto.cli.dev_events import FailedTasks
 from tenuto.cli.task_modules import load_tasks
@@ -24,7 +24,6 @@ from tenuto.config.config import Config, WorkerConfig
 from tenuto.config.sources import DEFAULT, Effective
 from tenuto.logs.setup import logging_to
 from tenuto.model.errors import InvalidInput, Problem
-from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import SystemClock, SystemIds
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY
@@ -76,8 +75,8 @@ def at_found_server(found: Effective) -> Config:
     if found.origins["worker.server"] != DEFAULT:
         return config
     store = os.environ.get("TENUTO_STORE", config.store)
-    place = chosen_place((store, ""), (None, ""), config.worker.key, DEFAULT_TENANT)
-    if not isinstance(place, ServerUrl):
+    place = found_server(store, config.worker.key)
+    if place is None:
         return config
     return replace(config, worker=replace(config.worker, server=str(place), key=place.key))
 

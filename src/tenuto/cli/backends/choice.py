@@ -30,6 +30,11 @@ def chosen_place(
     return StoreUrl.of_tenant(url, tenant)
 
 
+def found_server(store: str, key: str | None) -> ServerUrl | None:
+    """The service that has this store, else that of the profile in use."""
+    return _served_here(store, None, key, DEFAULT_TENANT) or _of_profile(key, DEFAULT_TENANT)
+
+
 def _served_here(url: str, address: str | None, key: str | None, tenant: str) -> ServerUrl | None:
     """The service that has this store; a tenant that is named is found in the store itself."""
     if tenant != DEFAULT_TENANT or not os.path.exists(f"{url.partition(':///')[2]}.server"):  # noqa: PTH110 - a look, at every command
