@@ -47,7 +47,8 @@ def test_init_tells_its_files_and_the_next_command(terminal: Terminal) -> None:
     assert made.code == 0, made.err
     assert "shop/flows.py" in made.out.split()
     assert "cd shop && tenuto dev" in made.err
-    assert terminal.call("validate", "shop/flows.py").code == 0
+    # In a process of its own: another test may have registered tasks of these names in this one.
+    assert terminal.run("validate", "shop/flows.py").code == 0
     as_json = terminal.call("init", "second", "--template", "json", "-o", "json").json
     assert "second/order.json" in as_json["files"]
     assert terminal.call("validate", "second/order.json").code == 0

@@ -33,6 +33,8 @@ def in_a_file(url: str) -> None:
     connection.execute("DROP INDEX access_keys_by_maker")
     connection.execute("ALTER TABLE audit_log DROP COLUMN credential")
     connection.execute("DROP INDEX outbox_by_tenant")
+    connection.execute("DROP INDEX workflow_instances_by_parent")
+    connection.execute("DROP INDEX workflow_instances_by_change")
     connection.execute("DROP TRIGGER quarantine_ends")
     connection.execute("DROP TABLE quarantine")
     connection.execute("DROP TABLE workflow_searchable_values")
@@ -47,6 +49,8 @@ async def in_a_database(url: str) -> None:
     async with connected(url) as connection:
         await connection.execute("DROP FUNCTION tenuto.raise_wall, tenuto.reader_name")
         await connection.execute("DROP INDEX tenuto.outbox_by_tenant")
+        await connection.execute("DROP INDEX tenuto.workflow_instances_by_parent")
+        await connection.execute("DROP INDEX tenuto.workflow_instances_by_change")
         await connection.execute("DROP TABLE tenuto.quarantine")
         await connection.execute("DROP INDEX tenuto.access_keys_by_maker")
         await connection.execute("ALTER TABLE tenuto.audit_log DROP COLUMN credential")

@@ -103,4 +103,4 @@ def test_a_decision_that_depends_on_anything_else_is_seen(
     bug: Callable[[], AbstractContextManager[None]],
 ) -> None:
     with bug(), pytest.raises(AssertionError, match="@"):
-        replayed(declaring(3))
+        replayed(declaring(0))

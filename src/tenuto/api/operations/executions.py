@@ -125,7 +125,7 @@ class ReleaseRequest(Body):
     tasks: BatchOf[ReleasedTask]
 
 
-class FailureItem(Answer):
+class AttemptFailure(Answer):
     """The failure of an attempt."""
 
     code: str
@@ -138,7 +138,7 @@ class ReportItem(Answer):
     execution_id: str
     status: int
     error: ErrorItem | UnsetType = UNSET
-    failure: FailureItem | UnsetType = UNSET
+    failure: AttemptFailure | UnsetType = UNSET
     """Why the attempt failed although its task had succeeded: its result cannot be taken."""
 
 
@@ -247,7 +247,7 @@ def _item(reported: Reported) -> ReportItem:
             status=200,
             failure=UNSET
             if failure is None
-            else FailureItem(code=failure.code, message=failure.message),
+            else AttemptFailure(code=failure.code, message=failure.message),
         )
     item = error_item(error)
     return ReportItem(execution_id=reported.execution_id, status=item.status, error=item)
