@@ -152,13 +152,15 @@ async def test_an_instance_that_is_not_there_has_no_rows(store: Store) -> None:
     assert await marks.on("i1") == []
 
 
-async def test_a_copy_of_the_database_in_memory_is_made_when_a_cold_record_is_asked_for() -> None:
+async def test_a_copy_of_the_database_in_memory_is_made_when_a_cold_record_is_written() -> None:
     place = MemoryPlace()
     store = await place.opened(ME, shared=True)
     await store.turns.commit(turn("t1", ended("i1")))
     await store.members.beat()
     await store.jobs.tasks_to_push()
     await store.instances.erase("default", ["i1"])
-    assert place.disk.cold._session is None
     assert await store.tasks.every() == []
+    assert await store.quarantine.suspects() == []
+    assert place.disk.cold._session is None
+    await store.quarantine.clear("i1")
     assert place.disk.cold._session is not None
