@@ -23,7 +23,9 @@ _DEEP = ("recursion-tenfold", "emits-twice", "schemas", "inputs")
 _MANY = ("half-open", "slow-bodies", "headers", "batches-of-starts", "expressions")
 
 
-@pytest.mark.parametrize("attacks", [_DEEP, _MANY], ids=["deep", "many"])
+@pytest.mark.parametrize(
+    "attacks", [pytest.param(_DEEP, marks=pytest.mark.soak), _MANY], ids=["deep", "many"]
+)
 async def test_a_small_tenant_goes_on_beside_bombs_and_after_a_restart(
     attacks: Sequence[str], tmp_path: Path
 ) -> None:

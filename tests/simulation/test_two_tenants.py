@@ -34,23 +34,24 @@ def in_a_mirror(seed: int, scenario: Scenario) -> Scenario:
     return scenario
 
 
-def played(scenario: Scenario, place: InMemory | None = None) -> None:
+def played(scenario: Scenario, place: InMemory | None = None) -> int:
+    """Returns how many events came to them."""
     finished = run_scenario(scenario, place)
     assert_kept(finished, f"in_a_mirror({scenario.seed})")
     [other] = finished.others
     for run in (finished.run, other):
         assert {status_of(each) for each in run.instances}
-        assert run.events
+    return min(len(run.events or ()) for run in (finished.run, other))
 
 
-@pytest.mark.parametrize("first", [0, 3])
+@pytest.mark.parametrize("first", [3, 6])
 def test_tenants_that_have_the_same_never_meet(first: int) -> None:
     for seed in range(first, first + 3):
-        played(in_a_mirror(seed, scenario_of(seed)))
+        assert played(in_a_mirror(seed, scenario_of(seed))), "vacuous: no event came"
 
 
 def test_nor_do_they_on_two_engines() -> None:
-    played(in_a_mirror(1, two_engines(1)), InMemory(shared=True))
+    assert played(in_a_mirror(1, two_engines(1)), InMemory(shared=True)), "vacuous: no event came"
 
 
 @pytest.mark.soak
@@ -72,5 +73,5 @@ def test_one_that_looks_for_waits_of_others_is_seen(monkeypatch: pytest.MonkeyPa
         await find(self, other, as_theirs, found)
 
     monkeypatch.setattr(WaitFinder, "_find", find_anybodys)
-    finished = [run_scenario(in_a_mirror(seed, scenario_of(seed))) for seed in range(3)]
+    finished = [run_scenario(in_a_mirror(seed, scenario_of(seed))) for seed in range(18, 21)]
     assert any(violations_of(each) for each in finished)

@@ -130,6 +130,7 @@ ONLY_OWN = frozenset(
         *("starting.begin_many", "starting.begun"),
         *("subscriptions.add", "subscriptions.list"),
         *("task_definitions.add", "task_definitions.list", "task_definitions.put"),
+        "task_definitions.register",
         "task_definitions.page",
         "test_runs.start",
         *("webhooks.add", "webhooks.list"),
