@@ -146,8 +146,11 @@ class HintListener:
                 await self._require_same_store(connection)
             connection.add_termination_listener(lambda _: ended.set())
             await connection.add_listener(self._channel, self._on_hint)
-        except Exception as error:
+        except BaseException as error:
+            # Also where the process stops in the midst of it.
             connection.terminate()
+            if not isinstance(error, Exception):
+                raise
             raise translated(error, self._server.address) from error
         return connection
 
