@@ -53,6 +53,17 @@ class Case:
         """Return once these steps wait; those in iterations are `a[0]`."""
         return await self.until(**dict.fromkeys(names, "WAITING"))
 
+    async def until_begun(self, loop: str, count: int) -> Case:
+        """Return once so many iterations of a loop have begun."""
+
+        async def holds() -> bool:
+            state = (await self.app.engine.state_of(self.instance.id)).state
+            found = state.loops.get(NodeKey(loop))
+            return found is not None and found.started >= count
+
+        await until(self.app, holds)
+        return self
+
     async def output(self) -> JSON:
         result: JSON = await self.instance.result(PATIENCE)
         return result

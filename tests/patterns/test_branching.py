@@ -106,9 +106,9 @@ async def test_wcp_8_multi_merge(cases: Cases) -> None:
     )
     case = await cases.start(document)
     await case.until_waiting("w[0]", "a", "b")
-    for name in ("a", "b"):
+    for count, name in enumerate(("a", "b"), start=2):
         await case.publish(name)
-        await case.until(**{f"e{name}": "COMPLETED"})
+        await case.until_begun("l", count)
     await case.publish("close")
     output = await case.output()
     assert isinstance(output, list)
