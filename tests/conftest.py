@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import time
 from collections.abc import Iterator
 
@@ -17,6 +18,9 @@ pytest_plugins = ["tests.kit.postgres_plugin"]
 # A busy machine makes an example slow, not wrong; a failure prints what reproduces it elsewhere.
 settings.register_profile("tenuto", deadline=None, print_blob=True)
 settings.load_profile("tenuto")
+
+# A job in the background of a script ignores Ctrl-C, and so would every process that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

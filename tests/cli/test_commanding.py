@@ -71,7 +71,7 @@ def test_a_process_that_is_slow_is_waited_for_and_nothing_is_done_in_its_place(
 ) -> None:
     monkeypatch.setattr(mailbox, "PATIENCE", 1.5)
     with in_use(terminal) as process:
-        process.send_signal(signal.SIGSTOP)
+        stop_between_writes(process, terminal)
         try:
             asked = terminal.call("cancel", "@last", "--reason", "enough")
         finally:
