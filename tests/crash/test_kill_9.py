@@ -21,8 +21,9 @@ from tests.crash.load import read
 from tests.kit import soak_figures
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("TENUTO_KILLS", "20"))
-INSTANCES = 50 * KILLS
+KILLS = int(os.environ.get("TENUTO_KILLS", "8"))
+KILLS_OF_A_SEED = 20
+INSTANCES_A_KILL = 50
 LEAST_IN_FLIGHT = 20
 FATAL_EXIT = 9
 
@@ -76,24 +77,30 @@ def test_nothing_is_lost_however_often_a_process_is_killed(
     for seed in seeds:
         folder = tmp_path / str(seed)
         folder.mkdir()
-        lost = _kill_under_load(folder, KILLS, random.Random(seed))
-        soak_figures.add("SQLite", kills=KILLS, workflows=INSTANCES, lost_attempts=lost)
+        lost = _kill_under_load(folder, KILLS_OF_A_SEED, random.Random(seed))
+        soak_figures.add(
+            "SQLite",
+            kills=KILLS_OF_A_SEED,
+            workflows=KILLS_OF_A_SEED * INSTANCES_A_KILL,
+            lost_attempts=lost,
+        )
         shutil.rmtree(folder)
 
 
 def _kill_under_load(folder: Path, kills: int, chance: random.Random) -> int:
     """Returns how many calls were lost on the way."""
+    count = kills * INSTANCES_A_KILL
     readings: list[Reading] = []
     gauge = Gauge(folder / "gauge")
     while len(readings) < kills:
         gauge.reset()
-        process = start(folder, INSTANCES)
+        process = start(folder, count)
         hit = readings[-1].in_flight if readings else 0
         _let_it_work(process, gauge, 2 * hit + chance.randrange(60, 160))
         reading = kill_when_busy(process, gauge)
         assert reading is not None, f"it ended after {len(readings)} kills: too little work"
         readings.append(reading)
-    assert start(folder, INSTANCES).wait() == 0
+    assert start(folder, count).wait() == 0
 
     run = judged(folder, kills=len(readings))
     instances = list(run.instances)
@@ -101,8 +108,8 @@ def _kill_under_load(folder: Path, kills: int, chance: random.Random) -> int:
     lost = sum(1 for effect in run.effects or () if effect["outcome"] == "lost")
     print(f"{len(readings)} kills; in flight: {[reading.in_flight for reading in readings]}")
     print(f"{len(instances)} instances, {lost} calls lost, {statuses}")
-    assert statuses == {"COMPLETED": INSTANCES}
-    assert len(read(folder / "client")) == INSTANCES
+    assert statuses == {"COMPLETED": count}
+    assert len(read(folder / "client")) == count
     return lost
 
 

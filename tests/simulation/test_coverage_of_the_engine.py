@@ -25,7 +25,7 @@ OUTSIDE = ("membership/note_files", "membership/watchdog", "membership/watchdog_
 """Modules for files and processes of the system, of which the simulator has its own."""
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_seeds_reach_nearly_every_line_of_the_engine(tmp_path: Path) -> None:
     """ "a test fails when its coverage of the engine is below 90 %"."""
     data, report = tmp_path / "data", tmp_path / "report.json"

@@ -17,7 +17,8 @@ from tests.crash.postgres.worker import Orders
 from tests.kit import soak_figures
 from tests.kit.postgres_database import empty_database
 
-KILLS = int(os.environ.get("TENUTO_KILLS", "40"))
+KILLS = int(os.environ.get("TENUTO_KILLS", "15"))
+KILLS_OF_A_SEED = 40
 A_KILL_EVERY = 20
 """So many starts are acknowledged between two kills, more or less."""
 
@@ -40,9 +41,13 @@ async def test_nothing_is_lost_however_often_processes_are_killed(
     for seed in seeds:
         folder = tmp_path / str(seed)
         folder.mkdir()
-        lost = await _kill_under_load(folder, kills=KILLS, chance=random.Random(seed))
-        workflows = KILLS * A_KILL_EVERY
-        soak_figures.add("PostgreSQL", kills=KILLS, workflows=workflows, lost_attempts=lost)
+        lost = await _kill_under_load(folder, kills=KILLS_OF_A_SEED, chance=random.Random(seed))
+        soak_figures.add(
+            "PostgreSQL",
+            kills=KILLS_OF_A_SEED,
+            workflows=KILLS_OF_A_SEED * A_KILL_EVERY,
+            lost_attempts=lost,
+        )
 
 
 async def _kill_under_load(folder: Path, *, kills: int, chance: random.Random) -> int:

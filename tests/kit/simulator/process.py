@@ -187,6 +187,7 @@ class Process:
                 jobs_every=2.0 if divided else knobs.mail_every,
                 unknown_tasks="wait" if divided else "fail",
                 project_every=knobs.project_every,
+                longest_nap=600.0,
                 timers_every=60.0,
                 outbox_every=60.0,
                 watch_every=20.0,
