@@ -18,7 +18,7 @@ from tests.kit.simulator.verdict import assert_kept, digest_of, run_scenario
 from tests.kit.simulator.world import Finished
 
 ROOT = Path(__file__).parents[2]
-SEEDS = 40 if EVERY_WRITE else 20
+SEEDS = 40 if EVERY_WRITE else 12
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from tests.kit.simulator.verdict import (
 from tests.kit.workload import Cancel
 from tests.kit.workload.families import families, random_family
 
-SEEDS = 50 if EVERY_WRITE else 20
+SEEDS = 50 if EVERY_WRITE else 15
 MODES = (
     Fault.CRASH_BEFORE,
     Fault.CRASH_AFTER,

@@ -12,11 +12,13 @@ from tenuto.testing.fault_plan import NoFaults
 from tests.kit.checker.graph import read
 from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.scenario import Knobs, Scenario, job_of
+from tests.kit.simulator.thinning import EVERY_WRITE
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario
 from tests.kit.simulator.world import Finished
 from tests.kit.workload import Document, Taste, loop_shapes, topologies
 from tests.kit.workload.strategies import documents
 
+INSTANCES = 200 if EVERY_WRITE else 100
 UNHURRIED = settings(
     max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
@@ -42,13 +44,13 @@ def test_hundreds_of_instances_at_once_all_end(shape: str) -> None:
     """ "Seed 002's twelve topologies …, hundreds of instances at once: every instance ends"."""
     random = Random(shape)
     document = topologies()[shape]
-    jobs = [job_of(f"{shape}-{number}", document, random) for number in range(200)]
+    jobs = [job_of(f"{shape}-{number}", document, random) for number in range(INSTANCES)]
     scenario = Scenario(shape, jobs, NoFaults(), knobs=Knobs(most_rows=200, page=50))
     finished = run_scenario(scenario)
-    assert_kept(finished, f"200 instances of {shape}")
+    assert_kept(finished, f"{INSTANCES} instances of {shape}")
     _each_node_completes_once(finished)
     first = [each.history[0]["payload"] for each in finished.run.instances]
-    assert sum("rerunOf" not in each for each in first) == 200
+    assert sum("rerunOf" not in each for each in first) == INSTANCES
 
 
 @pytest.mark.slow
