@@ -7,8 +7,12 @@ import threading
 
 import pytest
 
+from tenuto import Tenuto
+from tenuto.engine.definitions import start_checks
 from tenuto.engine.definitions.large_documents import LARGE, LargeDocuments
-from tenuto.model.errors import Overloaded
+from tenuto.engine.events import event_intake
+from tenuto.model.errors import Overloaded, Problem
+from tenuto.model.json import Object
 
 
 @pytest.mark.asyncio
@@ -86,3 +90,39 @@ async def test_a_document_that_is_not_waited_for_keeps_its_turn_and_no_process()
     go_on.set()
     await second
     assert [thread.daemon for thread in threads] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * LARGE, [0] * LARGE, {"a": [["x" * 9] * LARGE]}, {"k" * LARGE: None}]
+)
+@pytest.mark.asyncio
+async def test_large_values_are_checked_beside_the_loop(value: object) -> None:
+    assert await LargeDocuments().check(value, threading.get_ident) != threading.get_ident()
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", {"a": [1, {"b": "c"}]}, object()])
+@pytest.mark.asyncio
+async def test_small_values_are_checked_at_once(value: object) -> None:
+    assert await LargeDocuments().check(value, threading.get_ident) == threading.get_ident()
+
+
+@pytest.mark.asyncio
+async def test_inputs_and_payloads_from_outside_are_checked_beside_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: set[int] = set()
+
+    def seen(value: object, *_: object) -> list[Problem]:
+        threads.add(threading.get_ident())
+        return []
+
+    monkeypatch.setattr(start_checks, "json_problems", seen)
+    monkeypatch.setattr(event_intake, "json_problems", seen)
+    large: Object = {"text": "x" * LARGE}
+    async with Tenuto() as app:
+        await app.deploy({"id": "w", "steps": [{"stepId": "a", "type": "DELAY", "duration": 0}]})
+        await app.start("w", large)
+        await app.publish("a.b", large)
+        await app.publish_all([{"pattern": "a.b", "payload": large}])
+    assert threads
+    assert threading.get_ident() not in threads

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from starlette.types import Receive
 
 from tenuto.access.principal import Principal
+from tenuto.api.request_parser import read_json
 from tenuto.api.service import Service
+from tenuto.model.json import JSON
 from tenuto.model.traces import read_traceparent
 from tenuto.tracing.current import current_traceparent
 from tenuto.workspace.engine_workspace import EngineWorkspace
@@ -79,6 +82,14 @@ class Call(Generic[QueryT]):
         self.before: object = None
         """The record before the change, for the audit log, without secrets; and `after` it."""
         self.after: object = None
+
+    async def json(self) -> JSON:
+        """The JSON of the body; 400 where it is none."""
+        return await self.read(partial(read_json, self.body))
+
+    async def read(self, work: Callable[[], T]) -> T:
+        """What `work` makes of the body: in a thread where it is large."""
+        return await self.workspace.engine.plans.large.read(len(self.body), work)
 
     async def while_connected(
         self,

@@ -30,7 +30,6 @@ from tenuto.api.request_audit import RequestAudit
 from tenuto.api.request_metrics import measured
 from tenuto.api.request_parser import (
     WRONG_FIELD,
-    read_json,
     read_query,
     read_struct,
     refuse_media,
@@ -161,7 +160,7 @@ class RequestPipeline:
     async def _perform(
         self, incoming: IncomingRequest, operation: Operation, call: Call[Any]
     ) -> object:
-        arguments = _arguments(operation, call)
+        arguments = await _arguments(operation, call)
         for body in arguments:
             # A batch counts as what it holds; the request itself was the first.
             self.service.count_request(call.principal, items_in(body) - 1)
@@ -260,7 +259,7 @@ def _has_moments(response: Any) -> bool:  # noqa: ANN401 - a type
     return response is not None and any(True for _ in moments_in(inspect.type_info(response)))
 
 
-def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
+async def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
     if operation.is_raw:
         return ()
     if operation.request is None:
@@ -270,7 +269,7 @@ def _arguments(operation: Operation, call: Call[Any]) -> tuple[Any, ...]:
     if not call.body and operation.may_be_empty:
         return (read_struct({}, operation.request),)
     refuse_media(call.headers.get("content-type"), operation.media)
-    return (read_struct(read_json(call.body), operation.request),)
+    return (read_struct(await call.json(), operation.request),)
 
 
 async def _lifespan(service: Service, receive: Receive, send: Send) -> None:

@@ -17,7 +17,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """With more rows of the log a turn takes no further instance."""
     turn_bytes: int = 4_000_000
     """With more bytes of the log a turn takes no further instance."""
-    turn_steps: int = 100_000
+    turn_steps: int = 10_000
     """With more steps of expressions a turn takes no further instance."""
     turn_requests: int = 1_000
     """The most inputs of a kind in one turn; results, timers and mail count together."""
@@ -26,6 +26,9 @@ class Bounds(Struct, frozen=True, kw_only=True):
     tenants are at work: each of them waits for the turns of the others."""
     decision_entries: int = MOST_ENTRIES
     """The most entries of one decision; further decisions continue it."""
+    large_document: int = 20_000
+    """From how many bytes a document or value is checked in a thread, one at a time; documents with
+    an input schema count tenfold."""
     waiting: int = 10_000
     """The most starts and commands that may wait, and the most events."""
     turn_messages: int = 1_000

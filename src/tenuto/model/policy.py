@@ -66,7 +66,7 @@ OUTAGE_RETRY_SECONDS = 1.0
 """Seconds until an unavailable store is tried again."""
 MOST_ENTRIES = 1_000
 """The most entries of one decision; further decisions continue it."""
-MOST_STEPS = 100_000
+MOST_STEPS = 10_000
 """The most steps of the expressions of one decision, beyond the last; further ones continue it."""
 LOSSES_UNTIL_POISON = 5
 """How many attempts in a row may be lost with their process before the node counts as poison."""

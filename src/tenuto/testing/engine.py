@@ -6,6 +6,7 @@ Every verb does at once all that can be done at that moment; time passes in `ski
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -72,6 +73,7 @@ class Engine:
 
         `at` is what the clock says in the beginning; the ids follow from the `seed`.
         """
+        given = settings or Settings()
         begin = (aware(at, "at") or BEGIN).astimezone(UTC)
         self.tasks = tasks if isinstance(tasks, TaskMocks) else TaskMocks(behind=tasks)
         self.task = self.tasks.task
@@ -84,13 +86,15 @@ class Engine:
             unrest=Unrest(),
             # No other process writes to the disk or sets the clock: the engine need not poll.
             settings=replace(
-                settings or Settings(),
+                given,
                 mail_every=_AN_HOUR,
                 jobs_every=_AN_HOUR,
                 project_every=2 * _AN_HOUR,  # it looks twice in that time
                 outbox_every=_AN_HOUR,
                 prune_every=_A_DAY,
                 longest_nap=_A_DAY,
+                # Virtual time does not wait for threads.
+                bounds=replace(given.bounds, large_document=sys.maxsize),
             ),
         )
         self.lives = Lives(self.world)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -63,19 +64,25 @@ class Events:
             *given_id_problems(id, "$.id"),
             *id_problems(correlation_id, "$.correlationId"),
         ]
-        return await self._publish(self._intake.event(given, problems=wrong), dry_run=dry_run)
+        check = partial(self._intake.checked, given, problems=wrong)
+        await self._source.plans.large.check(given.payload, check)
+        return await self._publish(given, dry_run=dry_run)
 
     async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
         """Publish an event that was read from a request."""
-        return await self._publish(self._intake.event(given), dry_run=dry_run)
+        check = partial(self._intake.checked, given)
+        await self._source.plans.large.check(given.payload, check)
+        return await self._publish(given, dry_run=dry_run)
 
     async def publish_all(
         self, document: Given, *, dry_run: bool = False
     ) -> list[Published | TenutoError]:
         """Publish the events of a document: one, or an array of up to 1,000; a result each."""
-        taken = self._intake.events(as_json(document))
+        given = as_json(document)
+        check = partial(self._intake.checked_all, given)
+        checked = await self._source.plans.large.check(given, check)
         return await asyncio.gather(
-            *(self._publish_if_taken(each, dry_run=dry_run) for each in taken)
+            *(self._publish_if_fit(each, dry_run=dry_run) for each in checked)
         )
 
     async def get(self, id: str) -> Object:
@@ -91,20 +98,21 @@ class Events:
         found = await seen.inbox.latest(self._tenant, pattern, since, limit=limit)
         return [inbox_view(event) for _, event in found]
 
-    async def _publish_if_taken(
-        self, taken: Event | TenutoError, *, dry_run: bool
+    async def _publish_if_fit(
+        self, checked: GivenEvent | TenutoError, *, dry_run: bool
     ) -> Published | TenutoError:
-        if isinstance(taken, TenutoError):
-            return taken
+        if isinstance(checked, TenutoError):
+            return checked
         try:
-            return await self._publish(taken, dry_run=dry_run)
+            return await self._publish(checked, dry_run=dry_run)
         except TenutoError as error:
             if dry_run and isinstance(error, StoreUnavailable):
                 # Nothing was published, so that there is nothing to tell of the others.
                 raise
             return error
 
-    async def _publish(self, event: Event, *, dry_run: bool) -> Published:
+    async def _publish(self, given: GivenEvent, *, dry_run: bool) -> Published:
+        event = self._intake.received(given)
         if dry_run or self._deliver is None:
             return _dry_published(event, await self._source.inspector.dry_run(event))
         return _published(event, await self._deliver(event))

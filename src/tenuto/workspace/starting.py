@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET
 
+from tenuto.core import Plan
 from tenuto.engine.definitions.plans import Deployed
 from tenuto.engine.definitions.start_checks import (
     has_found_another,
@@ -60,7 +62,7 @@ class Starting:
         try:
             deployed = await plans.for_new(self._tenant, asked.workflow, version or asked.version)
             deployed.refuse_unavailable()
-            refuse_unfit(deployed.plan, asked.input, self._engine.settings, self._engine.registry)
+            await self._refuse_unfit(deployed.plan, asked.input)
         except (InvalidInput, NotAvailable, NotFound):
             # Of what was started before, the definition may have changed or gone since.
             answer = await self.begun(asked)
@@ -80,9 +82,14 @@ class Starting:
         if asked.version is not None or await self.begun(asked) is not None:
             return await self.begin(asked)
         plan = await self._engine.plans.read(document)
-        refuse_unfit(plan, asked.input, self._engine.settings, self._engine.registry)
+        await self._refuse_unfit(plan, asked.input)
         saved = await self._engine.plans.save(self._tenant, document, plan=plan)
         return await self.begin(asked, version=saved.version)
+
+    async def _refuse_unfit(self, plan: Plan, input: JSON) -> None:
+        engine = self._engine
+        check = partial(refuse_unfit, plan, input, engine.settings, engine.registry)
+        await engine.plans.large.check(input, check)
 
     async def begun(self, asked: Start) -> Answer | None:
         """What the same start made before, if that was under the same key; Conflict."""

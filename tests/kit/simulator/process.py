@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -194,6 +195,7 @@ class Process:
                 disable_webhooks_after=_PATIENCE_OUTSIDE,
                 limits=Limits(max_descendants=knobs.descendants),
                 bounds=Bounds(
+                    large_document=sys.maxsize,  # virtual time does not wait for threads
                     snapshot_every=knobs.snapshot_every,
                     turn_rows=knobs.most_rows,
                     turn_requests=knobs.most_rows,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -104,14 +105,14 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer:
     """Publish an event, or up to 1,000; in Tenuto's own form or as CloudEvents."""
     dry_run = call.query.dry_run
     if is_binary(call.headers):
-        reading = read_binary(call.headers, call.body, read_json)
+        reading = await call.read(partial(read_binary, call.headers, call.body, read_json))
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
         published = await call.workspace.inbox.publish_given(reading, dry_run=dry_run)
         call.after = recorded_events([published])
         return shaped(EventAnswer, _answer(published), results=UNSET)
     refuse_media(call.headers.get("content-type"), MEDIA)
-    document = read_json(call.body)
+    document = await call.json()
     call.service.count_request(call.principal, items_in(document) - 1)
     results = await call.workspace.publish_all(document, dry_run=dry_run)
     call.after = recorded_events(results)

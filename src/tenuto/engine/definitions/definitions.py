@@ -26,7 +26,7 @@ class Definitions:
             settings.limits,
             quotas=settings.quotas,
             listeners_changed=shared.outbox_hint.set,
-            most_entries=settings.bounds.decision_entries,
+            bounds=settings.bounds,
             timeout=timedelta(seconds=settings.task_timeout),
         )
 

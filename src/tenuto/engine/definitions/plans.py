@@ -16,7 +16,7 @@ import msgspec
 from tenuto.core import Plan
 from tenuto.definition import Checked, check, compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
-from tenuto.engine.bounds import DEFAULT_BOUNDS
+from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.definitions.large_documents import LargeDocuments
 from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_of
 from tenuto.engine.definitions.trigger_rows import trigger_rows
@@ -46,6 +46,7 @@ from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
 
+_SCHEMA = "inputSchema"
 _KEPT = 1_000
 _KEPT_BYTES = 32_000_000
 """The most bytes of documents whose plans are kept: a plan takes many times as much."""
@@ -69,10 +70,16 @@ def _not_the_newest(id: str, newest: int) -> Conflict:
 
 def _size_of(document: JSON) -> int:
     try:
-        return size_of(document)
+        has_schema = isinstance(document, dict) and _SCHEMA in document
+        return _weight(size_of(document), has_schema=has_schema)
     except (TypeError, ValueError, RecursionError):
         # No JSON: the checks say so.
         return 0
+
+
+def _weight(size: int, *, has_schema: bool) -> int:
+    """The size of a document; a small schema may take as long to check as a large document."""
+    return 10 * size if has_schema else size
 
 
 class Deployed(NamedTuple):
@@ -106,12 +113,12 @@ class Plans:
         *,
         quotas: Quotas = DEFAULT_QUOTAS,
         listeners_changed: Callable[[], None] = lambda: None,
-        most_entries: int = DEFAULT_BOUNDS.decision_entries,
+        bounds: Bounds = DEFAULT_BOUNDS,
         timeout: timedelta = DEFAULT_TIMEOUT,
     ) -> None:
         """`listeners_changed` is called when a saved definition subscribes to lifecycle events."""
         self._listeners_changed = listeners_changed
-        self._most_entries = most_entries
+        self._most_entries = bounds.decision_entries
         self._timeout = timeout
         self._store = store
         self._clock = clock
@@ -127,7 +134,8 @@ class Plans:
         """Versions that were asked for by number → when their listener was last renewed."""
         self._about_to_read: dict[tuple[str, str], asyncio.Future[DefinitionRow | None]] = {}
         self._reading = asyncio.Lock()
-        self._large = LargeDocuments()
+        self.large = LargeDocuments(bounds.large_document)
+        """Checks documents and values from outside without blocking the loop."""
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""
@@ -282,7 +290,8 @@ class Plans:
 
     async def _compiled(self, row: DefinitionRow) -> Plan:
         work = partial(self._plan_of, row)
-        return await self._large.read(len(row.content), work, may_refuse=False)
+        weight = _weight(len(row.content), has_schema=_SCHEMA.encode() in row.content)
+        return await self.large.read(weight, work, may_refuse=False)
 
     def _plan_of(self, row: DefinitionRow) -> Plan:
         if not is_test_run(row.id):
@@ -339,25 +348,28 @@ class Plans:
     async def check(self, document: JSON, events_kept: timedelta) -> Checked:
         """All problems of a document; `events_kept`: for how long events are kept."""
         work = partial(check, document, events_kept=events_kept)
-        return await self._large.read(_size_of(document), work)
+        return await self.large.read(_size_of(document), work)
 
     async def unavailable(self, definition: Definition, size: int) -> tuple[Problem, ...]:
         """What this version does not run of a definition whose document has so many bytes."""
-        return await self._large.read(size, lambda: unavailable(definition), may_refuse=False)
+        return await self.large.read(size, lambda: unavailable(definition), may_refuse=False)
 
     async def read(self, document: JSON) -> Plan:
         """Check and compile a document from outside; InvalidDefinition names all problems."""
-        return await self._large.read(_size_of(document), lambda: self.compile(document))
+        return await self.large.read(_size_of(document), lambda: self.compile(document))
 
     def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all problems."""
-        return Plan(
+        plan = Plan(
             compile_definition(document, is_saved=is_saved),
             retry=self._retry,
             limits=self._limits,
             most_entries=self._most_entries,
             timeout=self._timeout,
         )
+        # Compiles the templates of inputs here, which may be in a thread, and not in a decision.
+        _ = plan.fixed_inputs
+        return plan
 
     async def _newest_row(self, tenant: str, id: str) -> DefinitionRow | None:
         """Read once for all callers that ask before the read begins."""

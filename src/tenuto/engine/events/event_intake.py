@@ -24,35 +24,39 @@ class EventIntake:
         self._limits = limits
         self._tenant = tenant
 
-    def events(self, document: JSON) -> list[Event | TenutoError]:
+    def checked_all(self, document: JSON) -> list[GivenEvent | TenutoError]:
         """The events of a document, or the problems of each; InvalidInput if it has none."""
         form = "$[{}]" if isinstance(document, list) else "$"
-        taken: list[Event | TenutoError] = []
+        checked: list[GivenEvent | TenutoError] = []
         for index, reading in enumerate(read_events(document)):
             try:
-                taken.append(self.event(reading, form.format(index)))
+                checked.append(self.checked(reading, form.format(index)))
             except TenutoError as error:
-                taken.append(error)
-        return taken
+                checked.append(error)
+        return checked
 
-    def event(
+    def checked(
         self, reading: Reading, path: str = "$", *, problems: Sequence[Problem] = ()
-    ) -> Event:
-        """The event, received now; InvalidInput with all of its problems."""
+    ) -> GivenEvent:
+        """An event that can be received; InvalidInput with all of its problems."""
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
         too_large = json_problems(reading.payload, self._limits.event_bytes, f"{path}.payload")
         not_theirs = _id_problems(reading.id, f"{path}.id")
         if too_large or not_theirs or problems:
             raise InvalidInput("the event cannot be taken", [*too_large, *not_theirs, *problems])
+        return reading
+
+    def received(self, given: GivenEvent) -> Event:
+        """The event, received now."""
         now = self._clock.now()
         return Event(
-            id=reading.id or self._ids.instance_id(now),
-            pattern=reading.pattern,
-            payload=reading.payload,
+            id=given.id or self._ids.instance_id(now),
+            pattern=given.pattern,
+            payload=given.payload,
             received_at=now,
-            timestamp=reading.timestamp,
-            correlation_id=reading.correlation_id,
+            timestamp=given.timestamp,
+            correlation_id=given.correlation_id,
             tenant=self._tenant,
         )
 
