@@ -45,7 +45,7 @@ class Console:
     def __init__(self, folder: Path, kept: ExitStack, settings: Mapping[str, str]) -> None:
         self._folder = folder
         self._kept = kept
-        self._environment = _environment() | settings
+        self._environment = {**_environment(), **settings}
 
     def run(self, command: Command) -> tuple[str, int]:
         """What a command prints on both streams, and how it ends."""

@@ -65,6 +65,8 @@ def _below(entry: object) -> Iterator[str]:
         case dict():
             for each in entry.values():
                 yield from _below(each)
+        case _:
+            raise TypeError(f"no page of the site: {entry!r}")
 
 
 def text() -> str:
