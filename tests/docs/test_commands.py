@@ -21,6 +21,7 @@ PAGES = sorted(
 _TYPED = re.compile(
     r"(?:^|`|&& )(?:\$ |    )?(?:[A-Z_]+=\S+ )*tenuto ([a-z-][^`\n]*)", re.MULTILINE
 )
+_WHOLE = get_command(app)
 _END = frozenset({"&", "&&", "|", ";", ">", "#"})
 
 
@@ -35,7 +36,7 @@ def problem_of(line: str) -> str | None:
         words = shlex.split(line, comments=True)
     except ValueError:
         words = line.split()
-    command = get_command(app)
+    command = _WHOLE
     while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
         name = words.pop(0).rstrip(".,;:")
         if name not in command.commands:
