@@ -68,6 +68,7 @@ def test_a_worker_works(tmp_path: Path) -> None:
     with subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as worker:
         assert worker.stderr is not None
         assert "on pack" in worker.stderr.readline()
+        assert "TEN-4001" in worker.stderr.readline()  # No server is there: it goes on trying.
         worker.terminate()
         assert "stopped" in worker.stderr.read()
     assert worker.returncode == 0
