@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 RUNS := $(VENV)/.runs
 PORT ?= 8484
+DOCS := build/docs
 PARALLEL := -n $(WORKERS) --dist worksteal
 # Slow tests wait for processes and servers much of their time, so that one more fits beside them.
 WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
@@ -115,13 +116,31 @@ soak: setup  ## Run the long tests, for MINUTES (30) in all
 	$(BIN)/python -m tests.kit.soak_figures soak-figures.jsonl
 	$(BIN)/python -m tests.bombs
 
+# With tools of its own, so that nothing else waits for them. The pages are served by any server of files, under any path:
+# a version is published by copying the folder beside those of other versions.
+.PHONY: docs
+docs: $(DOCS)/venv/.set-up  ## Build the site of the documentation in build/docs/site, and check it
+	@$(DOCS)/venv/bin/python -m tests.docs.site pages $(DOCS)/pages
+	@DOCS_NAME="Tenuto $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/tenuto/__init__.py)" NO_MKDOCS_2_WARNING=1 \
+		$(DOCS)/venv/bin/python -m mkdocs build --strict --quiet
+	@$(DOCS)/venv/bin/python -m tests.docs.site finish $(DOCS)/pages $(DOCS)/site
+	@echo "To read it: python3 -m http.server --directory $(DOCS)/site --bind 127.0.0.1 8000"
+
+$(DOCS)/venv/.set-up: requirements/docs.txt
+	@$(PYTHON) -m venv $(DOCS)/venv
+	@$(DOCS)/venv/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements/docs.txt
+	@touch $@
+
 .PHONY: lock
-lock: setup  ## Pin the newest dependencies in requirements/dev.txt
+lock: setup  ## Pin the newest dependencies in requirements
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--extra dev --output-file requirements/dev.txt pyproject.toml requirements/dev.in
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--output-file requirements/docs.txt requirements/docs.in
 	@$(MAKE) --no-print-directory setup
 	$(BIN)/python -m tests.supply.constraints > requirements/constraints.txt
 	$(BIN)/python -m tests.supply.run_pins > requirements/run.txt
+	$(BIN)/python -m tests.supply.worker_pins > requirements/worker.txt
 
 # An answer is written for known vulnerabilities alone: without one the tool or its service could not be reached.
 .PHONY: audit

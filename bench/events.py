@@ -15,7 +15,7 @@ from bench.postgres.server import new_database
 from bench.report import Report
 from bench.workflows import WAITING
 from tenuto import Tenuto
-from tenuto.cli.service import fast_loop
+from tenuto.cli.event_loop import fast_loop
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.status import Status
 from tenuto.workspace.instance import InstanceRef

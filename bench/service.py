@@ -16,7 +16,7 @@ from tenuto import Tenuto
 from tenuto.api.asgi import build_api
 from tenuto.api.config import ServiceConfig
 from tenuto.api.server import bind, serving, url_of
-from tenuto.cli.service import fast_loop
+from tenuto.cli.event_loop import fast_loop
 from tenuto.engine.settings import Settings
 from tenuto.tasks.registry import Registry
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bench.http.load import Caller, calling
-from tenuto.cli.service import fast_loop
+from tenuto.cli.event_loop import fast_loop
 
 _MOST_UNDER_WAY = 200
 

@@ -12,7 +12,7 @@ from bench.http.starting import CONNECTIONS, single_seconds
 from bench.postgres.server import new_database
 from bench.report import Report
 from bench.workflows import SLEEPING, linear
-from tenuto.cli.service import fast_loop
+from tenuto.cli.event_loop import fast_loop
 
 STEPS = 10
 _TO_READ = 500

@@ -13,7 +13,7 @@ from bench.postgres.runs import open_app
 from bench.postgres.server import new_database
 from bench.report import Report
 from bench.workflows import SLEEPING
-from tenuto.cli.service import fast_loop
+from tenuto.cli.event_loop import fast_loop
 
 CONNECTIONS = 50
 _SINGLE = 5_000

@@ -13,7 +13,7 @@ from bench.http.sockets import Watchers, watching
 from bench.postgres.server import new_database
 from bench.report import Report
 from bench.workflows import awaited
-from tenuto.cli.service import fast_loop
+from tenuto.cli.event_loop import fast_loop
 from tenuto.model.json import Object
 
 SOCKETS = 200

@@ -13,7 +13,7 @@ from bench.postgres.server import new_database
 from bench.report import Report
 from bench.restate.running import durability, running
 from bench.workflows import linear
-from tenuto.cli.service import fast_loop
+from tenuto.cli.event_loop import fast_loop
 from tenuto.store.postgres import PostgresStore
 
 INSTANCES = 1_000

@@ -128,7 +128,11 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'tenuto' has no attribute {name!r}")
-    found: object = getattr(import_module(home), name)
+    try:
+        found: object = getattr(import_module(home), name)
+    except ModuleNotFoundError as error:
+        error.add_note(f"tenuto.{name} needs all packages of Tenuto: pip install tenuto")
+        raise
     globals()[name] = found
     return found
 

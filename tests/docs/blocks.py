@@ -5,7 +5,8 @@ What stands behind the language says what becomes of a block:
 - `python`: a program that is run;
 - `… file=NAME`: a file;
 - `python into=NAME`: what takes the place of what has the same name in a file;
-- `console`: commands, each with what it prints if that is shown;
+- `console`: commands, each with what it prints if that is shown; a service or a worker, whose line
+  ends with `&`, runs until the page ends;
 - `sql`: statements that an administrator of the page's database server types.
 """
 

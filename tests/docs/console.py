@@ -8,16 +8,24 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.docs.blocks import Command
 
+CURL = Path(__file__).with_name("curl.py")
 LEFT_OUT = "…"
 """A line of its own: anything may stand here."""
 
 _BEGINS = re.compile(r"● \S+ +running")
 """Progress that is not told if the step ends before anybody looks."""
 _KILLED = re.compile(r"(.*) & sleep \d+; kill -9 \$!")
+_KEPT = re.compile(r"(.*) &")
+"""A service or a worker, which runs until the page ends."""
+_READY = re.compile(r"(serving|working for) http")
+_SETTING = re.compile(r"([A-Z_]+)=(.*)")
 _CHANGING = (
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z"), "MOMENT"),
@@ -31,22 +39,41 @@ _PYTEST = ("-p", "no:cacheprovider", "--disable-plugin-autoload", "-p", "tenuto.
 """Without what only this project has, and with what an installed package brings by itself."""
 
 
-def run(command: Command, folder: Path) -> tuple[str, int]:
-    """What a command prints on both streams, and how it ends."""
-    killed = _KILLED.fullmatch(command.line)
-    if killed is not None:
-        return _run_and_kill(_arguments(killed[1]), folder), command.code
-    done = subprocess.run(
-        _arguments(command.line),
-        cwd=folder,
-        env=_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=500,
-    )
-    return done.stdout, done.returncode
+class Console:
+    """A terminal in a folder; what it runs in the background ends with it."""
+
+    def __init__(self, folder: Path, kept: ExitStack, settings: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._kept = kept
+        self._environment = {**_environment(), **settings}
+
+    def run(self, command: Command) -> tuple[str, int]:
+        """What a command prints on both streams, and how it ends."""
+        if killed := _KILLED.fullmatch(command.line):
+            return _run_and_kill(self._started(killed[1])), command.code
+        if kept := _KEPT.fullmatch(command.line):
+            return self._kept.enter_context(_running(self._started(kept[1]))), command.code
+        with self._started(command.line) as process:
+            printed, _ = process.communicate(timeout=500)
+        return printed, process.returncode
+
+    def _started(self, line: str) -> subprocess.Popen[str]:
+        settings, arguments = _arguments(line)
+        return subprocess.Popen(
+            arguments,
+            cwd=self._folder,
+            env=self._environment | settings,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+
+@contextmanager
+def console(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[Console]:
+    with ExitStack() as kept:
+        yield Console(folder, kept, settings or {})
 
 
 def program(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -83,16 +110,8 @@ def _plain(text: str) -> list[str]:
     return lines
 
 
-def _run_and_kill(arguments: list[str], folder: Path) -> str:
+def _run_and_kill(process: subprocess.Popen[str]) -> str:
     """The process dies once it says that a step runs: a sleep would be too short some day."""
-    process = subprocess.Popen(
-        arguments,
-        cwd=folder,
-        env=_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
     with process:
         assert process.stdout is not None
         lines = []
@@ -104,14 +123,43 @@ def _run_and_kill(arguments: list[str], folder: Path) -> str:
     return "".join(lines)
 
 
-def _arguments(line: str) -> list[str]:
-    match shlex.split(line):
+@contextmanager
+def _running(process: subprocess.Popen[str]) -> Iterator[str]:
+    """A service or a worker, and what it prints until it is ready."""
+    with process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if _READY.match(line):
+                break
+        reader = threading.Thread(target=process.stdout.read)
+        reader.start()
+        try:
+            yield "".join(lines)
+        finally:
+            process.terminate()
+            reader.join()
+
+
+def _arguments(line: str) -> tuple[dict[str, str], list[str]]:
+    """The variables that a line sets for its command, and the command."""
+    words = shlex.split(line)
+    settings = {}
+    while setting := _SETTING.fullmatch(words[0]):
+        settings[setting[1]] = setting[2]
+        words.pop(0)
+    match words:
         case ["tenuto", *rest]:
-            return [sys.executable, "-m", "tenuto", *rest]
+            return settings, [sys.executable, "-m", "tenuto", *rest]
         case ["python", *rest]:
-            return [sys.executable, *rest]
+            return settings, [sys.executable, *rest]
         case ["pytest", *rest]:
-            return [sys.executable, "-m", "pytest", *_PYTEST, *rest]
+            return settings, [sys.executable, "-m", "pytest", *_PYTEST, *rest]
+        case ["apsw", *rest]:
+            return settings, [sys.executable, "-m", "apsw", *rest]
+        case ["curl", *rest]:
+            return settings, [sys.executable, str(CURL), *rest]
         case _:
             raise ValueError(f"a page does not know how to run: {line}")
 

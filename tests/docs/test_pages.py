@@ -28,6 +28,9 @@ PAGES = [
     "docs/access.md",
     *CONCEPTS,
 ]
+HOW_TO = sorted(
+    file.relative_to(ROOT).as_posix() for file in (ROOT / "docs" / "howto").glob("*.md")
+)
 LINKED = sorted(
     file.relative_to(ROOT).as_posix()
     for file in [
@@ -37,6 +40,13 @@ LINKED = sorted(
         *ROOT.glob("src/**/*.md"),
     ]
 )
+
+
+def is_heavy(name: str) -> bool:
+    """Whether a page runs commands of Tenuto, each a process."""
+    typed = [each.text for each in blocks(name) if each.language == "console"]
+    return any(command.line.startswith("tenuto") for text in typed for command in commands(text))
+
 
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 _ANCHOR = re.compile(r"\]\(([^)#:\s]*)#([^)\s]+)\)")
@@ -48,6 +58,16 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_can_be_followed(name: str, tmp_path: Path) -> None:
+    follow(name, tmp_path)
+
+
+# Dozens of processes, some of which serve: the pages without them are followed in every test run.
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[pytest.mark.soak] if is_heavy(each) else []) for each in HOW_TO],
+)
+def test_every_how_to_can_be_followed(name: str, tmp_path: Path) -> None:
     follow(name, tmp_path)
 
 

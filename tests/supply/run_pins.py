@@ -21,10 +21,15 @@ _NAME = re.compile(r"[a-z0-9.-]+(?===)")
 def run_pins() -> str:
     """The pins of development that running needs, each with its hashes."""
     wanted = at_run_time(frozenset(), ("tenuto", *_BUILD)) | set(_BUILD)
+    return _HEAD + with_hashes(wanted)
+
+
+def with_hashes(wanted: set[str]) -> str:
+    """The pins of these packages, as `dev.txt` has them, without its comments."""
     text = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8")
     # A pin begins a line; its hashes and comments are indented below it.
     pins = re.split(r"^(?=\S)", text, flags=re.MULTILINE)
-    return _HEAD + "".join(
+    return "".join(
         re.sub(r"^ +#.*\n", "", pin, flags=re.MULTILINE)
         for pin in pins
         if (name := _NAME.match(pin)) is not None and name[0] in wanted

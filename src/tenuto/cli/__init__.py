@@ -19,6 +19,10 @@ def main() -> None:
 
         tolerate((sys.stdout, sys.stderr))
         app(prog_name="tenuto")
+    except ModuleNotFoundError as error:
+        from tenuto.cli.exits import show_missing_package
+
+        sys.exit(show_missing_package(error))
     except KeyboardInterrupt:
         # While it was being loaded: nothing yet could print a message.
         sys.exit(130)

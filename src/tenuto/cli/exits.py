@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from typer import Exit, TyperException
 
+from tenuto.cli.missing_package import missing_package
 from tenuto.cli.positions import Located, Positions
 from tenuto.cli.views.errors import error_json, show_error
 from tenuto.cli.views.terminal import say, show_json
@@ -103,7 +104,15 @@ def perform(
         # Wrong usage, which is noticed late; the parser of the command line tells it.
         raise
     except Exception as error:  # noqa: BLE001 - a defect: its traceback is for those who ask
-        return _show(_defect(error), None, is_json=is_json)
+        return _show(missing_package(error) or _defect(error), None, is_json=is_json)
+
+
+def show_missing_package(error: ModuleNotFoundError) -> int:
+    """The exit code of a command that lacks one of Tenuto's packages; else the error itself."""
+    refusal = missing_package(error)
+    if refusal is None:
+        raise error
+    return _show(refusal, None, is_json=False)
 
 
 def _defect(error: Exception) -> TenutoError:

@@ -179,12 +179,3 @@ async def _traced(gate: RequestPipeline, chosen: Config) -> AsyncIterator[None]:
 def _announcer(chosen: Config) -> Callable[[str], None]:
     """How messages are printed: as log lines where those are JSON."""
     return log.info if chosen.log_format == "json" else say
-
-
-def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """What makes the event loop: uvloop where it is installed."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

@@ -203,7 +203,8 @@ def _serve(
     starts: list[str] | None = None,
 ) -> NoReturn:
     from tenuto.cli import exits
-    from tenuto.cli.service import ServeOptions, fast_loop, serve as serve_it
+    from tenuto.cli.event_loop import fast_loop
+    from tenuto.cli.service import ServeOptions, serve as serve_it
     from tenuto.cli.settings import effective
 
     async def work() -> int:

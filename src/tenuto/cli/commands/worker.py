@@ -95,7 +95,7 @@ def worker(  # noqa: PLR0913 - one for each option
     tenuto worker orders.tasks --server https://tenuto.example.com
     """
     from tenuto.cli import exits
-    from tenuto.cli.service import fast_loop
+    from tenuto.cli.event_loop import fast_loop
     from tenuto.cli.settings import configured
     from tenuto.cli.worker import at_found_server, work
 
