@@ -16,6 +16,7 @@ from tests.architecture.source_tree import SOURCE, Finding, dotted, findings, mo
 TAKING_IN = frozenset(
     SOURCE / "core" / f"{name}.py"
     for name in (
+        "arrivals",
         "compensation_entries",
         "edges",
         "fold",

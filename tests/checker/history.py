@@ -160,6 +160,11 @@ class Log:
         """A loop begins an iteration: `l[0]`."""
         return self.row("ITERATION_STARTED", place, items=items, failAt=fail_at)
 
+    def arrived(self, place: str, source: str) -> Log:
+        """A loop over arrivals begins an iteration."""
+        given: Fields = {"from": source}
+        return self.row("ITERATION_STARTED", place, **given)
+
     def turned_out(self, place: str, output: Any = None) -> Log:  # noqa: ANN401
         return self.row("ITERATION_ENDED", place, output=output)
 

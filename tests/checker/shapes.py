@@ -722,6 +722,19 @@ def one_completes_it() -> Fields:
     return record(document, history)
 
 
+def each_as_it_arrives() -> Fields:
+    """Two edges are two items; between them nothing of the loop is under way."""
+    document = graph(
+        box("start", "s"), task("a"), task("b"), box("loop", "l", source="arrivals"), task("x"),
+        edges="s>a s>b a>l b>l l:loop>x",
+    )  # fmt: skip
+    history = log().started().completed("s").dispatched("a", "b").completed("b", 2)
+    history.arrived("l[0]", "b").dispatched("x[0]").completed("x[0]", 7).turned_out("l[0]", 7)
+    history.completed("a", 1).arrived("l[1]", "a").dispatched("x[1]").completed("x[1]", 8)
+    history.turned_out("l[1]", 8).completed("l", [7, 8], handles=["done"]).turned("COMPLETED")
+    return record(document, history)
+
+
 def while_it_goes_on() -> Fields:
     document = graph(
         box("loop", "l", **{"while": "ctx.index < 5 && ctx.last !== 9"}), task("a"),
@@ -827,6 +840,7 @@ SHAPES: tuple[Callable[[], Fields], ...] = (
     one_is_enough,
     two_never_begin,
     one_completes_it,
+    each_as_it_arrives,
     while_it_goes_on,
     item_fails_its_loop,
     parent_and_child,

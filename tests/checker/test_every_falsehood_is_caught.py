@@ -261,6 +261,13 @@ FALSEHOODS = (
         configure("l", enough=2)),
     Falsehood("a loop over that nothing completed", "LOOP", shapes.one_completes_it,
         configure("b", completes=[])),
+    Falsehood("an arrival from another step", "LOOP", shapes.each_as_it_arrives,
+        say("ITERATION_STARTED", "l[1]", **{"from": "b"})),
+    Falsehood("over while an edge may arrive", "LOOP", shapes.each_as_it_arrives, all_of(
+        drop("ITERATION_STARTED", "l[1]"), drop("NODE_DISPATCHED", "x[1]"),
+        drop("NODE_COMPLETED", "x[1]"), drop("ITERATION_ENDED", "l[1]"),
+        move("NODE_COMPLETED", "l", before=("NODE_COMPLETED", "a")),
+        say("NODE_COMPLETED", "l", output=[7]))),
     Falsehood("another array than the source's", "LOOP", shapes.item_fails_its_loop,
         configure("l", source=[1, 3])),
     Falsehood("parallel iterations see each other", "SCOPE", shapes.two_at_a_time,

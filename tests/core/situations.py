@@ -278,6 +278,21 @@ def searched() -> Run:
     return run.event("seen").later(seconds=1).event("seen")
 
 
+def merged() -> Run:
+    """Each branch that arrives runs through the same steps, one after the other; one is dead."""
+    document = draw(
+        "s>a s>b s>q q:yes>c a>l b>l c>l b:error>l l:loop>x l:done>d",
+        s=start(),
+        q=condition(yes="ctx.input.all"),
+        b=task(retry={"maxAttempts": 1}),
+        l=loop("arrivals", concurrency=1, result="{{item}}"),
+        x=task(input="{{ctx.item}}"),
+        d=end("{{steps.l.output}}"),
+    )
+    run = play(document).start({"all": False}).fail("b", "BAD").later(seconds=1).succeed("a", 7)
+    return run.succeed("x[0]").later(seconds=1).succeed("x[1]")
+
+
 def second_child_succeeds() -> Run:
     """The first one failed; the other step starts a workflow that is not there."""
     document = draw(
@@ -496,6 +511,7 @@ SHELF: dict[str, Situation] = {
         called_off_by_name,
         looped,
         searched,
+        merged,
         second_child_succeeds,
         child_outlived_by_nobody,
         order_retried,

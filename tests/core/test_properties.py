@@ -104,7 +104,7 @@ def check_iterations(run: Run) -> None:
                 started[entry.loop] += 1
                 now = active.setdefault(entry.loop, set())
                 now.add(entry.iteration)
-                assert len(now) <= (config.concurrency if config.mode == "parallel" else 1)
+                assert len(now) <= (config.concurrency if config.is_parallel else 1)
             case IterationEnded():
                 active[entry.loop].remove(entry.iteration)
             case NodeSkipped(reason="enough"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenuto.definition import check
+from tenuto.definition import check, compile_definition, to_graph_form, to_steps_form
+from tenuto.model.json import JSON
 from tests.definition.values import Value
 
 
@@ -68,6 +69,35 @@ def test_edges_that_end_an_iteration_are_no_edges_of_a_join() -> None:
         task("a", "l"),
     )
     assert problems == [("TEN-1047", "$.steps[2].joinMode")]
+
+
+def test_a_loop_over_arrivals_needs_an_edge_to_it() -> None:
+    """`joinMode`, `more` and `mode: "sequential"` are refused beside it, and so is a loop to which
+    no edge leads.
+    """
+    problems = found(loop("l", "a", [], source="arrivals"), task("a", "l"))
+    assert problems == [("TEN-1047", "$.steps[0].source")]
+    refused: dict[str, Value] = {
+        "joinMode": "any",
+        "more": {"eventPattern": "e"},
+        "mode": "sequential",
+    }
+    problems = found(task("s", "l"), loop("l", "a", [], source="arrivals", **refused), task("a"))
+    assert problems == [("TEN-1018", f"$.steps[1].{name}") for name in ("mode", "joinMode", "more")]
+
+
+def test_the_nearest_source_is_named() -> None:
+    [problem] = check({"steps": [loop("l", "a", [], source="arrival"), task("a")]}).problems
+    assert problem.code == "TEN-1010"
+    assert problem.advice.startswith("Did you mean `arrivals`?")
+
+
+def test_a_loop_over_arrivals_is_written_as_it_was_read() -> None:
+    settings: dict[str, Value] = {"source": "arrivals", "concurrency": 3, "enough": 2}
+    steps: list[JSON] = [task("s", "l"), loop("l", "a", "z", **settings), task("a"), task("z")]
+    definition = compile_definition({"steps": steps})
+    for written in (to_graph_form(definition), to_steps_form(definition)):
+        assert compile_definition(written).graph == definition.graph
 
 
 def test_item_and_index_exist_in_bodies_only() -> None:

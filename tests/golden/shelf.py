@@ -42,6 +42,7 @@ NAMES = (
     "expense_forgotten",
     "first_of_three_wins",
     "looped",
+    "merged",
     "order_never_paid",
     "order_out_of_stock",
     "order_paid_and_shipped",

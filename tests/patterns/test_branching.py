@@ -84,35 +84,39 @@ async def test_wcp_7_structured_synchronizing_merge(cases: Cases) -> None:
     case = await cases.start(document)
     await case.until_waiting("a", "b")
     await case.publish("a")
+    await case.until(a="COMPLETED", c="SKIPPED")
+    assert "j" not in await case.statuses()
     await case.publish("b")
     assert await case.output() == {"n": 1}
 
 
 async def test_wcp_8_multi_merge(cases: Cases) -> None:
-    """Each branch publishes its arrival, which appends an item to the loop behind them."""
-    more: Object = {"eventPattern": "arrived"}
-    each = loop(["open"], mode="parallel", more=more, outputVariable="all", result="{{item}}")
+    """A loop over `arrivals`: each branch that arrives begins an iteration of its own, while others
+    are under way and without waiting for the branches that have not arrived.
+    """
     document = draw(
-        "s>l s>a s>b a>ea b>eb l:loop>q q:first>w l:done>d",
+        "s>a s>b s>c a>l b>l c>l l:loop>w l:done>d",
         s=start(),
-        l=each,
-        q=condition(first="index === 0"),
-        w=wait("close"),
         a=wait("a"),
         b=wait("b"),
-        ea=emit("arrived", payload="a"),
-        eb=emit("arrived", payload="b"),
-        d=end("{{ctx.all}}"),
+        c=wait("c"),
+        l=loop("arrivals", result="{{item.from}}"),
+        w=wait("go", eventCondition="event.payload === ctx.item.from"),
+        d=end("{{steps.l.output}}"),
     )
     case = await cases.start(document)
-    await case.until_waiting("w[0]", "a", "b")
-    for count, name in enumerate(("a", "b"), start=2):
-        await case.publish(name)
-        await case.until_begun("l", count)
-    await case.publish("close")
-    output = await case.output()
-    assert isinstance(output, list)
-    assert sorted(map(str, output)) == ["a", "b", "open"]
+    await case.until_waiting("a", "b", "c")
+    await case.publish("b")
+    await case.until_waiting("w[0]", "a", "c")
+    await case.publish("a")
+    await case.until_waiting("w[0]", "w[1]", "c")
+    await case.publish("go", "a")
+    await case.publish("go", "b")
+    await case.until(l="RUNNING", a="COMPLETED")
+    await case.publish("c")
+    await case.until_waiting("w[2]")
+    await case.publish("go", "c")
+    assert await case.output() == ["b", "a", "c"]
 
 
 async def test_wcp_9_structured_discriminator(cases: Cases) -> None:

@@ -31,18 +31,22 @@ def each(source: JSON, **config: JSON) -> Object:
     return loop(source, mode="parallel", result="{{item}}", **config)
 
 
-async def test_wcp_10_arbitrary_cycles(cases: Cases) -> None:
-    """A `while` whose body goes on where a variable says, so that any step may follow any other."""
+@pytest.mark.parametrize(("entry", "path"), [("one", "xyxy"), ("two", "yxyx")])
+async def test_wcp_10_arbitrary_cycles(cases: Cases, entry: str, path: str) -> None:
+    """A `while` whose body goes on where a variable says, so that any step may follow any other:
+    this cycle of two steps is entered at either of them, and left at either.
+    """
+    over = "ctx.path.length === 3 ? 'over' :"
     document = draw(
         "b>l l:loop>q q:one>x q:two>y l:done>d",
-        b=computed(at="one", n=0),
-        l=loop(**{"while": "ctx.at !== 'over'"}),
+        b=computed(at="{{ctx.input}}", path=""),
+        l=loop(**{"while": "ctx.at !== 'over'"}, result="{{ctx.path}}"),
         q=condition(one="ctx.at === 'one'", two="ctx.at === 'two'"),
-        x=computed(at="two", n="{{ctx.n + 1}}"),
-        y=computed(at="{{ctx.n > 2 ? 'over' : 'one'}}", n="{{ctx.n + 1}}"),
-        d=end("{{steps.l.output.length}}"),
+        x=computed(at=f"{{{{{over} 'two'}}}}", path="{{ctx.path}}x"),
+        y=computed(at=f"{{{{{over} 'one'}}}}", path="{{ctx.path}}y"),
+        d=end("{{steps.l.output[3]}}"),
     )
-    assert await (await cases.start(document)).output() == 4
+    assert await (await cases.start(document, entry)).output() == path
 
 
 async def test_wcp_11_implicit_termination(cases: Cases) -> None:
@@ -124,13 +128,41 @@ async def one_at_a_time(cases: Cases) -> None:
     assert await case.output() == ["b", "a"]
 
 
+def begin(id: str, condition: str) -> Object:
+    return {"id": id, "eventPattern": f"begin.{id}", "eventCondition": condition}
+
+
 async def test_wcp_17_interleaved_parallel_routing(cases: Cases) -> None:
-    """A sequential loop over the steps, in an order that keeps what must come before what."""
-    await one_at_a_time(cases)
+    """A `while` with a choice of the steps that may come next: one at a time, in an order that is
+    chosen as it goes. Here `b` comes after `a`, and `c` at any time, also between them.
+    """
+    choice: list[JSON] = [
+        begin("a", "!ctx.a"),
+        begin("b", "ctx.a && !ctx.b"),
+        begin("c", "!ctx.c"),
+    ]
+    document = draw(
+        "l:loop>w w:a>a w:b>b w:c>c",
+        l=loop(**{"while": "!(ctx.a && ctx.b && ctx.c)"}, result="{{steps.w.output.pattern}}"),
+        w=box("eventWait", arms=choice),
+        **{name: wait(name, eventPayloadMapping={name: "over"}) for name in "abc"},
+    )
+    case = await cases.start(document)
+    await case.until_waiting("w[0]")
+    for name in "bac":
+        await case.publish(f"begin.{name}")
+    await case.until_waiting("a[0]")
+    assert "w[1]" not in await case.statuses()
+    await case.publish("a", {"over": True})
+    await case.until_waiting("b[1]")
+    await case.publish("b", {"over": True})
+    await case.until_waiting("c[2]")
+    await case.publish("c", {"over": True})
+    assert await case.output() == ["begin.a", "begin.b", "begin.c"]
 
 
-@pytest.mark.parametrize("is_reached", [True, False])
-async def test_wcp_18_milestone(cases: Cases, is_reached: bool) -> None:
+@pytest.mark.parametrize("reached", ["not yet", "yes", "passed"])
+async def test_wcp_18_milestone(cases: Cases, reached: str) -> None:
     """`when` on the state of a step elsewhere: reached, and not yet passed."""
     when = "steps.m.status === 'COMPLETED' && steps.over.status !== 'COMPLETED'"
     document = draw(
@@ -143,11 +175,14 @@ async def test_wcp_18_milestone(cases: Cases, is_reached: bool) -> None:
     )
     case = await cases.start(document)
     await case.until_waiting("m", "go")
-    if is_reached:
+    if reached != "not yet":
         await case.publish("m")
         await case.until_waiting("over")
+    if reached == "passed":
+        await case.publish("over")
+        await case.until(over="COMPLETED")
     await case.publish("go")
-    await case.until(x="COMPLETED" if is_reached else "SKIPPED")
+    await case.until(x="COMPLETED" if reached == "yes" else "SKIPPED")
 
 
 async def test_wcp_19_cancel_task(cases: Cases) -> None:
@@ -269,6 +304,7 @@ async def test_wcp_27_complete_multiple_instance_activity(cases: Cases) -> None:
     await case.publish("w", 2)
     await case.publish("x")
     assert await case.output() == [2]
+    assert (await case.statuses())["w[0]"] == "CANCELLED"
 
 
 async def of_three(cases: Cases, **config: JSON) -> list[JSON]:
@@ -309,14 +345,22 @@ async def test_wcp_36_dynamic_partial_join_for_multiple_instances(cases: Cases) 
     """`more` with an `enough` expression: both the number and what is enough show later."""
     config: Object = {"more": {"eventPattern": "more"}, "enough": "ctx.results.length >= ctx.input"}
     document = draw(
-        "l:loop>w l:done>d", l=each([1], **config), w=wait("w"), d=end("{{steps.l.output}}")
+        "l:loop>w l:done>d",
+        l=each([1], **config),
+        w=wait("w", eventCondition=MINE),
+        d=end("{{steps.l.output}}"),
     )
     case = await cases.start(document, 2)
     await case.until_waiting("w[0]")
-    await case.publish("more", 2)
-    await case.until_waiting("w[1]")
-    await case.publish("w")
-    assert await case.output() == [1, 2]
+    for item in (2, 3):
+        await case.publish("more", item)
+        await case.until_waiting(f"w[{item - 1}]")
+    for item in (3, 1):
+        await case.publish("w", item)
+    await case.until(d="COMPLETED")
+    assert not await case.is_over()
+    await case.publish("w", 2)
+    assert await case.output() == [1, 3]
 
 
 async def test_wcp_39_critical_section(cases: Cases) -> None:
@@ -348,3 +392,4 @@ async def test_wcp_43_explicit_termination(cases: Cases) -> None:
     await case.until_waiting("a", "b")
     await case.publish("b")
     assert await case.output() == "over"
+    assert (await case.statuses())["a"] == "CANCELLED"

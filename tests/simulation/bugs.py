@@ -247,7 +247,17 @@ def failures_are_enough() -> AbstractContextManager[Any]:
 
 def all_at_once() -> AbstractContextManager[Any]:
     """Nobody looks at `concurrency`."""
-    return patch("tenuto.core.loop_entries.width_of", lambda _plan, _loop: 1_000)
+    return patch("tenuto.core.arrivals.width_of", lambda _plan, _loop: 1_000)
+
+
+def no_edge_is_waited_for() -> AbstractContextManager[Any]:
+    """A loop over arrivals is over as soon as nothing of it is under way."""
+    return patch("tenuto.core.loop.may_arrive", lambda *_: False)
+
+
+def a_last_edge_ends_no_loop() -> AbstractContextManager[Any]:
+    """A loop over arrivals goes on when its last edge is dead."""
+    return patch("tenuto.core.arrivals.may_arrive", lambda *_: True)
 
 
 def called_off_iterations_go_on() -> AbstractContextManager[Any]:

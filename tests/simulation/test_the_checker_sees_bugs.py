@@ -107,6 +107,21 @@ def two_of_three() -> Document:
     return document("two-of-three", [each, task("a")], edges("each:loop > a"))
 
 
+def one_of_two_arrives() -> Scenario:
+    """The other branch ends later, and its edge is dead."""
+    late = {("b", 1): Behaviour("succeed", 30_000, {"value": 1})}
+    nodes = [
+        node("start", "start"),
+        task("a"),
+        task("b", handles=["left"]),
+        node("each", "loop", source="arrivals"),
+        task("x"),
+        node("wait", "eventWait", eventPattern="evt.wait"),
+    ]
+    arrows = edges("start > a > each:loop > x", "start > b:left > each", "start > wait")
+    return one(document("one-of-two-arrives", nodes, arrows), behaviours=late)
+
+
 def divided(shape: Document) -> Scenario:
     """Two engines, of which each has only some of the tasks."""
     scenario = one(shape, engines=2)
@@ -210,6 +225,8 @@ TRAPS = {
         lambda: one(two_of_three(), behaviours={("a[1]", 1): GIVES_UP}),
     ),
     "concurrency": Trap(bugs.all_at_once, "I16", lambda: one(loop("parallel-loop"))),
+    "arrivals": Trap(bugs.no_edge_is_waited_for, "LOOP", one_of_two_arrives),
+    "last edge": Trap(bugs.a_last_edge_ends_no_loop, "LOOP", one_of_two_arrives),
     "iteration that is over": Trap(
         bugs.called_off_iterations_go_on,
         "I16",

@@ -3,13 +3,15 @@
 An edge arrives once: *taken* or *dead*. A node with one incoming edge follows it. A join fires
 once: "all" when every edge has arrived and one was taken, "at least n" on the n-th taken one; when
 that can no longer be, the node is doomed. An edge that arrives at a join that has fired, at a
-cancelled node, or in an iteration that failed or was cancelled, changes nothing.
+cancelled node, or in an iteration that failed or was cancelled, changes nothing. A loop over
+arrivals begins with the first taken edge, and the others are further items (`core.arrivals`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from tenuto.core.arrivals import arrived
 from tenuto.core.keys import with_key
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan, PlannedNode
@@ -38,10 +40,14 @@ def _arrive(
     nodes = plan.nodes
     for edge in edges:
         target = NodeKey(edge.target, iteration)
-        if target in state.nodes or (iteration and _is_over(plan, state, target)):
+        planned = nodes[edge.target]
+        is_known = target in state.nodes and not planned.takes_arrivals
+        if is_known or (iteration and _is_over(plan, state, target)):
             continue
         taken = edge.handle in handles
-        planned = nodes[edge.target]
+        if planned.takes_arrivals:
+            arrived(plan, state, target, edge.source if taken else None)
+            continue
         if len(planned.incoming) == 1:
             fires, fails = taken, not taken
         else:

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from tenuto.core.arrivals import may_arrive
 from tenuto.core.plan import Plan
-from tenuto.core.state import Compensation, InstanceState, LoopState, NodeState
+from tenuto.core.state import Compensation, InstanceState, NodeState
 from tenuto.core.view import error_view
 from tenuto.core.wait import arms_of
 from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
@@ -179,10 +180,10 @@ class Steps(Struct, frozen=True):
         loop = self.state.loops[key]
         details: Object = {"started": loop.started, "active": loop.active}
         if loop.items is not None:
-            details["items"] = loop.length
+            details["items"] = self.state.length_of(key)
         return Cause(
             kind=CauseKind.LOOP,
-            message=_turns(loop),
+            message=_turns(self.plan, self.state, key),
             step_id=key.node,
             iteration=key.iteration,
             since=node.started_at,
@@ -275,7 +276,9 @@ class Steps(Struct, frozen=True):
         return min((timer.due for timer in timers if timer is not None), default=None)
 
 
-def _turns(loop: LoopState) -> str:
+def _turns(plan: Plan, state: InstanceState, key: NodeKey) -> str:
+    loop = state.loops[key]
     if loop.items is None:
         return f"is in iteration {loop.started}"
-    return f"{loop.started - loop.active} of {loop.length} items are done"
+    done = f"{loop.started - loop.active} of {state.length_of(key)} items are done"
+    return f"{done}, further edges may arrive" if may_arrive(plan, state, key) else done

@@ -123,7 +123,7 @@ def _begin_ready(d: Deciding) -> None:
 
 def _begin(d: Deciding, key: NodeKey) -> None:  # noqa: C901 - one arm each
     planned = d.plan.nodes[key.node]
-    if planned.node.cancel_rest:
+    if planned.node.cancel_rest and not planned.takes_arrivals:
         cancel_rest(d, key)
     if planned.when is not None:
         try:

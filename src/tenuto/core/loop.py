@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from msgspec import UNSET, UnsetType
 
 from tenuto.core import more
-from tenuto.core.cancelling import cancel_iteration
+from tenuto.core.arrivals import may_arrive
+from tenuto.core.cancelling import cancel_iteration, cancel_rest
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
 from tenuto.core.outcome import complete, expression_failure, fail
@@ -26,6 +27,10 @@ def begin(d: Deciding, key: NodeKey, config: Loop) -> None:
     """Read the source, once, and begin as many iterations as may run."""
     if config.while_ is not None:
         _again(d, key, config, LoopState())
+        return
+    if config.takes_arrivals:
+        _start(d, key, 0)
+        _fill(d, key)
         return
     try:
         items = d.plan.template(key.node, "source", config.source).render(d.scope(key))
@@ -95,7 +100,7 @@ def _end_early(d: Deciding, key: NodeKey) -> None:
         if d.state.ending is not None or not d.state.nodes[key].is_open:
             return
         loop = d.state.loops[key]
-    unstarted = 0 if loop.items is None else loop.length - loop.started
+    unstarted = 0 if loop.items is None else d.state.length_of(key) - loop.started
     for index in range(loop.started + loop.skipped, loop.started + unstarted):
         # The first one is recorded in any case: it says that the loop has enough.
         if not d.has_room and d.state.loops[key].has_enough:
@@ -126,7 +131,11 @@ def widen(d: Deciding) -> None:
 
 def _fill(d: Deciding, key: NodeKey) -> None:
     while key in d.state.short and d.has_room:
-        _start(d, key, d.state.loops[key].started)
+        started = d.state.loops[key].started
+        if started < d.state.length_of(key):
+            _start(d, key, started)
+        else:
+            _go_on(d, key)  # the last edge has arrived, and nothing of the loop is under way
 
 
 def _end_quiet(d: Deciding, place: NodeKey) -> None:
@@ -160,7 +169,10 @@ def resume(d: Deciding, key: NodeKey) -> None:
         is_full = d.state.loops[key].active and key not in d.state.short
         if is_full or key in d.state.enough:
             return
+        before = d.state.version
         _go_on(d, key)
+        if d.state.version == before:
+            return  # it goes on with the next edge that arrives
 
 
 def overran(d: Deciding, key: NodeKey) -> None:
@@ -198,9 +210,9 @@ def _go_on(d: Deciding, key: NodeKey) -> None:
         _refuse(d, key, TOO_LARGE, f"the log has {d.state.version:,} entries")
     elif loop.items is None:
         _again(d, key, config, loop)
-    elif loop.started < loop.length:
+    elif loop.started < d.state.length_of(key):
         _start(d, key, loop.started)
-    elif not loop.active:
+    elif not loop.active and not may_arrive(d.plan, d.state, key):
         _finish(d, key, loop)
 
 
@@ -227,6 +239,7 @@ def _start(d: Deciding, key: NodeKey, index: int, items: list[JSON] | UnsetType 
     timeout = d.plan.nodes[key.node].node.timeout
     loop = d.state.loops.get(key)
     added = None if loop is None else loop.added.get(index)
+    arrivals = d.state.arrivals.get(key)
     d.emit(
         IterationStarted(
             at=d.now,
@@ -236,6 +249,7 @@ def _start(d: Deciding, key: NodeKey, index: int, items: list[JSON] | UnsetType 
             items=items,
             fail_at=d.now + timeout if timeout and loop is None else None,
             event_id=None if added is None else added.event_id,
+            from_=None if arrivals is None else arrivals[index],
         )
     )
 
@@ -273,6 +287,10 @@ def _finish(d: Deciding, key: NodeKey, loop: LoopState) -> None:
     if d.plan.nodes[key.node].node.cancel_rest or loop.ends_all:
         for place in late:
             cancel_iteration(d, place)
+    planned = d.plan.nodes[key.node]
+    is_done = d.state.nodes[key].status is NodeStatus.COMPLETED
+    if planned.takes_arrivals and planned.node.cancel_rest and is_done:
+        cancel_rest(d, key)
 
 
 def _results(loop: LoopState) -> list[JSON]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from tenuto.core.arrivals import note_room
 from tenuto.core.edges import enter
 from tenuto.core.keys import with_key, without_key
 from tenuto.core.life import count_open, open_node
@@ -75,6 +76,9 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
             state.nodes = without_item(state.nodes, inner)
         if inner in state.joins:
             state.joins = without_item(state.joins, inner)
+        # What is undone in an iteration of this loop sees its arrival.
+        if inner in state.arrivals and not is_kept:
+            state.arrivals = without_item(state.arrivals, inner)
     note_room(plan, state, key)
     leave_loop(state, key)
 
@@ -131,7 +135,8 @@ def _keep(
     ):
         return False
     state.context_bytes += _kept_bytes(plan, state, entry, loop, iteration)
-    names = names_of_iteration(state, entry.key)
+    is_arrival = plan.nodes[entry.node].takes_arrivals
+    names = {} if is_arrival else names_of_iteration(state, entry.key)
     is_added = index_of(entry.iteration) >= len(loop.items or ()) and loop.items is not None
     past = PastIteration(variables=iteration.variables, names=names, is_added=is_added)
     state.past = with_item(state.past, entry.key, past)
@@ -206,32 +211,6 @@ def iterations_of(state: InstanceState, loop: NodeKey) -> list[NodeKey]:
     return found[::-1]
 
 
-def note_room(plan: Plan, state: InstanceState, key: NodeKey) -> None:
-    """Take note whether further iterations of a loop may begin, since one began or ended."""
-    loop = state.loops.get(key)
-    if loop is not None and loop.has_enough and state.nodes[key].is_open:
-        state.enough = with_key(state.enough, key)
-        state.short = without_key(state.short, key)
-        return
-    state.enough = without_key(state.enough, key)
-    if (
-        loop is not None
-        and loop.items is not None
-        and loop.started < loop.length
-        and state.nodes[key].is_open
-        and loop.active < width_of(plan, key.node)
-    ):
-        state.short = with_key(state.short, key)
-    else:
-        state.short = without_key(state.short, key)
-
-
-def width_of(plan: Plan, loop: str) -> int:
-    """How many iterations of a loop may be under way at once."""
-    config = plan.nodes[loop].node.config
-    return config.concurrency if isinstance(config, Loop) and config.mode == "parallel" else 1
-
-
 def close_loop(plan: Plan, state: InstanceState, key: NodeKey, *, may_go_on: bool) -> None:
     """A loop has its outcome. Its open iterations end by themselves, or are cancelled.
 
@@ -285,6 +264,8 @@ def leave_loop(state: InstanceState, key: NodeKey) -> None:
 
 def _enter_loop(plan: Plan, state: InstanceState, key: NodeKey, entry: IterationStarted) -> None:
     items = None if entry.items is UNSET else entry.items
+    if plan.nodes[key.node].takes_arrivals:
+        items = []
     loop = LoopState(
         items=items,
         items_size=0 if items is None else size_of(items),
@@ -344,4 +325,4 @@ def _asks_for_results(plan: Plan, loop: str) -> bool:
 
 def _is_parallel(plan: Plan, loop: str) -> bool:
     config = plan.nodes[loop].node.config
-    return isinstance(config, Loop) and config.mode == "parallel"
+    return isinstance(config, Loop) and config.is_parallel

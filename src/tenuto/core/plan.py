@@ -68,6 +68,8 @@ class PlannedNode(Struct, frozen=True, kw_only=True):
     """From a loop to the first nodes of its body."""
     body: tuple[str, ...]
     """The nodes whose innermost loop it is, in order."""
+    takes_arrivals: bool
+    """Whether each of its taken incoming edges is an item of it."""
     handles: frozenset[str]
     """Handles that have an edge, also one back to the loop around it."""
     when: Expression | None
@@ -392,6 +394,7 @@ def _planned(definition: Definition) -> dict[str, PlannedNode]:
             outgoing=tuple(edge for edge in leaving[node.id] if not _is_inward(edge, loops)),
             inward=tuple(edge for edge in leaving[node.id] if _is_inward(edge, loops)),
             body=tuple(bodies.get(node.id, ())),
+            takes_arrivals=isinstance(node.config, Loop) and node.config.takes_arrivals,
             handles=frozenset(handles[node.id]),
             when=compile_expression(node.when) if node.when is not None else None,
             routes=tuple(

@@ -12,10 +12,11 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from tenuto.core.arrivals import note_room
 from tenuto.core.edges import arrive
 from tenuto.core.keys import with_key
 from tenuto.core.life import close_node, open_node
-from tenuto.core.loop_entries import complete_loops, note_room
+from tenuto.core.loop_entries import complete_loops
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, NodeState

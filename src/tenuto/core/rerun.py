@@ -152,8 +152,9 @@ def _take(
     d: Deciding, asked: Started, reused: Reused, planned: PlannedNode, spared: set[str]
 ) -> None:
     key = NodeKey(reused.node)
-    if planned.node.cancel_rest:
-        cancel_nodes(d, (late for late in rest_of(d, key) if late.node not in spared))
+    # A loop over arrivals cancels the rest when it ends, any other step when it begins.
+    if planned.node.cancel_rest and not planned.takes_arrivals:
+        _cancel_rest(d, key, spared)
     if reused.status == "skipped":
         d.emit(
             NodeSkipped(
@@ -179,6 +180,12 @@ def _take(
             errors=reused.errors,
         )
     )
+    if planned.node.cancel_rest and planned.takes_arrivals and reused.status == "success":
+        _cancel_rest(d, key, spared)
     if reused.status == "success" and reused.handles:
         named = (d.plan.seen_from(key, name) for name in planned.node.cancels)
         cancel_nodes(d, (other for other in named if other.node not in spared))
+
+
+def _cancel_rest(d: Deciding, key: NodeKey, spared: set[str]) -> None:
+    cancel_nodes(d, (late for late in rest_of(d, key) if late.node not in spared))

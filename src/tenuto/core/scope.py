@@ -64,13 +64,21 @@ def _of_iterations(plan: Plan, state: InstanceState, place: NodeKey) -> dict[str
     outside, outer = around(place.iteration), plan.nodes[place.node].loop
     names = {} if outer is None else _of_iterations(plan, state, NodeKey(outer, outside))
     past = state.past.get(place)
-    return names | (names_of_iteration(state, place) if past is None else past.names)
+    if past is None or plan.nodes[place.node].takes_arrivals:
+        return names | names_of_iteration(state, place)
+    return names | past.names
 
 
 def names_of_iteration(state: InstanceState, place: NodeKey) -> dict[str, JSON]:
-    """What an iteration under way, given as its loop and its path, brings itself."""
-    loop = state.loops[NodeKey(place.node, around(place.iteration))]
+    """What an iteration under way, given as its loop and its path, brings itself.
+
+    Of a loop over arrivals, also one that has ended.
+    """
+    key = NodeKey(place.node, around(place.iteration))
     index = index_of(place.iteration)
+    if key in state.arrivals:
+        return {"index": index, "item": state.arrival(key, index)}
+    loop = state.loops[key]
     if loop.items is None:
         return {"index": index, "last": loop.last}
     return {"index": index, "item": loop.item(index)}

@@ -43,8 +43,8 @@ SHAPE = 5
 In 1 there was no `short`: nothing was left over then. In 2 there were no approvals, and nothing
 about undoing. In 3 nothing was kept of work that was taken over, or that was done by a step that
 failed, nor of askings of a parent. In 4 no result was held for a delay that its task asked for, no
-wait took several events, and no loop had enough and was left to end; a snapshot without any of
-these is still written in that shape, for older programs."""
+wait took several events, no loop had enough and was left to end, and none took arrivals; a snapshot
+without any of these is still written in that shape, for older programs."""
 _BEFORE = 4
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
@@ -123,6 +123,7 @@ _Stored = _form(
     short=list[NodeKey],
     enough=list[NodeKey],
     loops=_pairs(NodeKey, _Loop),
+    arrivals=_pairs(NodeKey, tuple[str, ...]),
     iterations=_pairs(NodeKey, _Iteration),
     timers=_pairs(TimerKey, Timer),
     variables=_pairs(str, Variable),
@@ -137,7 +138,7 @@ _decode = msgspec.json.Decoder(_Stored).decode
 def _is_new(state: InstanceState) -> bool:
     """Whether a state has something that programs before this shape would not see."""
     return (
-        bool(state.enough)
+        bool(state.enough or state.arrivals)
         or any(node.held or node.counted for node in state.nodes.values())
         or any(loop.ended or loop.skipped or loop.ends_all for loop in state.loops.values())
     )
@@ -165,6 +166,7 @@ def encode(state: InstanceState) -> bytes:
         "doomed": sorted(state.doomed),
         "short": sorted(state.short),
         "enough": sorted(state.enough),
+        "arrivals": sorted(state.arrivals.items()),
         "timers": sorted(state.timers.items()),
         "variables": [
             (name, _slim(variable, large))
@@ -226,6 +228,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "doomed": keys_of(fields["doomed"]),
         "short": keys_of(fields["short"]),
         "enough": keys_of(fields["enough"]),
+        "arrivals": as_map(dict(fields["arrivals"])),
         "timers": as_map(dict(fields["timers"])),
         "variables": as_map(dict(whole(fields["variables"]))),
         "taken_events": as_map(dict.fromkeys(fields["taken_events"])),

@@ -159,7 +159,7 @@ class LoopState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """A loop with iterations under way, or still to come."""
 
     items: list[JSON] | None = None
-    """What its source gave; None: it goes on while a condition holds."""
+    """What its source gave; None: it goes on while a condition holds. Arrivals are not in it."""
     items_size: int = 0
     """How long their JSON is, and that of the items that were appended."""
     added: Mapping[int, Added] = {}
@@ -353,7 +353,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     quiet: Keys
     """Iterations, each as its loop and its path, of which no node is open."""
     short: Keys
-    """Loops over items that have room for further iterations and have not begun them yet."""
+    """Loops over items that have room for further iterations and have not begun them yet, or whose
+    last edge has arrived when none was under way."""
     enough: Keys
     """Loops that have enough, and have not ended yet."""
     open: int = 0
@@ -367,6 +368,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     open_waits: int = 0
     open_loops: int = 0
     loops: Mapping[NodeKey, LoopState]
+    arrivals: Mapping[NodeKey, tuple[str, ...]]
+    """By loop over arrivals, the steps whose edges to it were taken, in order."""
     iterations: Mapping[NodeKey, Iteration]
     """By loop and path, those under way."""
     running: int = 0
@@ -426,6 +429,20 @@ class InstanceState(Struct, gc=False, kw_only=True):
         """Of how many parts it consists, about."""
         return len(self.nodes) + sum(len(loop.results) for loop in self.loops.values())
 
+    def length_of(self, loop: NodeKey) -> int:
+        """How many items a loop over items has so far."""
+        return self.loops[loop].length + len(self.arrivals.get(loop, ()))
+
+    def arrival(self, loop: NodeKey, index: int) -> Object:
+        """An item of a loop over arrivals: a step, and its output.
+
+        Outputs never change once an edge was taken, so that nothing of them is kept twice.
+        """
+        source = self.arrivals[loop][index]
+        # A loop around this one, whose body it begins, has no output yet.
+        node = self.nodes.get(NodeKey(source, loop.iteration))
+        return {"from": source, "output": None if node is None else node.output}
+
     def open_nodes(self) -> list[NodeKey]:
         """The nodes that have begun and not ended, in no order."""
         steps = (NodeKey(name) for name in self.open_steps)
@@ -468,6 +485,7 @@ _BLANK = InstanceState(
     open_steps={},
     open_inside={},
     loops={},
+    arrivals={},
     iterations={},
     timers={},
     variables={},

@@ -111,6 +111,12 @@ def _loops_seen(node: Node, around: Mapping[str, str | None]) -> set[str | None]
 
 
 def _check_join(draft: DraftNode, node: Node, incoming: list[DraftEdge], nodes: Compiled) -> None:
+    if isinstance(node.config, Loop) and node.config.takes_arrivals and not incoming:
+        draft.settings_place.at("source").wrong(
+            "TEN-1047",
+            f"`{node.id}` takes arrivals, and no edge leads to it",
+            "Lead an edge to it, or give it an array as its source.",
+        )
     least = node.at_least
     if least is None or least <= 1:
         return

@@ -276,6 +276,8 @@ class IterationStarted(_IterationEntry, frozen=True, kw_only=True):
     """When the loop's own `timeout` fails it; beside the items."""
     event_id: str | None = None
     """The event that appended the item."""
+    from_: str | None = None
+    """The step whose edge is the item, in a loop over arrivals."""
 
 
 class IterationEnded(_IterationEntry, frozen=True, kw_only=True):

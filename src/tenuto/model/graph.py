@@ -104,6 +104,10 @@ class More(Struct, frozen=True, kw_only=True):
     """A template that sees `event`."""
 
 
+ARRIVALS = "arrivals"
+"""The source of a loop whose items are its taken incoming edges."""
+
+
 class Loop(Struct, frozen=True, kw_only=True, tag="loop"):
     """Runs its body for each item, or while a condition holds."""
 
@@ -116,6 +120,16 @@ class Loop(Struct, frozen=True, kw_only=True, tag="loop"):
     result: JSON = None
     enough: int | str | None = None
     more: More | None = None
+
+    @property
+    def takes_arrivals(self) -> bool:
+        """Whether each taken incoming edge is an item, which begins as it arrives."""
+        return self.source == ARRIVALS
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether iterations begin while others are under way, from the context at its entry."""
+        return self.mode == "parallel" or self.takes_arrivals
 
 
 class JavaScript(Struct, frozen=True, kw_only=True, tag="javascript"):

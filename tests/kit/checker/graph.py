@@ -92,6 +92,16 @@ class Node:
         return self.type == "subWorkflow"
 
     @property
+    def takes_arrivals(self) -> bool:
+        """Whether it is a loop of which each taken incoming edge is an item."""
+        return self.type == "loop" and self.config.get("source") == "arrivals"
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether it is a loop whose iterations begin beside each other, as it was entered."""
+        return self.config.get("mode") == "parallel" or self.takes_arrivals
+
+    @property
     def cancels_rest(self) -> bool:
         return self.needs is not None and self.config.get("cancelRest") is True
 
@@ -106,7 +116,7 @@ class Node:
     @property
     def concurrency(self) -> int:
         """How many iterations of a loop may be under way at once."""
-        if self.config.get("mode") != "parallel":
+        if not self.is_parallel:
             return 1
         return int(self.config.get("concurrency", DEFAULT_CONCURRENCY))
 

@@ -54,6 +54,8 @@ class Life:
     iteration: str = ""
     taken: int = 0
     dead: int = 0
+    arrivals: list[Json] = field(default_factory=list)
+    """The items of a loop over arrivals, as its edges were taken."""
     begun: int = 0
     ended: int = 0
     outcome: str = ""
@@ -124,7 +126,9 @@ class Life:
 
     @property
     def satisfied(self) -> bool:
-        """Its join lets it go."""
+        """Its join lets it go; a loop over arrivals begins with the first."""
+        if self.node.takes_arrivals:
+            return self.taken > 0
         if self.node.needs is None:
             return self.taken + self.dead == self.total and (self.taken > 0 or self.total == 0)
         return self.taken >= self.node.needs
@@ -135,6 +139,15 @@ class Life:
         if self.node.needs is None:
             return self.total > 0 and self.dead == self.total
         return self.total - self.dead < self.node.needs
+
+    def arrive(self, source: str, output: Json, *, taken: bool) -> None:
+        """An edge to it is taken, or dead."""
+        if not taken:
+            self.dead += 1
+            return
+        self.taken += 1
+        if self.node.takes_arrivals:
+            self.arrivals.append({"from": source, "output": output})
 
     @property
     def open(self) -> bool:

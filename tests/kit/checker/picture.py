@@ -180,8 +180,12 @@ class Picture:
 
     def mark_rest(self, join: Life, row: Row) -> None:
         """A join with `cancelRest` fires: mark what it has to, and what it may, call off."""
+        if join.node.cancels_rest:
+            self._mark_rest(join, row)
+
+    def _mark_rest(self, join: Life, row: Row) -> None:
         key = (join.node.id, join.iteration)
-        if not join.node.cancels_rest or key in self.fired_rest or self.ending:
+        if key in self.fired_rest or self.ending:
             return
         self.fired_rest.add(key)
         for id in self._reaching(join, only_live=True):
@@ -338,6 +342,7 @@ class Picture:
             iteration=life.iteration,
             taken=life.taken,
             dead=life.dead,
+            arrivals=life.arrivals,
             attempt=life.attempt,
             highest=life.highest,
             reopened=life.highest,
@@ -422,8 +427,11 @@ class Picture:
     def _loop_completed(self, loop: Life, row: Row) -> None:
         turns = self.turns.get((loop.node.id, loop.iteration))
         is_completed = turns is not None and turns.completed_by is not None
-        if row.status == "error" or loop.node.config.get("cancelRest") or is_completed:
+        cancels_rest = bool(loop.node.config.get("cancelRest"))
+        if row.status == "error" or cancels_rest or is_completed:
             self._call_off_iterations(loop, row)
+        if loop.node.takes_arrivals and cancels_rest and row.status != "error":
+            self._mark_rest(loop, row)
 
     def _complete_loops(self, life: Life, row: Row) -> None:
         """A step that `completes` loops was done: they end with what they have."""
@@ -526,7 +534,7 @@ class Picture:
         turns = self.turns.get(key)
         if turns is None:
             loop.fail_at = row.moment("failAt")
-            items = row.payload.get("items")
+            items = loop.arrivals if loop.node.takes_arrivals else row.payload.get("items")
             turns = self.turns[key] = Turns(loop.node, items, dict(self.ctx_of(loop.place)))
         index, items = index_of(path), turns.items
         names: Fields = {**self.names_of(loop.place), "index": index}
@@ -541,7 +549,7 @@ class Picture:
             node = self.graph.nodes[id]
             self.lives[id, path] = Life(node, total=len(node.incoming), iteration=path)
         for edge in loop.node.inward:
-            self.lives[edge.target, path].taken += 1
+            self.lives[edge.target, path].arrive(loop.node.id, None, taken=True)
 
     def _iteration_ended(self, loop: Life, row: Row) -> None:
         iteration = self.iterations.get((loop.node.id, row.iteration))
@@ -552,7 +560,7 @@ class Picture:
         turns.ends[index_of(row.iteration)] = row
         if outcome_of(row) != "cancelled":
             turns.last = row.payload.get("output")
-        if loop.node.config.get("mode") != "parallel":
+        if not loop.node.is_parallel:
             turns.next_ctx = dict(iteration.ctx)
         name = f"iteration {outcome_of(row)}"
         self.counts[name] = self.counts.get(name, 0) + 1
@@ -633,10 +641,8 @@ class Picture:
         life.cut = True
         for edge in life.node.outgoing:
             target = self.lives[edge.target, life.iteration]
-            if edge.handle in handles and not life.called_off:
-                target.taken += 1
-            else:
-                target.dead += 1
+            taken = edge.handle in handles and not life.called_off
+            target.arrive(life.node.id, life.output, taken=taken)
 
     def _end(self, life: Life, row: Row, outcome: str) -> None:
         life.ended = life.ended or row.seq

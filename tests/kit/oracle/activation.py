@@ -40,6 +40,8 @@ class Activation:
     status: str = "PENDING"
     taken: int = 0
     dead: int = 0
+    arrivals: list[Json] = field(default_factory=list)
+    """What its taken edges brought, of a loop over arrivals."""
     tries: int = 0
     serial: int = 0
     """Rises whenever what was planned for this node no longer counts."""
@@ -85,6 +87,8 @@ class Activation:
     @property
     def fires(self) -> bool:
         total = len(self.plan.incoming)
+        if self.plan.takes_arrivals:
+            return self.taken > 0
         if self.plan.needs is None:
             return self.taken + self.dead == total and (self.taken > 0 or total == 0)
         return self.taken >= self.plan.needs
@@ -93,6 +97,16 @@ class Activation:
     def doomed(self) -> bool:
         total = len(self.plan.incoming)
         return total > 0 and total - self.dead < (self.plan.needs or 1)
+
+    @property
+    def has_all_edges(self) -> bool:
+        """Whether each of its edges is taken or dead."""
+        return self.taken + self.dead == len(self.plan.incoming)
+
+    def arrive(self, source: str, output: Json) -> None:
+        """An edge to it is taken."""
+        self.taken += 1
+        self.arrivals.append({"from": source, "output": output})
 
     @property
     def may_begin(self) -> bool:

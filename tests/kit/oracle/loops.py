@@ -23,7 +23,9 @@ def enter(model: Model, loop: Activation) -> None:
     if "while" in config:
         _again(model, loop)
         return
-    items = model.rendered(config["source"], loop.scope)
+    # Edges that are taken later are in this list too.
+    is_fixed = not loop.plan.takes_arrivals
+    items = model.rendered(config["source"], loop.scope) if is_fixed else loop.arrivals
     if not isinstance(items, list):
         model.failed(loop, "LOOP_SOURCE", retryable=False)
     elif not items:
@@ -64,6 +66,8 @@ def resume(model: Model, loop: Activation) -> None:
         is_short = loop.items is not None and loop.started < len(loop.items)
         if active and not (is_short and active < loop.plan.concurrency):
             return
+        if not active and not is_short and _may_arrive(loop):
+            return
         _go_on(model, loop)
 
 
@@ -78,7 +82,7 @@ def _end(model: Model, scope: Scope) -> None:
     elif not scope.called_off:
         loop.results[index] = loop.last = _result(model, loop, scope)
         loop.succeeded += 1
-    if loop.plan.config.get("mode") != "parallel":
+    if not loop.plan.is_parallel:
         loop.next_ctx = scope.ctx
     model.leave(scope)
     if loop.open:
@@ -94,8 +98,24 @@ def _go_on(model: Model, loop: Activation) -> None:
         _again(model, loop)
     elif loop.started < len(loop.items):
         _iterate(model, loop)
-    elif not iterations_of(model, loop):
+    elif not iterations_of(model, loop) and not _may_arrive(loop):
         _finish(model, loop)
+
+
+def _may_arrive(loop: Activation) -> bool:
+    return loop.plan.takes_arrivals and not loop.has_all_edges
+
+
+def end_idle_loops(model: Model) -> bool:
+    """End a loop over arrivals whose last edge came when nothing of it was under way; if any."""
+    for node in model.nodes:
+        if not node.open or not node.plan.takes_arrivals or node.scope.over:
+            continue
+        is_idle = node.started == len(node.arrivals) and not iterations_of(model, node)
+        if is_idle and node.has_all_edges and not node.completed:
+            _finish(model, node)
+            return True
+    return False
 
 
 def _again(model: Model, loop: Activation) -> None:
@@ -127,7 +147,7 @@ def _iterate(model: Model, loop: Activation) -> None:
     scope = Scope(dict(loop.next_ctx), loop, path, names)
     model.open(scope, loop.plan.body)
     for edge in loop.plan.inward:
-        scope.nodes[edge.target].taken += 1
+        scope.nodes[edge.target].arrive(loop.plan.id, None)
 
 
 def _finish(model: Model, loop: Activation) -> None:
@@ -136,6 +156,8 @@ def _finish(model: Model, loop: Activation) -> None:
     if loop.plan.config.get("cancelRest") or loop.completed:
         for scope in late:
             model.call_off_scope(scope)
+    if loop.plan.takes_arrivals and loop.plan.config.get("cancelRest"):
+        model.call_off_rest(loop)
 
 
 def _is_enough(model: Model, loop: Activation) -> bool:

@@ -22,6 +22,7 @@ from tests.kit.oracle.loops import (
     append,
     begin_appended_items,
     end_a_quiet_iteration,
+    end_idle_loops,
     end_what_has_enough,
     enter,
     iterations_of,
@@ -282,14 +283,13 @@ class Model:
             if node.reopened or (node.fires and (root or node.plan.incoming)):
                 self._begin(node)
                 return True
-        return end_a_quiet_iteration(self) or begin_appended_items(self)
+        return end_a_quiet_iteration(self) or begin_appended_items(self) or end_idle_loops(self)
 
     def _begin(self, node: Activation) -> None:  # noqa: C901 - one arm each
         config = node.plan.config
         node.reopened = False
         if node.plan.cancels_rest:
-            for late in self._reaching(node):
-                self._call_off(late, never_began="SKIPPED")
+            self.call_off_rest(node)
         if config.get("when") is not None and not self.true(config["when"], node.scope):
             self._finish(node, "SKIPPED", tuple(node.plan.passed_over))
             return
@@ -532,7 +532,7 @@ class Model:
         for edge in node.plan.outgoing:
             target = node.scope.nodes[edge.target]
             if edge.handle in handles:
-                target.taken += 1
+                target.arrive(node.plan.id, node.output)
             else:
                 target.dead += 1
 
@@ -587,6 +587,11 @@ class Model:
                 self._finish(node, "CANCELLED", ())
 
         self._at(self.now + patience, give_up)
+
+    def call_off_rest(self, join: Activation) -> None:
+        """Nothing more arrives at a join."""
+        for late in self._reaching(join):
+            self._call_off(late, never_began="SKIPPED")
 
     def _reaching(self, join: Activation) -> list[Activation]:
         """Nodes from which an edge of this join that has not arrived can be reached."""

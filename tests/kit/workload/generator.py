@@ -2,7 +2,8 @@
 
 Nodes are made in topological order. Each one hangs on handles of earlier nodes, so that everything
 is reachable and nothing runs in a circle; a join never needs more edges than were once seen taken
-together. A loop's body is made in the same way, and hangs on the loop alone.
+together. A loop's body is made in the same way, and hangs on the loop alone; some loops take what
+arrives at them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from tests.kit.workload.choices import Choices, Seeded, between, chance, pick, weighted
 from tests.kit.workload.draft import Draft, Taste
 from tests.kit.workload.drawing import TASKS, Document, Json, document, edge, node
-from tests.kit.workload.loops import DEEPEST, add_body, loop_config
+from tests.kit.workload.loops import DEEPEST, add_body, loop_config, may_take_arrivals
 from tests.kit.workload.witness import most_taken_together
 
 
@@ -60,7 +61,9 @@ def _add_node(draft: Draft, id: str, *, first: bool, with_start: bool) -> None:
     config = _CONFIGS[type](draft, id)
     if type not in ("start", "end", "terminate"):
         _add_common(draft, id, type, config)
-    if len(parents) > 1:
+    if type == "loop" and parents:
+        may_take_arrivals(draft, config, len(parents))
+    if len(parents) > 1 and config.get("source") != "arrivals":
         _add_join(draft, parents, config)
     made = node(id, type, **config)
     draft.nodes.append(made)

@@ -115,6 +115,51 @@ def enough_elsewhere() -> Document:
     return document("enough-elsewhere", nodes, arrows)
 
 
+def arrivals() -> Document:
+    """Each branch that arrives runs through the same steps; a dead one does not, and is awaited."""
+    branches = [{"id": "big", "when": "ctx.input.k > 6"}]
+    nodes = [
+        node("start", "start"),
+        task("a", outputVariable="v"),
+        task("b", "slow"),
+        task("c", "flaky", retry=RETRY),
+        node("size", "condition", branches=branches),
+        task("d"),
+        node("each", "loop", source="arrivals", concurrency=2, outputVariable="all"),
+        task("use", input=SEEN, outputVariable="v"),
+        task("more", "slow"),
+        task("after", input={"all": "{{ctx.all}}"}),
+    ]
+    arrows = edges(
+        *(f"start > {name} > each" for name in "abc"),
+        "start > size:big > d > each",
+        "c:error > each:loop > use > more",
+        "each:done > after",
+    )
+    return document("arrivals", nodes, arrows)
+
+
+def first_arrival_wins() -> Document:
+    """One of them is enough; the branches that have not arrived are called off with the others."""
+    nodes = [
+        node("start", "start"),
+        task("a"),
+        task("b", "slow"),
+        task("c"),
+        node("nap", "delay", duration="PT40S"),
+        node("each", "loop", source="arrivals", enough=1, cancelRest=True, onItemError="continue"),
+        task("use", "flaky", input=SEEN, retry={"maxAttempts": 1}),
+        task("after"),
+    ]
+    arrows = edges(
+        "start > a > each",
+        "start > b > each",
+        "start > c > nap > each:loop > use",
+        "each:done > after",
+    )
+    return document("first-arrival-wins", nodes, arrows)
+
+
 def first_item_wins() -> Document:
     """One is enough, and the others are called off with all that is in them."""
     nodes = [
@@ -206,6 +251,8 @@ SHAPES: tuple[Callable[[], Document], ...] = (
     enough,
     found,
     enough_elsewhere,
+    arrivals,
+    first_arrival_wins,
     first_item_wins,
     items_may_fail,
     failing_loop,

@@ -12,6 +12,7 @@ from tests.kit.workload.drawing import Document, Json, edge
 DEEPEST = 2
 """So many loops may be around a node."""
 OBJECTS = ("ctx.item.n", "ctx.index")
+ARRIVALS = ("ctx.item.output.value", "ctx.index")
 NUMBERS = ("ctx.item", "ctx.index")
 
 AddNode = Callable[..., None]
@@ -54,6 +55,16 @@ def loop_config(draft: Draft) -> Document:  # noqa: C901 - one arm for each sett
     elif chance(choices, 15):
         config["onError"] = [{"codes": ["OUT", "LOOP_SOURCE"], "handle": "oops"}]
     return config
+
+
+def may_take_arrivals(draft: Draft, config: Document, edges: int) -> None:
+    """Some loops over items go over what arrives at them instead, mostly where that is more."""
+    if "source" not in config or not chance(draft.choices, 45 if edges > 1 else 8):
+        return
+    config["source"] = "arrivals"
+    config.pop("more", None)
+    if config.get("mode") == "sequential":
+        del config["mode"]
 
 
 def _enough_by_others(draft: Draft) -> list[str]:
@@ -118,6 +129,8 @@ def _sights(draft: Draft, config: Document) -> tuple[str, ...]:
     if "while" in config:
         # The item of a loop around it is still seen.
         return (*(seen for seen in draft.sights if seen.startswith("ctx.item")), "ctx.index")
+    if config["source"] == "arrivals":
+        return ARRIVALS
     return NUMBERS if config["source"] == "{{ctx.item.parts}}" else OBJECTS
 
 
@@ -126,6 +139,8 @@ def _result(choices: Choices, body: Draft) -> Json:
     names = [body.variables[made["id"]] for made in inside if made["id"] in body.variables]
     some = str(pick(choices, inside)["id"]) if inside else None
     shapes: list[Json] = ["{{ctx.index}}", {"i": "{{ctx.index}}", "k": "{{ctx.input.k}}"}]
+    if body.sights == ARRIVALS:
+        shapes += ["{{ctx.item}}", {"of": "{{ctx.item.from}}"}]
     shapes += [{"of": f"{{{{ctx.{name}.value}}}}"} for name in names[:2]]
     shapes += [f"{{{{ctx.{name}}}}}" for name in names[-1:]]
     if some is not None:

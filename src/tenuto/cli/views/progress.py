@@ -160,7 +160,7 @@ def _turns(state: InstanceState, key: NodeKey) -> str:
     if loop.items is None:
         return f"iteration {loop.started}"
     failed = f", {len(loop.errors)} failed" if loop.errors else ""
-    return f"{loop.started - loop.active} of {_items(len(loop.items))}{failed}"
+    return f"{loop.started - loop.active} of {_items(state.length_of(key))}{failed}"
 
 
 def _items(count: int) -> str:

@@ -94,6 +94,7 @@ AT_REST: tuple[tuple[str, AtRest], ...] = (
     ("ROUTE", flow.failed_items_fail_their_loop),
     ("I16", loops.every_iteration_has_ended),
     ("LOOP", loops.what_completes_a_loop_ends_it),
+    ("LOOP", loops.arrivals_are_taken_up),
     ("CANCEL", flow.called_off_bodies_had_a_reason),
     ("CANCEL", flow.the_region_is_called_off),
     ("GRACE", flow.grace_is_waited_for),

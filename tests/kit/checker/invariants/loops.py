@@ -93,6 +93,9 @@ def sources_are_read_once(moment: Moment) -> Iterator[str]:
     row, loop = moment.row, moment.life
     if loop is None or loop.node.type != "loop" or "source" not in loop.node.config:
         return
+    if loop.node.takes_arrivals:
+        yield from _arrivals_begin_as_they_came(moment, loop)
+        return
     if row.reused is not None:
         return
     turns = _turns(moment, loop)
@@ -111,6 +114,37 @@ def sources_are_read_once(moment: Moment) -> Iterator[str]:
             yield f"{row.node} fails with {row.code}, its source is {right!r}"
         if row.type == "NODE_COMPLETED" and right not in ([], _NOT_KNOWN):
             yield f"{row.node} is over at once, its source is {right!r}"
+
+
+def _arrivals_begin_as_they_came(moment: Moment, loop: Life) -> Iterator[str]:
+    row = moment.row
+    if row.type == "ITERATION_STARTED":
+        place, index = f"{row.node}[{row.iteration}]", index_of(row.iteration)
+        if "items" in row.payload:
+            yield f"{place} reads a source, and its loop takes arrivals"
+        if index >= len(loop.arrivals):
+            yield f"{place} begins, and {len(loop.arrivals)} edges have been taken"
+        elif row.payload.get("from") != loop.arrivals[index]["from"]:
+            yield f"{place} is from {row.payload.get('from')}, not {loop.arrivals[index]['from']}"
+    elif row.type == "NODE_COMPLETED" and row.reused is None and not loop.begun:
+        yield f"{row.node} is over and has not begun"
+
+
+def arrivals_are_taken_up(rest: Rest) -> Iterator[str]:
+    """LOOP: at rest each taken edge of a loop over arrivals is begun, unless there is no room, and
+    the loop is over once all edges have arrived and all iterations have ended.
+    """
+    if not rest.run.at_rest or not rest.moves:
+        return
+    for key, turns in rest.picture.turns.items():
+        life = rest.picture.lives[key]
+        if not turns.node.takes_arrivals or not life.open or rest.picture.is_over(life):
+            continue
+        active = len(turns.active)
+        if len(turns.iterations) < len(life.arrivals) and active < turns.node.concurrency:
+            yield f"{life.name} has begun {len(turns.iterations)} of {len(life.arrivals)} arrivals"
+        if not active and life.taken + life.dead == life.total:
+            yield f"{life.name} goes on, and no edge is left that could arrive"
 
 
 def conditions_let_it_go_on(moment: Moment) -> Iterator[str]:
@@ -178,6 +212,7 @@ def loops_end_when_all_have_or_enough(moment: Moment) -> Iterator[str]:
     if turns.skipped != never_begun:
         yield f"{row.node} is over, {turns.skipped} are skipped of {never_begun}, which never began"
     all_ended = not turns.active and len(turns.ends) == len(turns.items or turns.ends)
+    all_ended &= not loop.node.takes_arrivals or loop.taken + loop.dead == loop.total
     if not all_ended and _is_enough(moment, loop, turns) is False:
         yield f"{row.node} is over with {len(turns.ends)} of {len(turns.iterations)} begun"
     failed = [code for _, code in turns.errors]
