@@ -24,7 +24,7 @@ from tenuto.cli.views.terminal import PROGRAM, say
 from tenuto.definition import check, parse_document
 from tenuto.model.errors import TenutoError
 
-_WATCHED = (".json", ".py")
+_WATCHED = (".json", ".yaml", ".yml", ".py")
 _ONE = asyncio.FIRST_COMPLETED
 _STILL = "  Still serving what was there before."
 _QUIET_MS = 200

@@ -244,8 +244,8 @@ def show(
     Of an instance its steps, waits, last error and output; --history adds the log, --undo-plan what
     would be undone if it were cancelled now, in which order and with which input, --traceback how
     the task that failed got there. Of a
-    definition (a .json file, or FILE.py[:NAME]) its graph; --as json gives the document that
-    would be deployed, --as mermaid a picture for Markdown.
+    definition (a .json or .yaml file, or FILE.py[:NAME]) its graph; --as json gives the document
+    that would be deployed, --as mermaid a picture for Markdown.
 
     tenuto show @last --history
 
