@@ -18,7 +18,9 @@ from tenuto.model.durations import iso
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import Given, Object, as_json
+from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.turns import EventResult
+from tenuto.workspace.event_hints import KnownPatterns
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import Published
 
@@ -30,13 +32,15 @@ Deliver: TypeAlias = Callable[[Event], Awaitable[EventResult]]
 class Events:
     """The inbox of one tenant, or of one test run."""
 
-    __slots__ = ("_deliver", "_intake", "_source", "_tenant")
+    __slots__ = ("_deliver", "_intake", "_known", "_source", "_tenant")
 
     def __init__(self, source: Source, tenant: str, deliver: Deliver | None = None) -> None:
         """`deliver` stores an event and matches it; without it there are only dry runs."""
         self._source = source
         self._tenant = tenant
         self._deliver = deliver
+        self._known: KnownPatterns | None = None
+        """Read once for all events of a document."""
         self._intake = EventIntake(source.clock, source.ids, source.settings.limits, tenant)
 
     async def publish(
@@ -63,20 +67,26 @@ class Events:
             *given_id_problems(id, "$.id"),
             *id_problems(correlation_id, "$.correlationId"),
         ]
-        return await self._publish(self._intake.event(given, problems=wrong), dry_run=dry_run)
+        event = self._intake.event(given, problems=wrong)
+        return await self._hinted(event, await self._publish(event, dry_run=dry_run))
 
     async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
         """Publish an event that was read from a request."""
-        return await self._publish(self._intake.event(given), dry_run=dry_run)
+        event = self._intake.event(given)
+        return await self._hinted(event, await self._publish(event, dry_run=dry_run))
 
     async def publish_all(
         self, document: Given, *, dry_run: bool = False
     ) -> list[Published | TenutoError]:
         """Publish the events of a document: one, or an array of up to 1,000; a result each."""
         taken = self._intake.events(as_json(document))
-        return await asyncio.gather(
+        results = await asyncio.gather(
             *(self._publish_if_taken(each, dry_run=dry_run) for each in taken)
         )
+        for index, (event, result) in enumerate(zip(taken, results, strict=True)):
+            if isinstance(event, Event) and isinstance(result, Published):
+                results[index] = await self._hinted(event, result)
+        return results
 
     async def get(self, id: str) -> Object:
         """An event with its deliveries and near misses; NotFound."""
@@ -103,6 +113,16 @@ class Events:
                 # Nothing was published, so that there is nothing to tell of the others.
                 raise
             return error
+
+    async def _hinted(self, event: Event, published: Published) -> Published:
+        """The result of a dry run, with a hint where nothing could take the event."""
+        reached = published.resumed or published.cancelled or published.started
+        is_idle = not (published.duplicate or reached or published.targets or published.near_misses)
+        if not (published.is_dry and is_idle) or is_test_run(self._tenant):
+            return published
+        if self._known is None:
+            self._known = await KnownPatterns.of(self._source, self._tenant)
+        return msgspec.structs.replace(published, hint=self._known.hint(event.pattern))
 
     async def _publish(self, event: Event, *, dry_run: bool) -> Published:
         if dry_run or self._deliver is None:
