@@ -93,3 +93,5 @@ def test_a_yaml_file_is_read_by_its_name_and_its_problems_have_their_lines(
     assert ended.code == 2
     assert "unquoted.yml:7:13" in ended.err
     assert "Put it in quotes" in ended.err
+    terminal.write("good.yml", "steps: [{stepId: double, type: TASK, taskId: double}]")
+    assert "double" in terminal.call("show", "good.yml").out

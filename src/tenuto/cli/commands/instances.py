@@ -21,6 +21,7 @@ from tenuto.cli.commands.options import (
     perform,
     perform_on,
 )
+from tenuto.cli.file_names import FILES
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -251,7 +252,7 @@ def show(
 
     tenuto show flows.py:order_flow --as mermaid
     """
-    if as_ is not None or instance.endswith((".json", ".py")) or ".py:" in instance:
+    if as_ is not None or instance.endswith(FILES) or ".py:" in instance:
         form = as_ or ("json" if output == "json" else "graph")
 
         async def show_file() -> int:
