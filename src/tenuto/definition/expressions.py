@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tenuto.definition.report import MOST_PROBLEMS, Place, shown
@@ -12,7 +13,6 @@ from tenuto.expr import (
     compile_expression,
     compile_template,
     is_fixed,
-    is_rooted_path,
     parse_path,
     references,
     split_condition,
@@ -25,6 +25,9 @@ from tenuto.model.json import JSON
 BASE = frozenset({"ctx", "workflow", "steps"})
 """The names that every expression can use."""
 
+_BARE_PATH = re.compile(
+    r"(?:ctx|steps|workflow\.input|workflow\.instance)(?:\.[A-Za-z_$][\w$]*|\[\d+\]|\['[^']*'\])+\Z"
+)
 _LONGEST_BARE = 200
 _OF_EACH = 20
 """What reading an expression costs beside its characters, in characters."""
@@ -80,7 +83,7 @@ def _warn_of_bare_paths(value: JSON, place: Place) -> None:
                 _warn_of_bare_paths(each, place.at(name))
         return
     text = value[2:-1].strip() if value.startswith("${") and value.endswith("}") else value
-    if len(text) <= _LONGEST_BARE and is_rooted_path(text):
+    if len(text) <= _LONGEST_BARE and _BARE_PATH.match(text):
         place.warn(
             "TEN-1064",
             f"{shown(value)} is text, and not the value that it names",

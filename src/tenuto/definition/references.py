@@ -35,9 +35,9 @@ class References:
         self._is_closed = self._given is not None and _is_closed(input_schema)
 
     def check(self, found: Collection[tuple[Place, tuple[str, ...]]]) -> None:
-        """Report each name once at each place."""
+        """Report each name once at each place: errors first, since warnings may be many."""
         seen: set[tuple[str, tuple[str, ...]]] = set()
-        for place, path in found:
+        for place, path in sorted(found, key=lambda each: not self._is_unknown_step(each[1])):
             if place.report.is_full:
                 return
             key = place.path, path[:3]
@@ -46,6 +46,9 @@ class References:
                 self._check(path, place)
             elif path == ("item",):
                 self._check_item("item", place)
+
+    def _is_unknown_step(self, path: tuple[str, ...]) -> bool:
+        return path[0] == "steps" and len(path) > 1 and path[1] not in self._steps
 
     def _check(self, path: tuple[str, ...], place: Place) -> None:
         match path:
