@@ -14,7 +14,7 @@ DOCS := build/docs
 PARALLEL := -n $(WORKERS) --dist worksteal
 # Slow tests wait for processes and servers much of their time, so that one more fits beside them.
 WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
-EXAMPLES := $(filter-out %/tasks.py,$(wildcard examples/*/*.json examples/*/*.py))
+EXAMPLES := $(filter-out %/tasks.py,$(wildcard examples/*/*.json examples/*/*.yaml examples/*/*.py))
 CODE := $(wildcard src tests bench examples)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -1,6 +1,6 @@
 """A gateway that is slow to wake up, and a card that is declined.
 
-tenuto run examples/retry/retry.json --input '{"customer": "Ada", "amount": 12}'
+tenuto run examples/retry/retry.yaml --input '{"customer": "Ada", "amount": 12}'
 """
 
 from __future__ import annotations

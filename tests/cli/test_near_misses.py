@@ -6,7 +6,7 @@ import json
 
 from tenuto import Tenuto
 from tenuto.model.json import JSON, Object
-from tests.cli.conftest import Terminal, one_of_each
+from tests.cli.conftest import WAIT, Terminal, one_of_each
 
 DRY = ("events", "send", "--dry-run")
 
@@ -180,3 +180,15 @@ def test_a_dry_run_and_the_event_name_all_that_it_reaches(terminal: Terminal) ->
     assert "  matched  made  " in shown or "  started  made  " in shown
     again = terminal.call(*DRY, "go", '{"n": "one"}', "--id", "e").out
     assert again == "go e was sent before; nothing would be done twice\n"
+
+
+def test_an_event_that_nothing_names_is_sent_with_a_hint(terminal: Terminal) -> None:
+    terminal.write("wait.json", {"id": "wait", **WAIT})
+    terminal.call("deploy", "wait.json")
+    sent = terminal.call("events", "send", "piad", '{"id": 7}')
+    assert sent.code == 0
+    assert "warning  no definition or listener names `piad`; did you mean `paid`?" in sent.err
+    sent = terminal.call("events", "send", "paid", '{"id": 7}')
+    assert (sent.code, "warning" in sent.err) == (0, False)
+    dry = terminal.call("events", "send", "piad", "--dry-run", "-o", "json")
+    assert "did you mean `paid`?" in dry.json["hint"]

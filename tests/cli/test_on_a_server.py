@@ -100,7 +100,8 @@ def test_deploy_tells_versions_and_errors(do: Do, tmp_path: Path) -> None:
     file = tmp_path / "deployed.json"
     file.write_text(json.dumps({**DOUBLE, "id": "deployed"}))
     assert do("deploy", str(file)).out == "✓ deployed@1\n"
-    assert do("deploy", str(file), "-o", "json").json["items"] == [{"id": "deployed", "version": 1}]
+    [item] = do("deploy", str(file), "-o", "json").json["items"]
+    assert item == {"id": "deployed", "version": 1, "problems": []}
     file.write_text('{"steps": []}')
     assert do("deploy", str(file)).code == 2
 

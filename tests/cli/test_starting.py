@@ -101,3 +101,14 @@ def test_the_doctor_says_what_to_do_about_a_store_that_is_not_there(terminal: Te
     ended = terminal.call("doctor")
     assert ended.code == 5
     assert "✗ store" in ended.out
+
+
+def test_deploy_shows_warnings_and_saves(terminal: Terminal) -> None:
+    text = "steps: [{stepId: a, type: TASK, taskId: t, input: '{{ctx.order}}'}]"
+    terminal.write("warned.yaml", text)
+    ended = terminal.call("deploy", "warned.yaml")
+    assert (ended.code, ended.out) == (0, "✓ warned@1\n")
+    assert "TEN-1058  $.steps[0].input  warned.yaml:1:51" in ended.err
+    assert ended.err.count("TEN-1058  ") == 1
+    [item] = terminal.call("deploy", "warned.yaml", "-o", "json").json["items"]
+    assert [each["code"] for each in item["problems"]] == ["TEN-1058"]

@@ -67,3 +67,31 @@ def test_what_cannot_be_started_is_a_warning(terminal: Terminal) -> None:
     assert ended.code == 0
     assert "TEN-1905" in ended.err
     assert "warning" in ended.err
+
+
+YAML = """# doubles a number
+steps:
+  - stepId: double
+    type: TASK
+    taskId: double
+    errorHandling: no
+    input: "{{steps.duoble.output}}"
+"""
+
+
+def test_a_yaml_file_is_read_by_its_name_and_its_problems_have_their_lines(
+    terminal: Terminal,
+) -> None:
+    terminal.write("double.yaml", YAML)
+    ended = terminal.call("validate", "double.yaml")
+    assert ended.code == 2
+    assert "$.steps[0].errorHandling  double.yaml:6:20" in ended.err
+    assert "$.steps[0].input  double.yaml:7:12" in ended.err
+    assert "Did you mean `double`?" in ended.err
+    terminal.write("unquoted.yml", YAML.replace('"', ""))
+    ended = terminal.call("validate", "unquoted.yml")
+    assert ended.code == 2
+    assert "unquoted.yml:7:13" in ended.err
+    assert "Put it in quotes" in ended.err
+    terminal.write("good.yml", "steps: [{stepId: double, type: TASK, taskId: double}]")
+    assert "double" in terminal.call("show", "good.yml").out

@@ -169,6 +169,75 @@ def item_outside_a_loop(document: Document) -> Expected:
     return "TEN-1032", f"{path}.input"
 
 
+def unknown_step_in_an_expression(document: Document) -> Expected:
+    path = _reached(document, _task("looks", input={"a": ["{{steps.jion.output}}"]}))
+    return "TEN-1057", f"{path}.input.a[0]"
+
+
+def quoted_unknown_step(document: Document) -> Expected:
+    path = _reached(document, _task("quotes", when="steps['no-such'].status === 'COMPLETED'"))
+    return "TEN-1057", f"{path}.when"
+
+
+def body_seen_from_outside(document: Document) -> Expected:
+    path = _reached(document, _task("peeks", input="{{steps.body.output}}"))
+    return "TEN-1058", f"{path}.input"
+
+
+def context_item_outside_a_loop(document: Document) -> Expected:
+    path = _reached(document, _task("no_item", input="{{ctx.item}}"))
+    return "TEN-1058", f"{path}.input"
+
+
+def compensation_that_names_no_step(document: Document) -> Expected:
+    undo: Document = {"stepId": "undo_c", "compensationFor": "c", "taskId": "undo"}
+    document["compensationSteps"].append({**undo, "input": {"id": "steps.cc.output.id"}})
+    return "TEN-1057", f"$.compensationSteps[{len(document['compensationSteps']) - 1}].input.id"
+
+
+def text_that_is_meant_as_a_template(document: Document) -> Expected:
+    path = _reached(document, _task("bare", input={"id": "ctx.input.id"}))
+    return "TEN-1064", f"{path}.input.id"
+
+
+def variable_that_is_never_set(document: Document) -> Expected:
+    path = _reached(document, _task("unset", input="{{ctx.nowhere.id}}"))
+    return "TEN-1058", f"{path}.input"
+
+
+def later_step(document: Document) -> Expected:
+    path = _reached(
+        document,
+        _task("early", input="{{steps.follows.output}}", transitions={"default": "follows"}),
+    )
+    document["steps"].append(_task("follows"))
+    return "TEN-1058", f"{path}.input"
+
+
+def item_of_a_while(document: Document) -> Expected:
+    loop: Document = {"stepId": "again", "type": "LOOP", "while": "index < 3"}
+    _reached(document, {**loop, "transitions": {"loop": "repeated"}})
+    document["steps"].append(_task("repeated", input="{{item}}"))
+    return "TEN-1058", f"$.steps[{len(document['steps']) - 1}].input"
+
+
+def field_that_events_do_not_have(document: Document) -> Expected:
+    wait: Document = {"stepId": "hears", "type": "EVENT_WAIT", "eventPattern": "p"}
+    path = _reached(document, {**wait, "eventCondition": "event.orderId === ctx.input.orderId"})
+    return "TEN-1058", f"{path}.eventCondition"
+
+
+def loop_without_a_body(document: Document) -> Expected:
+    return "TEN-1059", _reached(document, {"stepId": "idle", "type": "LOOP", "source": [1]})
+
+
+def more_than_there_are_items(document: Document) -> Expected:
+    loop: Document = {"stepId": "few", "type": "LOOP", "source": [1, 2], "enough": 3}
+    path = _reached(document, {**loop, "transitions": {"loop": "one_of_few"}})
+    document["steps"].append(_task("one_of_few"))
+    return "TEN-1053", f"{path}.enough"
+
+
 def bad_payload_path(document: Document) -> Expected:
     step, path = _step(document, "wait")
     step["eventPayloadMapping"]["paid"] = "a[[0"
@@ -241,9 +310,9 @@ def unreachable(document: Document) -> Expected:
 
 
 def cycle(document: Document) -> Expected:
-    path = _reached(document, _task("ping", transitions={"default": "pong"}))
+    _reached(document, _task("ping", transitions={"default": "pong"}))
     document["steps"].append(_task("pong", transitions={"default": "ping"}))
-    return "TEN-1042", path
+    return "TEN-1042", f"$.steps[{len(document['steps']) - 1}].transitions.default"
 
 
 def edge_twice(document: Document) -> Expected:
@@ -415,6 +484,18 @@ FAULTS: tuple[Fault, ...] = (
     broken_template,
     event_where_there_is_none,
     item_outside_a_loop,
+    unknown_step_in_an_expression,
+    quoted_unknown_step,
+    body_seen_from_outside,
+    context_item_outside_a_loop,
+    compensation_that_names_no_step,
+    text_that_is_meant_as_a_template,
+    variable_that_is_never_set,
+    later_step,
+    item_of_a_while,
+    field_that_events_do_not_have,
+    loop_without_a_body,
+    more_than_there_are_items,
     bad_payload_path,
     bad_pattern,
     reserved_event,
@@ -456,4 +537,18 @@ FAULTS: tuple[Fault, ...] = (
     unfit_text,
 )
 
-WARNINGS = frozenset({costly_condition, long_lookback, no_effect})
+WARNINGS = frozenset(
+    {
+        costly_condition,
+        long_lookback,
+        no_effect,
+        body_seen_from_outside,
+        context_item_outside_a_loop,
+        text_that_is_meant_as_a_template,
+        variable_that_is_never_set,
+        later_step,
+        item_of_a_while,
+        field_that_events_do_not_have,
+        more_than_there_are_items,
+    }
+)

@@ -162,6 +162,9 @@ def as_graph(kind: str, config: Settings, **node: Value) -> Settings:
         return {"nodes": [it, *named], "edges": [*edges, body]}
     nodes = [{"id": "first", **work}, {"id": "second", **work}, named[0], it, *named[1:]]
     edges = [{"upstreamNodeID": name, "downstreamNodeID": "it"} for name in ("first", "second")]
+    if kind == "loop":
+        nodes.append({"id": "repeated", **work})
+        edges.append({"source": "it", "target": "repeated", "sourceHandle": "loop"})
     return {"nodes": nodes, "edges": [*edges, body]}
 
 
@@ -175,4 +178,7 @@ def as_steps(kind: str, fields: Settings) -> Settings:
         return {"steps": [{**step, "transitions": {"default": ["other", "each"]}}, *named]}
     first = {"stepId": "first", "type": "TASK", "taskId": "t"}
     first["transitions"] = {"default": ["it", "other", "each"]}  # type: ignore[assignment]
+    if kind == "loop":
+        step["transitions"] = {"loop": "repeated"}
+        named.append({"stepId": "repeated", "type": "TASK", "taskId": "t"})
     return {"steps": [first, step, *named]}

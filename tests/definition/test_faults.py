@@ -137,11 +137,13 @@ def test_a_cancellation_trigger_that_compares_nothing_with_the_input_says_what_i
 
     def warned(condition: str) -> list[Expected]:
         trigger = {"eventPattern": "order.cancelled", "eventCondition": condition}
-        return found_in(steps_document() | {"cancellationTriggers": [trigger]})
+        document = steps_document() | {"cancellationTriggers": [trigger]}
+        document["steps"][1]["outputVariable"] = "stage"
+        return found_in(document)
 
     path = "$.cancellationTriggers[0].eventCondition"
     assert warned("event.payload.stage === ctx.stage") == [("TEN-1035", path)]
     assert warned("event.payload.amount > workflow.input.amount") == [("TEN-1035", path)]
     assert warned("event.payload.id === workflow.input.id") == []
-    assert warned("event.payload.id === ctx.input.id && event.payload.s === ctx.s") == []
+    assert warned("event.payload.id === ctx.input.id && event.payload.s === ctx.stage") == []
     assert warned("event.payload.all === true") == []

@@ -211,7 +211,7 @@ class TestDependencies:
 
     def test_a_dependency_on_itself_is_a_cycle(self) -> None:
         steps: Value = [task("a"), task("b", dependsOn=["b"])]
-        assert found({"steps": steps}) == [("TEN-1042", "$.steps[1]")]
+        assert found({"steps": steps}) == [("TEN-1042", "$.steps[1].dependsOn[0]")]
 
     def test_a_step_that_needs_success_and_failure_of_the_same_can_never_run(self) -> None:
         steps: Value = [
@@ -326,7 +326,7 @@ class TestGraph:
     def test_routes_name_handles(self) -> None:
         config = {
             "taskId": "t",
-            "conditions": [{"when": "ctx.x", "handle": "left"}],
+            "conditions": [{"when": "ctx.input.x", "handle": "left"}],
             "onError": [{"codes": ["E"], "handle": "right"}],
         }
         nodes: Value = [{"id": "a", "type": "task", "config": config}, node("b"), node("c")]

@@ -41,7 +41,7 @@ HANDLES: dict[str, tuple[Value, set[str]]] = {
     "EVENT_WAIT": ({"eventPattern": "e"}, {"default", "timeout"}),
     "CONDITION": ({"branches": [{"id": "own", "when": "1"}]}, {"own", "else"}),
     "DELAY": ({"duration": 1}, {"default"}),
-    "LOOP": ({"source": []}, {"loop", "done"}),
+    "LOOP": ({"source": [], "result": 1}, {"loop", "done"}),
     "JAVASCRIPT": ({"code": "1"}, {"default"}),
     "DATA_QUERY": ({"dataQueryID": "q"}, {"default"}),
     "HTTP": ({"url": "u"}, {"default"}),
@@ -75,7 +75,7 @@ def test_the_arms_of_a_wait_are_handles_instead_of_default() -> None:
 
 
 def test_a_node_that_may_be_passed_over_has_default() -> None:
-    passed = {**fork("first", default="b"), "when": "ctx.x"}
+    passed = {**fork("first", default="b"), "when": "ctx.input.x"}
     assert found(passed, task("b")) == []
 
 
@@ -112,7 +112,7 @@ def test_an_error_is_either_handled_or_fails_the_workflow(transitions: Value) ->
 
 def test_conditions_that_are_never_read_are_warned_about() -> None:
     step = fork("first", x="b", conditions=[{"when": "1", "to": "b"}])
-    assert found(step, task("b")) == [("TEN-1053", "$.steps[0]")]
+    assert found(step, task("b")) == [("TEN-1053", "$.steps[0].transitions.conditions")]
 
 
 def test_one_handle_is_refused_once_however_many_targets_it_has() -> None:

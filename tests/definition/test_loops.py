@@ -53,12 +53,12 @@ def test_an_edge_out_of_the_body_is_refused() -> None:
 
 def test_done_leading_back_to_the_loop_is_a_cycle() -> None:
     problems = found(loop("l", "a", "z"), task("a"), task("z", "l"))
-    assert problems == [("TEN-1042", "$.steps[0]")]
+    assert problems == [("TEN-1042", "$.steps[2].transitions.default")]
 
 
 def test_a_cycle_inside_the_body_is_a_cycle() -> None:
     problems = found(loop("l", "a", []), task("a", "b"), task("b", "a"))
-    assert problems == [("TEN-1042", "$.steps[1]")]
+    assert problems == [("TEN-1042", "$.steps[2].transitions.default")]
 
 
 def test_edges_that_end_an_iteration_are_no_edges_of_a_join() -> None:

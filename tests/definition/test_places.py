@@ -73,7 +73,7 @@ def test_compensation_sees_the_instance_and_secrets() -> None:
     good = [
         {**undo, "input": "workflow.instance.state.steps.a.output"},
         {**undo, "input": {"id": "steps.a.output.id", "key": "{{secrets.k}}", "n": 3}},
-        {**undo, "input": "{{ctx.x}}", "condition": "steps.a.status === 'COMPLETED'"},
+        {**undo, "input": "{{ctx.input.x}}", "condition": "steps.a.status === 'COMPLETED'"},
     ]
     for each in good:
         assert found(step, compensationSteps=[each]) == []

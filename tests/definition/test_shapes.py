@@ -91,7 +91,7 @@ def test_the_fast_reading_agrees_with_the_obvious_one(
     graph: tuple[dict[str, str], list[Edge]],
 ) -> None:
     kinds, edges = graph
-    config: Value = {"task": {"taskId": "t"}, "loop": {"source": []}}
+    config: Value = {"task": {"taskId": "t"}, "loop": {"source": [], "result": 1}}
     document: Value = {
         "nodes": [
             {"id": name, "type": kind, "config": config[kind]} for name, kind in kinds.items()

@@ -76,7 +76,8 @@ def with_large_literal(count: int) -> Value:
 def nested_loops(depth: int) -> Value:
     nodes: list[Any] = [{"id": "s", "type": "start"}]
     nodes += [
-        {"id": f"l{number}", "type": "loop", "config": {"source": []}} for number in range(depth)
+        {"id": f"l{number}", "type": "loop", "config": {"source": [], "result": 1}}
+        for number in range(depth)
     ]
     edges: Value = [{"source": "s", "target": "l0", "sourceHandle": "default"}]
     for number in range(depth - 1):

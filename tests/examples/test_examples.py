@@ -21,7 +21,7 @@ from tests.kit.waits import every_wait_has_looked_back
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PROGRAMS = [file for file in EXAMPLES.glob("*/*.py") if file.name != "tasks.py"]
-FILES = sorted([*EXAMPLES.glob("*/*.json"), *PROGRAMS])
+FILES = sorted([*EXAMPLES.glob("*/*.json"), *EXAMPLES.glob("*/*.yaml"), *PROGRAMS])
 CHOSEN = {"parent_child": "trip", "saga": "saga"}
 """The workflow that is meant where a file has several."""
 

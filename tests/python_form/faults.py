@@ -207,9 +207,9 @@ def chooses_a_word(order: Any) -> None:
     notify(word)
 
 
-@fault("TEN-1104", "`and`", "(e['id'] == order['id']) & e['ok']")
+@fault("TEN-1104", "`and`", "(e['id'] == order['id']) & e['payload']")
 def combines_in_a_lambda(order: Any) -> None:
-    wait_event("a.b", where=lambda e: e["id"] == order["id"] and e["ok"])  # fault
+    wait_event("a.b", where=lambda e: e["id"] == order["id"] and e["payload"])  # fault
 
 
 @fault("TEN-1104", "`if … else`", "`one_of` of their steps")

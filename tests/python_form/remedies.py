@@ -106,9 +106,9 @@ def compares_in_a_chain(order: Any) -> None:
         tidy()
 
 
-@remedy("(e['id'] == order['id']) & e['ok']")
+@remedy("(e['id'] == order['id']) & e['payload']")
 def combines_in_a_lambda(order: Any) -> None:
-    wait_event("a.b", where=lambda e: (e["id"] == order["id"]) & e["ok"])
+    wait_event("a.b", where=lambda e: (e["id"] == order["id"]) & e["payload"])
 
 
 @remedy('"{{ctx.input.discount || 0}}"')

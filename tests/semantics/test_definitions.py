@@ -159,7 +159,7 @@ def test_routes_stand_in_the_config_and_have_reserved_names_in_steps() -> None:
     assert [route.handle for route in node.conditions] == ["when_1", "when_2"]
     assert [route.handle for route in node.on_error] == ["onError_1"]
     config: Object = {
-        "conditions": [{"when": "ctx.x", "handle": "p"}],
+        "conditions": [{"when": "ctx.input.x", "handle": "p"}],
         "onError": [{"codes": ["X"], "handle": "q"}],
     }
     assert problems(draw("a:p>b a:q>c", a=task(**config))) == []

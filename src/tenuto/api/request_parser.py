@@ -22,6 +22,7 @@ from tenuto.definition.report import did_you_mean
 from tenuto.model.checks import MOST_UNKNOWN, moment_problem, unknown_names
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON, Object
+from tenuto.model.json_words import in_json_words
 
 MOST_DEPTH = 100
 """How deeply arrays and objects may be nested."""
@@ -157,7 +158,7 @@ def _problems(
     """Field by field: msgspec itself stops at the first."""
     fields = _fields(wanted)
     if not isinstance(value, dict) or fields is None:
-        return [_said(str(first), "$")]
+        return [_said(first, "$")]
     found = _unknown_fields(value, fields)
     for name, field in fields.items():
         if name not in value:
@@ -168,11 +169,11 @@ def _problems(
         try:
             read = msgspec.convert(value[name], field.type, strict=strict)
         except msgspec.ValidationError as error:
-            found.append(_said(str(error), f"$.{name}"))
+            found.append(_said(error, f"$.{name}"))
             continue
         if isinstance(read, datetime) and (wrong := moment_problem(read)) is not None:
             found.append(_problem(f"$.{name}", wrong, "Correct the value."))
-    return found or [_said(str(first), "$")]
+    return found or [_said(first, "$")]
 
 
 def _fields(wanted: object) -> Mapping[str, msgspec.structs.FieldInfo] | None:
@@ -198,10 +199,10 @@ def _unknown(name: str, fields: Mapping[str, msgspec.structs.FieldInfo]) -> Prob
     return _problem(f"$.{name}", f"there is no field `{name}` here", advice)
 
 
-def _said(message: str, path: str) -> Problem:
+def _said(error: msgspec.ValidationError, path: str) -> Problem:
     """A problem that msgspec found, at the place that it names below `path`."""
-    text, _, place = message.partition(" - at `$")
-    return _problem(path + place.removesuffix("`"), _lowered(text), "Correct the value.")
+    text, _, place = in_json_words(error).partition(" - at `$")
+    return _problem(path + place.removesuffix("`"), text, "Correct the value.")
 
 
 def _lowered(text: str) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from tenuto.definition.documents import is_yaml
 from tenuto.model.errors import InvalidDefinition, InvalidInput
 
 _STEP: Final = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]")
@@ -27,7 +28,7 @@ class Located(Exception):
 
 
 class Positions:
-    """The places of one JSON text that has been read without fault."""
+    """The places of one text, in JSON or YAML, that has been read without fault."""
 
     def __init__(self, file: str, text: str) -> None:
         self._file = file
@@ -37,7 +38,7 @@ class Positions:
     def place(self, path: str) -> str | None:
         """`file:line:column` of the value at `path`, or of the nearest one around it."""
         if self._found is None:
-            self._found = dict(_walk(self._text))
+            self._found = self._find()
         steps = _steps(path)
         while steps and steps not in self._found:
             steps = steps[:-1]
@@ -47,6 +48,13 @@ class Positions:
         line = self._text.count("\n", 0, offset) + 1
         column = offset - self._text.rfind("\n", 0, offset)
         return f"{self._file}:{line}:{column}"
+
+    def _find(self) -> dict[tuple[str | int, ...], int]:
+        if not is_yaml(self._file):
+            return dict(_walk(self._text))
+        from tenuto.definition.yaml_documents import parse_yaml
+
+        return parse_yaml(self._text, self._file).offsets
 
 
 def _steps(path: str) -> tuple[str | int, ...]:

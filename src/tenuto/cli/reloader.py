@@ -18,13 +18,13 @@ from typing import NamedTuple
 from tenuto.api.config import ServiceConfig
 from tenuto.api.server import bind
 from tenuto.cli import exits
+from tenuto.cli.file_names import FILES
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.python_files import named
 from tenuto.cli.views.terminal import PROGRAM, say
 from tenuto.definition import check, parse_document
 from tenuto.model.errors import TenutoError
 
-_WATCHED = (".json", ".py")
 _ONE = asyncio.FIRST_COMPLETED
 _STILL = "  Still serving what was there before."
 _QUIET_MS = 200
@@ -132,7 +132,7 @@ async def _changes(folders: Iterable[Path], stopped: asyncio.Event) -> AsyncIter
     watching = awatch(*folders, stop_event=stopped, debounce=_QUIET_MS, recursive=False)
     async for changes in watching:
         files = {Path(path) for _, path in changes}
-        if wanted := {each for each in files if each.suffix in _WATCHED}:
+        if wanted := {each for each in files if each.suffix in FILES}:
             yield wanted
 
 

@@ -69,11 +69,11 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 def read_source(path: Path) -> Source:
-    """Read and check the definition in a JSON file, or the one in a Python file."""
+    """Read and check the definition in a JSON or YAML file, or the one in a Python file."""
     from tenuto.cli.python_files import named, read_flow
 
     which = named(path)
-    return _read_json_source(path) if which is None else read_flow(path, which)
+    return _read_document(path) if which is None else read_flow(path, which)
 
 
 def read_sources(path: Path) -> list[Source]:
@@ -81,10 +81,10 @@ def read_sources(path: Path) -> list[Source]:
     from tenuto.cli.python_files import named, read_flows
 
     which = named(path)
-    return [_read_json_source(path)] if which is None else read_flows(path, which)
+    return [_read_document(path)] if which is None else read_flows(path, which)
 
 
-def _read_json_source(path: Path) -> Source:
+def _read_document(path: Path) -> Source:
     """A document without an id is called like its file."""
     text = read_file(path)
     document = parse_document(text, str(path))

@@ -26,7 +26,7 @@ from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.whole_instances import whole_instances
 from tenuto.model.checks import aware
-from tenuto.model.errors import TenutoError, not_there
+from tenuto.model.errors import Problem, TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
@@ -119,9 +119,9 @@ class Client:
     ) -> int:
         """Save a definition and return its version.
 
-        It is a dict, the path of a JSON file, or a workflow function; the workflow functions that
-        it starts as steps are saved too. Its tasks run where they are registered: in the service or
-        in its workers. InvalidDefinition lists all problems.
+        It is a dict, the path of a JSON or YAML file, or a workflow function; the workflow
+        functions that it starts as steps are saved too. Its tasks run where they are registered: in
+        the service or in its workers. InvalidDefinition lists all problems; warnings are logged.
         """
         return await self._deployer.deploy(definition)
 
@@ -336,8 +336,9 @@ class Client:
 
     # -- helpers
 
-    async def _saved_version(self, document: JSON) -> int:
-        return (await self.save(document)).version
+    async def _saved_version(self, document: JSON) -> tuple[int, Sequence[Problem]]:
+        saved = await self.save(document)
+        return saved.version, saved.problems
 
     def _own_key(self) -> str:
         return f"client/{self.connection.ids.short()}{self.connection.ids.short()}"

@@ -49,6 +49,7 @@ class EventAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     started: int = 0
     targets: tuple[dict[str, Any], ...] | None = None
     near_misses: tuple[dict[str, Any], ...] = ()
+    hint: str | None = None
     error: Refused | None = None
 
     def result(self) -> Published | TenutoError:
@@ -64,6 +65,7 @@ class EventAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
             is_dry=self.targets is not None,
             targets=self.targets or (),
             near_misses=self.near_misses,
+            hint=self.hint,
         )
 
 

@@ -17,6 +17,7 @@ from tenuto.config.config import Config
 from tenuto.config.file import Found, read_file
 from tenuto.config.names import PREFIX, Setting, sections, settings, value_of
 from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.json_words import in_json_words
 
 FILE: Final = "tenuto.toml"
 """Read if it is in the working folder and no other file is named."""
@@ -137,7 +138,7 @@ def _wrong(name: str, found: Found, error: msgspec.ValidationError) -> Problem:
     return Problem(
         code="TEN-2632",
         path=found.place,
-        message=f"{name}: {str(error)[:1].lower()}{str(error)[1:]}",
+        message=f"{name}: {in_json_words(error)}",
         advice="See `tenuto config show` for its present value.",
     )
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import cast
 
-from tenuto.definition.expressions import SECRETS, check_expression, check_template, is_templated
+from tenuto.definition.expressions import (
+    SECRETS,
+    check_expression,
+    check_template,
+    is_templated,
+    note_references,
+)
 from tenuto.definition.fields import Field, Fields, is_array, is_object
 from tenuto.definition.language_kinds import Expression
 from tenuto.definition.plain_kinds import Id, OneOf, TaskId, Text
 from tenuto.definition.report import Place, did_you_mean
 from tenuto.definition.settings import RETRY
 from tenuto.definition.time_kinds import Span
+from tenuto.expr import compile_expression, is_rooted_path
 from tenuto.model.graph import CompensationStep
 from tenuto.model.json import JSON, Object, kind_of
 
@@ -23,7 +30,8 @@ class CompensationInput:
         if isinstance(value, str) and not is_templated(value):
             check_expression(value, place.seeing(SECRETS))
         elif isinstance(value, dict | str):
-            check_template(value, place.seeing(SECRETS))
+            check_template(value, place.seeing(SECRETS), has_paths=True)
+            _note_paths(value, place)
         else:
             place.wrong("TEN-1010", f"expected an object or an expression, found {kind_of(value)}")
         return value
@@ -61,7 +69,9 @@ def read_compensation(
         there = place.at(index)
         if not is_object(step, there):
             continue
-        found = _STEP.read(step, there)
+        undone = step.get("compensationFor")
+        seen = there.of_step(undone, sees_later=True) if isinstance(undone, str) else there
+        found = _STEP.read(step, seen)
         if found is None:
             continue
         made = _make(**found)
@@ -81,6 +91,19 @@ def compensation_schema() -> Object:
 def write_compensation(steps: Iterable[CompensationStep]) -> list[JSON]:
     """The document's list of them."""
     return [_STEP.write(step) for step in steps]
+
+
+def _note_paths(value: JSON, place: Place) -> None:
+    """Note the strings that are all path, which stand for the values there."""
+    if isinstance(value, str):
+        if not is_templated(value) and is_rooted_path(value):
+            note_references(compile_expression(value), place)
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            _note_paths(each, place.at(name))
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            _note_paths(each, place.at(index))
 
 
 def _check_undone(undone: str, nodes: Collection[str], compensated: set[str], place: Place) -> None:

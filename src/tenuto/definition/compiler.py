@@ -16,17 +16,18 @@ from tenuto.definition.draft import Draft, DraftNode
 from tenuto.definition.event_triggers import read_cancellation_triggers, read_triggers
 from tenuto.definition.expressions import BASE, ITERATION, check_expression
 from tenuto.definition.fields import Field, Fields, is_array, is_object
-from tenuto.definition.flow import check_flow
+from tenuto.definition.flow import check_bodies, check_flow
 from tenuto.definition.graph_form import read_graph
 from tenuto.definition.joins import check_joins
 from tenuto.definition.json_check import is_sound
 from tenuto.definition.options import OPTIONS
 from tenuto.definition.plain_kinds import Anything, Id, Text
+from tenuto.definition.references import References
 from tenuto.definition.report import Place, Report
 from tenuto.definition.schemas import Schema
 from tenuto.definition.settings import COMMON, readable_fields
-from tenuto.definition.shape import Arrows, loops_around, shape_of
-from tenuto.definition.steps_form import read_steps
+from tenuto.definition.shape import Flow
+from tenuto.definition.steps_form import WRITTEN_BESIDE, read_steps
 from tenuto.model.errors import InvalidDefinition, Problem
 from tenuto.model.graph import Config, Definition, Edge, Graph, Node, Options
 from tenuto.model.json import JSON, Object
@@ -109,7 +110,7 @@ def check(
     root = Place("$", report, BASE)
     definition: Definition | None = None
     if is_sound(document, root) and is_object(document, root):
-        definition = _compile(document, root, fallback_id)
+        definition = _compile(document, root, fallback_id, is_saved=is_saved)
     is_refused = report.has_errors and not (is_saved and _breaks_later_rules_only(report))
     return Checked(definition=None if is_refused else definition, problems=report.problems)
 
@@ -119,7 +120,9 @@ def _breaks_later_rules_only(report: Report) -> bool:
     return not report.is_full and all(problem.code in LATER_RULES for problem in errors)
 
 
-def _compile(document: Object, root: Place, fallback_id: str) -> Definition | None:
+def _compile(
+    document: Object, root: Place, fallback_id: str, *, is_saved: bool
+) -> Definition | None:
     top = TOP.read(document, root) or {}
     for first, second in (("name", "title"), ("options", "workflowOptions")):
         if first in document and second in document:
@@ -128,7 +131,8 @@ def _compile(document: Object, root: Place, fallback_id: str) -> Definition | No
     if draft is not None and len(draft.edges) > MOST_EDGES:
         root.wrong("TEN-1004", f"{len(draft.edges)} edges are more than {MOST_EDGES}")
         return None
-    graph = None if draft is None else _compile_graph(draft)
+    flow = None if draft is None else Flow(draft)
+    graph = None if draft is None or flow is None else _compile_graph(draft, flow)
     names = [] if draft is None else [node.id for node in draft.nodes]
     undo = read_compensation(
         document.get("compensationSteps", []), names, root.at("compensationSteps")
@@ -137,8 +141,13 @@ def _compile(document: Object, root: Place, fallback_id: str) -> Definition | No
         document.get("cancellationTriggers", []), root.at("cancellationTriggers")
     )
     starting = read_triggers(document.get("triggers", []), root.at("triggers"))
-    if draft is None or graph is None:
+    if draft is None or flow is None or graph is None:
         return None
+    if not is_saved:
+        # Later rules; one that is saved need not be looked at again.
+        check_bodies(draft)
+        schema = document.get("inputSchema")
+        References(draft, flow, schema).check(root.report.references)
     return Definition(
         id=cast("str", top.get("id", fallback_id)),
         graph=graph,
@@ -182,10 +191,8 @@ def _has_fair_size(items: list[JSON], place: Place) -> bool:
     return 0 < len(items) <= MOST_NODES
 
 
-def _compile_graph(draft: Draft) -> Graph:
-    arrows = Arrows(draft)
-    shape = shape_of(draft, arrows)
-    around = loops_around(arrows, shape)
+def _compile_graph(draft: Draft, flow: Flow) -> Graph:
+    arrows, shape, around = flow.arrows, flow.shape, flow.around
     check_flow(draft, arrows, shape, around)
     required = {name: len(edges) for name, edges in arrows.incoming.items()}
     compiled: dict[str, tuple[DraftNode, Node]] = {}
@@ -207,16 +214,18 @@ def _compile_node(
     draft: DraftNode, around: Mapping[str, str | None], required: Mapping[str, int]
 ) -> Node | None:
     """The node, or None if a required setting is unusable."""
-    in_loop = around.get(draft.id) is not None
-    place = draft.settings_place.seeing(ITERATION) if in_loop else draft.settings_place
+    place = draft.settings_place.of_step(draft.id)
+    if around.get(draft.id) is not None:
+        place = place.seeing(ITERATION)
     for source, there in draft.unchecked:
-        check_expression(source, there.seeing(place.roots))
+        check_expression(source, there.seeing(place.roots).of_step(draft.id))
     if draft.row is None:
         known = {key: value for key, value in draft.settings.items() if key in COMMON.by_name}
         COMMON.read(known, place)
         return None
     fields = readable_fields(draft.row, has_routes=draft.place is not draft.settings_place)
-    found = fields.read(draft.settings, place)
+    is_step = draft.place is draft.settings_place
+    found = fields.read(draft.settings, place, beside=WRITTEN_BESIDE if is_step else ())
     draft.row.rules(draft.settings, place)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Reads the text of a document: strict JSON, every refusal with its line and column."""
+"""Reads the text of a document: strict JSON or YAML, every refusal with its line and column."""
 
 from __future__ import annotations
 
@@ -27,11 +27,17 @@ Say = Callable[[int, str, str], None]
 def parse_document(text: bytes | str, where: str) -> JSON:
     """The JSON that `text` holds; InvalidDefinition with line and column if it holds none.
 
-    `where` is what messages call the text, usually the name of its file.
+    `where` is what messages call the text, usually the name of its file; that of a file which ends
+    in `.yaml` or `.yml` holds YAML.
     """
     if len(text) > MOST_BYTES:
         raise _refused("TEN-1004", f"{where} has more than {MOST_BYTES // 1_000_000} MB")
     source = _decoded(text, where).removeprefix("\ufeff")
+    if is_yaml(where):
+        # Most documents are JSON, for which no time is spent on another library.
+        from tenuto.definition.yaml_documents import parse_yaml  # noqa: PLC0415
+
+        return parse_yaml(source, where).value
     suspect = _Suspicion()
     try:
         value: JSON = json.loads(
@@ -51,6 +57,11 @@ def parse_document(text: bytes | str, where: str) -> JSON:
     if suspect.found or _SUSPECT.search(source) or UNFIT.search(source):
         _look_closely(source, where)
     return value
+
+
+def is_yaml(file: str) -> bool:
+    """Whether a file of this name holds YAML."""
+    return file.lower().endswith((".yaml", ".yml"))
 
 
 class _Suspicion:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct
 
+from tenuto.definition.meant import type_meant
 from tenuto.definition.nodes import BY_NAME, TYPES, AnyNodeType
 from tenuto.definition.plain_kinds import Id
 from tenuto.definition.report import MOST_NAMES, Place, did_you_mean, shown
 from tenuto.model.graph import ErrorRoute, Route
+from tenuto.model.ids import NAME
 from tenuto.model.json import JSON, Object, kind_of
+
+_MOST_LISTED = 12
+"""So many steps are listed where one is not found."""
 
 
 class DraftNode(Struct, kw_only=True):
@@ -53,6 +59,9 @@ class Draft(Struct, kw_only=True):
     edges: list[DraftEdge]
     starts: tuple[str, ...] | None
     """None: every node without incoming edges starts."""
+    leaving: frozenset[tuple[str, str]] | None = None
+    """The nodes and handles that edges leave as written, also those that lead nowhere; None in the
+    dependency form, which names no handles."""
 
 
 def read_id(source: Object, name: str, index: int, place: Place) -> tuple[str, bool]:
@@ -82,7 +91,7 @@ def read_type(source: Object, place: Place, form: Literal["steps", "graph"]) -> 
         place.at("type").wrong(
             "TEN-1022",
             f"{shown(value)} is not a node type",
-            did_you_mean(value, names, f"Types are {', '.join(names)}."),
+            type_meant(value) or did_you_mean(value, names, f"Types are {', '.join(names)}."),
         )
     return row
 
@@ -125,9 +134,14 @@ def known_edges(
 
 
 def refuse_target(name: str, names: set[str], place: Place) -> None:
-    known = sorted(names) if len(names) <= MOST_NAMES and not place.report.is_full else []
-    place.wrong(
-        "TEN-1040",
-        f"there is no step {shown(name)}",
-        did_you_mean(name, known, "Name a step of this definition."),
-    )
+    advice = name_a_step(name, () if place.report.is_full else names)
+    place.wrong("TEN-1040", f"there is no step {shown(name)}", advice)
+
+
+def name_a_step(name: str, names: Collection[str]) -> str:
+    """Advice for a name that no step has."""
+    listing = "Name a step of this definition."
+    named = sorted(filter(NAME.match, names)) if len(names) <= _MOST_LISTED else []
+    if named:
+        listing = f"The steps are {', '.join(named)}."
+    return did_you_mean(name, sorted(names) if len(names) <= MOST_NAMES else (), listing)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from tenuto.definition.report import MOST_PROBLEMS, Place
+from tenuto.definition.report import MOST_PROBLEMS, Place, shown
 from tenuto.expr import (
     ALL_ROOTS,
+    Expression,
     ExpressionSyntaxError,
     compile_expression,
     compile_template,
     is_fixed,
     parse_path,
+    references,
     split_condition,
+    template_expressions,
     template_problems,
 )
 from tenuto.expr.bounds import SOURCE_CHARACTERS
@@ -21,6 +25,10 @@ from tenuto.model.json import JSON
 BASE = frozenset({"ctx", "workflow", "steps"})
 """The names that every expression can use."""
 
+_BARE_PATH = re.compile(
+    r"(?:ctx|steps|workflow\.input|workflow\.instance)(?:\.[A-Za-z_$][\w$]*|\[\d+\]|\['[^']*'\])+\Z"
+)
+_LONGEST_BARE = 200
 _OF_EACH = 20
 """What reading an expression costs beside its characters, in characters."""
 
@@ -34,24 +42,58 @@ def check_expression(source: str, place: Place) -> bool:
     if not _may_read(len(source) + _OF_EACH, place):
         return False
     try:
-        compile_expression(source, roots=place.roots)
+        expression = compile_expression(source, roots=place.roots)
     except ExpressionSyntaxError as fault:
+        if source.lstrip().startswith("{{"):
+            fault.advice = "This field is an expression by itself: leave `{{` and `}}` out."
         _report(fault, place, "TEN-1030" if _is_broken(source) else "TEN-1032")
         return False
+    note_references(expression, place)
     return True
 
 
-def check_template(value: JSON, place: Place) -> None:
-    """Report why `value` is not a template for this place."""
-    if not holds_template(value) or not _may_read(_characters(value), place):
+def check_template(value: JSON, place: Place, *, has_paths: bool = False) -> None:
+    """Report why `value` is not a template for this place.
+
+    `has_paths`: whether text that is all path stands for its value here, without braces.
+    """
+    if not holds_template(value):
+        if not has_paths:
+            _warn_of_bare_paths(value, place)
+        return
+    if not _may_read(_characters(value), place):
         return
     faults = template_problems(value, roots=place.roots)
     if not faults:
+        for where, expression in template_expressions(value, roots=place.roots):
+            note_references(expression, place.beyond(where))
         return
     broken = {(where, fault.position) for where, fault in template_problems(value)}
     for where, fault in faults[:MOST_PROBLEMS]:
         there = place.beyond(where)
         _report(fault, there, "TEN-1031" if (where, fault.position) in broken else "TEN-1032")
+
+
+def _warn_of_bare_paths(value: JSON, place: Place) -> None:
+    """Warn of text that is meant as a template: `ctx.input.id`, `${ctx.input.id}`."""
+    if not isinstance(value, str):
+        items = value.items() if isinstance(value, dict) else ()
+        for name, each in items:
+            if isinstance(each, str):
+                _warn_of_bare_paths(each, place.at(name))
+        return
+    text = value[2:-1].strip() if value.startswith("${") and value.endswith("}") else value
+    if len(text) <= _LONGEST_BARE and _BARE_PATH.match(text):
+        place.warn(
+            "TEN-1064",
+            f"{shown(value)} is text, and not the value that it names",
+            f"Write `{{{{{text}}}}}`.",
+        )
+
+
+def note_references(expression: Expression, place: Place) -> None:
+    """Keep what an expression refers to, until all that it may refer to is known."""
+    place.report.references += [(place, path) for path in references(expression)]
 
 
 def _may_read(characters: int, place: Place) -> bool:

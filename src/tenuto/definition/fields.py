@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol, TypeGuard, cast
 
 import msgspec
 from msgspec import Struct
 
+from tenuto.definition.meant import field_meant
 from tenuto.definition.report import Place, did_you_mean
 from tenuto.model.json import JSON, Object, kind_of
 
@@ -60,15 +61,20 @@ class Fields:
     def __add__(self, other: Fields) -> Fields:
         return Fields(*self.all, *other.all)
 
-    def read(self, value: Object, place: Place) -> dict[str, object] | None:
-        """Attributes for the model, or None when a required one is missing or unusable."""
+    def read(
+        self, value: Object, place: Place, *, beside: tuple[str, ...] = ()
+    ) -> dict[str, object] | None:
+        """Attributes for the model, or None when a required one is missing or unusable.
+
+        `beside` are fields of the same object that were read before.
+        """
         found: dict[str, object] = {}
         for name in value:
             field = self.by_name.get(name)
             if field is None:
                 if place.report.is_full:
                     break
-                refuse_unknown(name, self.by_name, place)
+                refuse_unknown(name, (*beside, *self.by_name), place)
                 continue
             read = field.kind.read(value[name], place.at(name))
             if not isinstance(read, Unusable):
@@ -113,7 +119,7 @@ class Record:
         self._fields = fields
 
     def read(self, value: JSON, place: Place) -> object:
-        found = self._fields.read(value, place) if is_object(value, place) else None
+        found = self._fields.read(value, place) if is_object(value, place, self._fields) else None
         return UNUSABLE if found is None else self._make(**found)
 
     def write(self, value: object) -> JSON:
@@ -131,7 +137,7 @@ class Verbatim:
         self._fields = fields
 
     def read(self, value: JSON, place: Place) -> object:
-        found = self._fields.read(value, place) if is_object(value, place) else None
+        found = self._fields.read(value, place) if is_object(value, place, self._fields) else None
         return UNUSABLE if found is None else value
 
     def write(self, value: object) -> JSON:
@@ -141,11 +147,16 @@ class Verbatim:
         return self._fields.schema()
 
 
-def is_object(value: JSON, place: Place) -> TypeGuard[Object]:
-    """Whether `value` is an object; if not, that is reported."""
+def is_object(
+    value: JSON, place: Place, fields: Fields | None = None, *, advice: str | None = None
+) -> TypeGuard[Object]:
+    """Whether `value` is an object, which has `fields`; if not, that is reported."""
     if isinstance(value, dict):
         return True
-    place.wrong("TEN-1010", f"expected an object, found {kind_of(value)}")
+    if advice is None:
+        names = "" if fields is None else f" with {', '.join(fields.by_name)}"
+        advice = f"Write an object{names}: `{{…}}`."
+    place.wrong("TEN-1010", f"expected an object, found {kind_of(value)}", advice)
     return False
 
 
@@ -153,15 +164,16 @@ def is_array(value: JSON, place: Place) -> TypeGuard[list[JSON]]:
     """Whether `value` is an array; if not, that is reported."""
     if isinstance(value, list):
         return True
-    place.wrong("TEN-1010", f"expected an array, found {kind_of(value)}")
+    advice = "Write an array: `[…]`."
+    place.wrong("TEN-1010", f"expected an array, found {kind_of(value)}", advice)
     return False
 
 
-def refuse_unknown(name: str, known: Mapping[str, object], place: Place) -> None:
+def refuse_unknown(name: str, known: Collection[str], place: Place) -> None:
     listing = f"Known here: {', '.join(known)}." if known else "Remove it."
-    place.at(name).wrong(
-        "TEN-1012", f"`{name}` is not a field here", did_you_mean(name, known, listing)
-    )
+    meant = field_meant(name, known)
+    advice = did_you_mean(name, known, listing) if meant is None else f"Did you mean `{meant}`?"
+    place.at(name).wrong("TEN-1012", f"`{name}` is not a field here", advice)
 
 
 def _defaults(kind: type[Struct]) -> Mapping[str, object]:

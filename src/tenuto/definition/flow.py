@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from tenuto.definition.draft import Draft, DraftNode
 from tenuto.definition.nodes.ends import END, START
+from tenuto.definition.nodes.loop import LOOP
 from tenuto.definition.shape import Arrows, Shape, leads_into
+from tenuto.model.graph import BODY
 
 MOST_LOOPS = 16
 """The deepest nesting of loops: the numbers of all their iterations are part of keys."""
@@ -26,18 +28,30 @@ def check_flow(
     _check_depth(arrows, shape, around, nodes)
 
 
+def check_bodies(draft: Draft) -> None:
+    """Report loops that repeat nothing; one with `result` computes a list without any step."""
+    if draft.leaving is None:
+        return
+    for node in draft.nodes:
+        if node.row is not LOOP or node.duplicate or (node.id, BODY) in draft.leaving:
+            continue
+        if not {"source", "result"} <= node.settings.keys():
+            what = f"loop `{node.id}`" if node.named else "this loop"
+            node.place.wrong("TEN-1059", f"{what} has no body")
+
+
 def _check_cycles(shape: Shape, nodes: Mapping[str, DraftNode]) -> None:
-    for cycle in shape.cycles:
+    for cycle, closing in shape.cycles:
         names = [name if nodes[name].named else "(no id)" for name in cycle]
         if len(names) > _LONGEST_CYCLE:
             half = _LONGEST_CYCLE // 2
             names = [*names[:half], "…", *names[-half:]]
         spelled = " → ".join([*names, names[0]])
-        nodes[cycle[0]].place.wrong("TEN-1042", f"the steps lead in a circle: {spelled}")
+        closing.place.wrong("TEN-1042", f"the steps lead in a circle: {spelled}")
 
 
 def _check_reached(draft: Draft, shape: Shape) -> None:
-    on_cycle = {name for cycle in shape.cycles for name in cycle}
+    on_cycle = {name for cycle, _ in shape.cycles for name in cycle}
     for node in draft.nodes:
         if not (node.id in shape.reached or node.id in on_cycle or node.duplicate):
             what = f"`{node.id}`" if node.named else "this step"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tenuto.definition.draft import (
     Draft,
     DraftEdge,
@@ -15,6 +17,7 @@ from tenuto.definition.draft import (
 from tenuto.definition.fields import is_object, refuse_unknown
 from tenuto.definition.plain_kinds import Text
 from tenuto.definition.report import Place
+from tenuto.definition.settings import readable_fields
 from tenuto.model.graph import DEFAULT
 from tenuto.model.json import JSON, Object
 
@@ -127,12 +130,19 @@ def read_graph(
         nodes=drafted,
         edges=known_edges(drafted, arrows),
         starts=(starts[0].id,) if starts else None,
+        leaving=frozenset(_leaving(edges)),
     )
 
 
 def _read_node(node: Object, index: int, place: Place) -> DraftNode:
+    row = read_type(node, place, "graph")
     for name in node:
-        if name not in _ACCEPTED_ON_NODE:
+        if name in _ACCEPTED_ON_NODE:
+            continue
+        if row is not None and name in readable_fields(row, has_routes=True).by_name:
+            message, advice = f"`{name}` is not a field here", "Move it into `config`."
+            place.at(name).wrong("TEN-1012", message, advice)
+        else:
             refuse_unknown(name, _KNOWN_OF_NODE, place)
     name, named = read_id(node, "id", index, place)
     there = place.at("config")
@@ -146,7 +156,7 @@ def _read_node(node: Object, index: int, place: Place) -> DraftNode:
                 settings[title] = node[title]
     return DraftNode(
         id=name,
-        row=read_type(node, place, "graph"),
+        row=row,
         place=place,
         settings=settings,
         settings_place=there,
@@ -174,6 +184,14 @@ def _read_edge(edge: Object, names: set[str], place: Place) -> DraftEdge | None:
     if source is None or target is None or not isinstance(handle, str):
         return None
     return DraftEdge(source[0], handle, target[0], place)
+
+
+def _leaving(edges: list[JSON]) -> Iterator[tuple[str, str]]:
+    """The node and the handle that each edge leaves, whatever else is wrong with it."""
+    for edge in edges:
+        if isinstance(edge, dict):
+            source = edge.get("upstreamNodeID", edge.get("source"))
+            yield str(source), str(edge.get("sourceHandle") or DEFAULT)
 
 
 def _read_end(edge: Object, ours: str, drawn: str, place: Place) -> tuple[str, Place] | None:

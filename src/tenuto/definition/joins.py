@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tenuto.definition.draft import DraftEdge, DraftNode
 from tenuto.definition.nodes import BY_CONFIG
-from tenuto.definition.report import did_you_mean, shown
+from tenuto.definition.report import Place, did_you_mean, shown
 from tenuto.definition.shape import Arrows, Shape
 from tenuto.model.graph import DEFAULT, ERROR, Loop, Node
 
@@ -41,7 +41,11 @@ def handles_of(node: Node, *, routes: bool = True) -> dict[str, None]:
 def _check_handles(draft: DraftNode, node: Node, arrows: Arrows) -> None:
     handles = handles_of(node)
     refused: set[str] = set()
-    named = [(edge.handle, edge.place) for edge in arrows.outgoing[node.id]]
+    is_drawn = draft.place is not draft.settings_place
+    named = [
+        (edge.handle, edge.place.at("sourceHandle") if is_drawn else edge.place)
+        for edge in arrows.outgoing[node.id]
+    ]
     for handle, place in (*named, *draft.empty_handles):
         if handle not in handles and handle not in refused:
             refused.add(handle)
@@ -144,16 +148,36 @@ def _taken_at_once(source: Node, handles: list[str]) -> int:
 
 def _check_effect(draft: DraftNode, node: Node) -> None:
     place = draft.settings_place
+    conditions = (place.at("transitions") if draft.place is place else place).at("conditions")
+    _check_enough(node, place)
     ends_early = isinstance(node.config, Loop) and node.config.enough is not None
     if node.cancel_rest and node.at_least is None and not ends_early:
         place.at("cancelRest").warn(
             "TEN-1053", "`cancelRest` does nothing where every edge is waited for"
         )
     if node.conditions and isinstance(node.config, Loop):
-        place.wrong(
+        conditions.wrong(
             "TEN-1018",
             f"`conditions` stand for `default`, and `{node.id}` is a loop, which ends at `done`",
             "Lead `done` to a condition.",
         )
     elif node.conditions and DEFAULT not in handles_of(node):
-        place.warn("TEN-1053", f"`conditions` stand for `default`, which `{node.id}` never takes")
+        conditions.warn(
+            "TEN-1053", f"`conditions` stand for `default`, which `{node.id}` never takes"
+        )
+
+
+def _check_enough(node: Node, place: Place) -> None:
+    """Warn of a number of iterations that a literal source does not have."""
+    config = node.config
+    if not isinstance(config, Loop) or config.more is not None:
+        return
+    if isinstance(config.enough, int) and isinstance(config.source, list):
+        count = len(config.source)
+        if config.enough > count:
+            items = "1 item" if count == 1 else f"{count} items"
+            place.at("enough").warn(
+                "TEN-1053",
+                f"`enough` is {config.enough}, and `source` has {items}: all of them run",
+                f"Write a number up to {count}, or remove it." if count else "Remove it.",
+            )

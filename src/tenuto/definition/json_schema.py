@@ -28,6 +28,19 @@ from tenuto.model.json import JSON, Object
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
+_NO_TARGET: Object = {"const": []}
+_FAILS_OR_LEADS_ON: Object = {
+    "if": {
+        "properties": {"errorHandling": {"const": "fail_workflow"}},
+        "required": ["errorHandling"],
+    },
+    "then": {
+        "properties": {"transitions": {"properties": {"error": _NO_TARGET, "onError": _NO_TARGET}}}
+    },
+}
+"""An error that fails the workflow has no target."""
+
+
 @cache
 def definition_schema() -> Object:
     """The schema of a definition in any of its forms."""
@@ -78,6 +91,7 @@ def _shared() -> Object:
         "joinMode": JoinMode().schema(),
         "retry": RETRY.schema(),
         "transitions": transitions_schema(),
+        "failsOrLeadsOn": _FAILS_OR_LEADS_ON,
     }
 
 
@@ -120,7 +134,7 @@ def _names(row: AnyNodeType) -> list[JSON]:
 
 
 def _step(row: AnyNodeType) -> Object:
-    return _with(
+    shape = _with(
         readable_fields(row, has_routes=False),
         {
             "stepId": Id().schema(),
@@ -129,12 +143,16 @@ def _step(row: AnyNodeType) -> Object:
             "dependsOn": Targets().schema(),
         },
     )
+    return {**shape, "allOf": [*row.rules_schema, _FAILS_OR_LEADS_ON]}
 
 
 def _node(row: AnyNodeType) -> Object:
     fields = readable_fields(row, has_routes=True)
     config = fields.schema()
-    needs_config = bool(config["required"])
+    # A rule that wants one of several fields wants the config too.
+    needs_config = bool(config["required"]) or any("oneOf" in rule for rule in row.rules_schema)
+    if row.rules_schema:
+        config["allOf"] = list(row.rules_schema)
     # What a canvas keeps on a node for drawing is accepted as well.
     return {
         "type": "object",

@@ -17,6 +17,7 @@ from tenuto.definition.expressions import (
 from tenuto.definition.fields import UNUSABLE, is_object
 from tenuto.definition.plain_kinds import Id, Text, check_length, pattern_of
 from tenuto.definition.report import Place, shown
+from tenuto.expr import is_rooted_path
 from tenuto.model.events import is_reserved
 from tenuto.model.ids import LONGEST_ID
 from tenuto.model.json import JSON, Object, kind_of
@@ -51,6 +52,22 @@ RESERVED_VARIABLES = frozenset({"input", "output", "item", "index", "last"})
 _WORD = r"[^\s.*{}\x00-\x1f\x7f]+"
 _PATTERN = re.compile(rf"(?:{_WORD}|\*\*?)(?:\.(?:{_WORD}|\*\*?))*\Z")
 _PLAIN_PATTERN = re.compile(rf"{_WORD}(?:\.{_WORD})*\Z")
+
+
+_SHAPES = {
+    "any": "a value",
+    "text": "text",
+    "object": "an object",
+    "object or text": "an object or text",
+    "array or template": "an array or a template",
+}
+
+
+def _bare(value: JSON) -> str | None:
+    """Advice for a path that is written without braces."""
+    if isinstance(value, str) and is_rooted_path(value):
+        return f"Write it as a template: `{{{{{value}}}}}`."
+    return None
 
 
 class _Verbatim:
@@ -116,7 +133,9 @@ class Template(_Verbatim):
 
     def read(self, value: JSON, place: Place) -> object:
         if not self._has_shape(value):
-            place.wrong("TEN-1010", f"expected {self._shape}, found {kind_of(value)}")
+            place.wrong(
+                "TEN-1010", f"expected {_SHAPES[self._shape]}, found {kind_of(value)}", _bare(value)
+            )
             return UNUSABLE
         if value == "" and self._shape == "text":
             place.wrong("TEN-1017", "the text is empty")
@@ -177,7 +196,10 @@ class EventPattern(_Verbatim):
     def schema(self) -> Object:
         pattern = _PATTERN if self._is_subscription else _PLAIN_PATTERN
         plain: Object = {"type": "string", "pattern": pattern_of(pattern), "maxLength": LONGEST_ID}
-        return plain if self._is_subscription else {"anyOf": [plain, TEMPLATE]}
+        if self._is_subscription:
+            return plain
+        reserved: Object = {"pattern": r"^workflow(\.|$)"}
+        return {"anyOf": [{**plain, "not": reserved}, TEMPLATE]}
 
 
 class Mapping(_Verbatim):

@@ -22,7 +22,10 @@ class Text:
 
     def read(self, value: JSON, place: Place) -> object:
         if not isinstance(value, str):
-            place.wrong("TEN-1010", f"expected text, found {kind_of(value)}")
+            advice = f'Put it in quotes: `"{shown(value)}"`.'
+            is_plain = isinstance(value, bool | int | float)
+            message = f"expected text, found {kind_of(value)}"
+            place.wrong("TEN-1010", message, advice if is_plain else "Write text, in quotes.")
             return UNUSABLE
         if not value and not self._may_be_empty:
             place.wrong("TEN-1017", "the text is empty")
@@ -55,7 +58,8 @@ class Flag:
     def read(self, value: JSON, place: Place) -> object:
         if isinstance(value, bool):
             return value
-        place.wrong("TEN-1010", f"expected true or false, found {kind_of(value)}")
+        advice = "Write `true` or `false`, without quotes."
+        place.wrong("TEN-1010", f"expected true or false, found {kind_of(value)}", advice)
         return UNUSABLE
 
     def write(self, value: object) -> JSON:
@@ -73,7 +77,8 @@ class Number:
 
     def read(self, value: JSON, place: Place) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            place.wrong("TEN-1010", f"expected a number, found {kind_of(value)}")
+            advice = "Write a number, without quotes."
+            place.wrong("TEN-1010", f"expected a number, found {kind_of(value)}", advice)
             return UNUSABLE
         if not self._least <= value <= LARGEST_WHOLE:
             place.wrong("TEN-1014", f"{shown(value)} is not at least {self._least:g}, or is huge")
@@ -98,7 +103,9 @@ class Whole:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            place.wrong("TEN-1010", f"expected a whole number, found {_number_or_kind(value)}")
+            advice = "Write a whole number, without quotes."
+            message = f"expected a whole number, found {_number_or_kind(value)}"
+            place.wrong("TEN-1010", message, advice)
             return UNUSABLE
         if not self._least <= value <= self._most:
             bounds = f"from {self._least} to {self._most}"
@@ -191,7 +198,9 @@ class Id:
             place.wrong("TEN-1010", f"expected an id, found {kind_of(value)}")
             return UNUSABLE
         if not self._pattern.match(value):
-            place.wrong("TEN-1020", f"{shown(value)} is not usable as {self._what}")
+            place.wrong(
+                "TEN-1020", f"{shown(value)} is not usable as {self._what}", _id_advice(value)
+            )
             return UNUSABLE
         return value
 
@@ -212,6 +221,11 @@ def check_length(text: str, place: Place) -> None:
     problem = too_long(text)
     if problem is not None:
         place.wrong("TEN-1025", problem)
+
+
+def _id_advice(text: str) -> str | None:
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "_", text[:64]).strip("_-")
+    return f"Use letters, digits, `_` and `-`, such as `{plain}`." if plain else None
 
 
 def _digits(value: int) -> str:

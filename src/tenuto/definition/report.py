@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Problem
@@ -40,6 +41,8 @@ class Report:
         self._characters = characters
         self._problems: list[Problem] = []
         self.has_errors = False
+        self.references: list[tuple[Place, tuple[str, ...]]] = []
+        """What the expressions refer to: `("steps", "pay", "output")`, each with its place."""
 
     @property
     def is_full(self) -> bool:
@@ -71,6 +74,12 @@ class Place(Struct, frozen=True):
     path: str
     report: Report
     roots: frozenset[str] = frozenset()
+    step: str | None = None
+    """The step whose values an expression there sees."""
+    is_in_body: bool = False
+    """Whether it sees those of an iteration of that step, which is a loop."""
+    sees_later: bool = False
+    """Whether steps that begin after that step may have ended."""
 
     def at(self, key: str | int) -> Place:
         return self.beyond(step(key))
@@ -78,10 +87,16 @@ class Place(Struct, frozen=True):
     def beyond(self, way: str) -> Place:
         """The place that is reached from here by a part of a path."""
         path = self.path if len(self.path) > _LONGEST_PATH else self.path + way[:_LONGEST_PATH]
-        return Place(path, self.report, self.roots)
+        return replace(self, path=path)
 
     def seeing(self, roots: Collection[str]) -> Place:
-        return Place(self.path, self.report, self.roots.union(roots))
+        return replace(self, roots=self.roots.union(roots))
+
+    def of_step(self, step: str, *, sees_later: bool = False) -> Place:
+        return replace(self, step=step, sees_later=sees_later)
+
+    def in_body(self) -> Place:
+        return replace(self, is_in_body=True, sees_later=True)
 
     def wrong(self, code: str, message: str, advice: str | None = None) -> None:
         self._say(code, message, advice, "error")

@@ -33,6 +33,18 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
 _ELSEWHERE = "not present in a registry"
 
 
+_KEYWORDS = frozenset(
+    """
+    $anchor $comment $defs $dynamicRef $id $recursiveRef $ref $schema additionalProperties allOf
+    anyOf const contains default definitions dependencies dependentRequired dependentSchemas
+    deprecated description else enum examples exclusiveMaximum exclusiveMinimum format if items
+    maxItems maxLength maxProperties maximum minItems minLength minProperties minimum multipleOf not
+    nullable oneOf pattern patternProperties prefixItems properties propertyNames readOnly required
+    then title type unevaluatedItems unevaluatedProperties uniqueItems writeOnly
+    """.split()  # noqa: SIM905
+)
+
+
 class Schema:
     """A kind: a JSON Schema that needs no other document."""
 
@@ -61,6 +73,12 @@ class Schema:
         except ValueError as error:
             place.wrong("TEN-1060", f"not a JSON Schema: {_short(str(error))}")
             return UNUSABLE
+        if isinstance(value, dict) and value and not _KEYWORDS & value.keys():
+            place.warn(
+                "TEN-1053",
+                "none of its names is a keyword of JSON Schema, so that it allows everything",
+                'Write for example `{"type": "object", "properties": {"id": {"type": "string"}}}`.',
+            )
         return value
 
     def write(self, value: object) -> JSON:

@@ -24,8 +24,8 @@ class Shape(Struct, kw_only=True):
 
     starts: tuple[str, ...]
     reached: AbstractSet[str]
-    cycles: Sequence[Sequence[str]]
-    """Each as the ids on it, in order; the first is not repeated."""
+    cycles: Sequence[tuple[Sequence[str], DraftEdge]]
+    """Each as the ids on it, in order, the first not repeated; and the edge that closes it."""
     order: Sequence[str]
     """Sources before targets."""
     ends_iteration: AbstractSet[DraftEdge]
@@ -45,6 +45,16 @@ class Arrows:
         for edge in draft.edges:
             self.outgoing[edge.source].append(edge)
             self.incoming[edge.target].append(edge)
+
+
+class Flow:
+    """The edges of a draft, and what follows from them."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.arrows = Arrows(draft)
+        self.shape = shape_of(draft, self.arrows)
+        self.around = loops_around(self.arrows, self.shape)
+        """The innermost loop around each node."""
 
 
 def shape_of(draft: Draft, arrows: Arrows) -> Shape:
@@ -81,7 +91,7 @@ class _Walk:
         self._arrows = arrows
         self.visited: set[str] = set()
         self.finished: list[str] = []
-        self.cycles: list[list[str]] = []
+        self.cycles: list[tuple[list[str], DraftEdge]] = []
         self.ends_iteration: set[DraftEdge] = set()
         self.back: set[DraftEdge] = set()
 
@@ -122,7 +132,7 @@ class _Walk:
         if edge.target in self._arrows.loops and is_from_body:
             self.ends_iteration.add(edge)
         elif len(self.cycles) < _MOST_CYCLES:
-            self.cycles.append(path[start:])
+            self.cycles.append((path[start:], edge))
 
 
 def _loops_that_start(arrows: Arrows, visited: AbstractSet[str]) -> list[str]:

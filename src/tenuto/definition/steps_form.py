@@ -19,6 +19,8 @@ from tenuto.model.graph import TIMEOUT
 from tenuto.model.json import JSON, Object
 
 STEP_FIELDS = ("stepId", "type", "transitions")
+WRITTEN_BESIDE = (*STEP_FIELDS, "dependsOn")
+"""What a step has beside its settings."""
 
 
 def read_steps(steps: list[JSON], place: Place) -> Draft:
@@ -37,6 +39,7 @@ def read_steps(steps: list[JSON], place: Place) -> Draft:
         nodes=nodes,
         edges=known_edges(nodes, edges, spare),
         starts=(nodes[0].id,) if nodes else (),
+        leaving=frozenset((edge.source, edge.handle) for edge in edges),
     )
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from tenuto.definition.draft import DraftEdge
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, Unusable, is_array, is_object
 from tenuto.definition.plain_kinds import Text
-from tenuto.definition.report import Place
+from tenuto.definition.report import Place, shown
 from tenuto.definition.settings import CODES
 from tenuto.model.graph import ErrorRoute, Route
 from tenuto.model.json import JSON, Object, kind_of
@@ -74,7 +74,8 @@ def transitions_schema() -> Object:
 def read_transitions(source: str, value: JSON, place: Place) -> Leads:
     """The edges and routes that `transitions` of the step `source` spells."""
     leads = Leads(edges=[], empty=[], unchecked=[])
-    if not is_object(value, place):
+    named = value if isinstance(value, str) else "NAME"
+    if not is_object(value, place, advice=f'Write `{{"default": {shown(named)}}}`.'):
         return leads
     transitions = value
     for handle, targets in transitions.items():

@@ -15,8 +15,14 @@ from tenuto.expr.frame import CountedScope, Steps
 from tenuto.expr.index_text import LOOSE, canonical, event_term_values
 from tenuto.expr.near_miss import Miss
 from tenuto.expr.paths import is_rooted_path, look_up, parse_path
+from tenuto.expr.references import references
 from tenuto.expr.syntax import ALL_ROOTS
-from tenuto.expr.template import Template, compile_template, template_problems
+from tenuto.expr.template import (
+    Template,
+    compile_template,
+    template_expressions,
+    template_problems,
+)
 from tenuto.expr.values import UNDEFINED, Lazy, Undefined, Value
 
 __all__ = [
@@ -43,6 +49,8 @@ __all__ = [
     "is_rooted_path",
     "look_up",
     "parse_path",
+    "references",
     "split_condition",
+    "template_expressions",
     "template_problems",
 ]

@@ -11,6 +11,7 @@ from tenuto.expr.bounds import DEPTH
 from tenuto.expr.errors import ExpressionSyntaxError
 from tenuto.expr.lexer import Kind, Token, tokens
 from tenuto.expr.syntax import AnyNode, Node, Spread
+from tenuto.expr.words import advice_for_word
 
 N = TypeVar("N", bound=AnyNode)
 
@@ -62,7 +63,7 @@ class Cursor(ABC):
 
     def expect_end(self) -> None:
         if self.token.kind != "end":
-            advice = "Put an operator between two values."
+            advice = advice_for_word(self.token.text) or "Put an operator between two values."
             if self.at("=>"):
                 advice = "An arrow function can only be the argument of a method such as `map`."
             raise self.unexpected(advice)

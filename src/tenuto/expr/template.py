@@ -49,7 +49,7 @@ def compile_template(value: Value, *, roots: frozenset[str] = ALL_ROOTS) -> Temp
     render = building.value(value, [])
     if building.faults:
         raise building.faults[0]
-    used = building.expressions
+    used = [each for _, each in building.placed]
     return Template(
         roots=frozenset().union(*(each.roots for each in used)),
         paths=tuple(dict.fromkeys(path for each in used for path in each.paths)),
@@ -65,16 +65,25 @@ def template_problems(value: Value, *, roots: frozenset[str] = ALL_ROOTS) -> lis
     return [(_json_path(fault.path), fault) for fault in building.faults[:FAULTS]]
 
 
+def template_expressions(
+    value: Value, *, roots: frozenset[str] = ALL_ROOTS
+) -> list[tuple[str, Expression]]:
+    """The expressions in `value`, each with the JSON path from `value` to its string."""
+    building = _Building(roots)
+    building.value(value, [])
+    return [(_json_path(path), each) for path, each in building.placed]
+
+
 class _Building:
     """One walk over a value, which gathers its expressions and its faults."""
 
     def __init__(self, roots: frozenset[str]) -> None:
         self.roots = roots
-        self.expressions: list[Expression] = []
+        self.placed: list[tuple[list[str | int], Expression]] = []
         self.faults: list[ExpressionSyntaxError] = []
 
     def value(self, value: Value, path: list[str | int]) -> Render:
-        known = len(self.expressions)
+        known = len(self.placed)
         render: Render
         if type(value) is str:
             return self.text(value, path)
@@ -85,7 +94,7 @@ class _Building:
             render = _array([self.value(each, [*path, i]) for i, each in enumerate(value)])
         else:
             return lambda _, __: value
-        if len(self.expressions) == known and not self.faults:
+        if len(self.placed) == known and not self.faults:
             constant = render({}, Meter())
             return lambda _, __: constant
         return render
@@ -97,7 +106,7 @@ class _Building:
         for fault in faults:
             fault.path = path
         self.faults += faults
-        self.expressions += (piece for piece in pieces if isinstance(piece, Expression))
+        self.placed += ((path, piece) for piece in pieces if isinstance(piece, Expression))
         match pieces:
             case [Expression() as lone]:
                 return lone.metered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from tenuto.expr.argument_parser import ArgumentParser
@@ -20,8 +21,19 @@ from tenuto.expr.syntax import (
     Spread,
 )
 from tenuto.expr.values import UNDEFINED
-from tenuto.expr.words import LITERALS, OPERATORS, RESERVED, advice_for_reserved, nearest
+from tenuto.expr.words import (
+    LITERALS,
+    OPERATORS,
+    RESERVED,
+    advice_for_reserved,
+    advice_for_word,
+    nearest,
+)
 
+_DASHED: Final = re.compile(
+    r"((?:steps|ctx|workflow|event|item)(?:\.\w+)*)\.([A-Za-z_]\w*(?:-\w+)+)\Z"
+)
+_REST_OF_NAME: Final = re.compile(r"(?:-\w+)*")
 _LITERAL_VALUES: Final = {"true": True, "false": False, "null": None, "undefined": UNDEFINED}
 
 
@@ -86,8 +98,22 @@ class ValueParser(ArgumentParser):
             )
         known = self.roots | NAMESPACES | frozenset(FUNCTIONS) | LITERALS
         listed = ", ".join(sorted(self.roots))
-        advice = nearest(token.text, known) or f"An expression starts from {listed} or a literal."
+        advice = (
+            self._dashed(token)
+            or advice_for_word(token.text)
+            or nearest(token.text, known)
+            or f"An expression starts from {listed} or a literal."
+        )
         return self.error(f"`{token.text[:40]}` is not known here", token, advice)
+
+    def _dashed(self, token: Token) -> str:
+        """Advice where a name with a dash was read as a subtraction: `steps.my-step.output`."""
+        whole = _DASHED.search(self.source[max(0, token.end - 200) : token.end])
+        if whole is None:
+            return ""
+        rest = _REST_OF_NAME.match(self.source, token.end)
+        name = whole[2] + (rest[0] if rest is not None else "")
+        return f"A name with a dash is written `{whole[1]}['{name[:64]}']`."
 
     def library_name(self, token: Token) -> Node:
         """A function that is called, or a constant: `Math.max(…)`, `Math.PI`, `Number(…)`."""

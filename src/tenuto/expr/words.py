@@ -29,6 +29,33 @@ _ADVICE: Final = {
 }
 
 
+_OTHER_WORDS: Final = {
+    "and": "Write `&&`.",
+    "or": "Write `||`.",
+    "not": "Write `!`.",
+    "is": "Write `===`.",
+    "None": "Write `null`.",
+    "nil": "Write `null`.",
+    "True": "Write `true`.",
+    "False": "Write `false`.",
+    "input": "The input is `ctx.input`.",
+    "payload": "The payload of an event is `event.payload`.",
+    "context": "It is called `ctx`.",
+    "len": "Write `ctx.items.length`.",
+    "event": "`event` exists in the conditions and mappings of events; a step behind a wait sees "
+    "the event as `steps.ID.output`.",
+    "item": "`item` exists in the body of a loop.",
+    "index": "`index` exists in the body of a loop.",
+    "secrets": "`secrets` exists in the inputs of tasks, and of http and dataQuery nodes.",
+}
+"""Words of other languages, and names that exist at other places."""
+
+
+def advice_for_word(word: str) -> str:
+    """What to write instead of a word of another language or place, if that is known."""
+    return _OTHER_WORDS.get(word, "")
+
+
 def advice_for_reserved(word: str) -> str:
     """What to write instead of a reserved word."""
     return _ADVICE.get(word, "It is a reserved word of JavaScript.")

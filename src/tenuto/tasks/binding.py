@@ -16,6 +16,7 @@ from msgspec import Struct, to_builtins
 
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON, kind_of
+from tenuto.model.json_words import in_json_words
 from tenuto.tasks import hints
 from tenuto.tasks.context import Context
 from tenuto.tasks.failures import INVALID_INPUT, Refused, storable
@@ -169,7 +170,8 @@ def _converted(name: str, convert: Callable[[Any], Any], value: object, place: s
     try:
         return convert(value)
     except msgspec.ValidationError as error:
-        message = str(error).replace("`$", f"`$.{place}") if place else str(error)
+        said = in_json_words(error)
+        message = said.replace("`$", f"`$.{place}") if place else said
         return _refuse(f"the input does not fit `{name}`: {message}")
     except Exception as error:  # noqa: BLE001 - validators are the user's code
         return _refuse(f"the input does not fit `{name}`: {error}")

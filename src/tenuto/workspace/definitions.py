@@ -111,14 +111,24 @@ class Definitions:
 
     async def checked(self, document: JSON) -> Checked:
         """All problems of a document; warnings also for what nothing here runs."""
+        checked = await self._checked(document)
+        if checked.definition is None:
+            return checked
+        undeclared = await self._undeclared(checked.definition)
+        return replace(checked, problems=(*checked.problems, *undeclared))
+
+    async def warnings(self, document: JSON) -> tuple[Problem, ...]:
+        """The problems of a document that is saved; not the tasks, which may be declared later."""
+        return (await self._checked(document)).problems
+
+    async def _checked(self, document: JSON) -> Checked:
         kept = timedelta(seconds=self._source.settings.inbox_retention)
         checked = await self._source.plans.check(document, kept)
         if checked.definition is None:
             return checked
         found = await self._source.plans.unavailable(checked.definition, size_of(document))
         missing = (replace(each, severity="warning") for each in found)
-        undeclared = await self._undeclared(checked.definition)
-        return replace(checked, problems=(*checked.problems, *missing, *undeclared))
+        return replace(checked, problems=(*checked.problems, *missing))
 
     async def _undeclared(self, definition: Definition) -> list[Problem]:
         """Warnings for tasks that are neither declared nor run in process: they need a worker."""

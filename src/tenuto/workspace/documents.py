@@ -1,16 +1,23 @@
-"""Definitions as programs give them: a dict, the path of a JSON file, or a workflow function."""
+"""Definitions as programs give them: a dict, the path of a file, or a workflow function."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from tenuto.definition import parse_document
 from tenuto.definition.slug import slug
-from tenuto.model.errors import NotFound
+from tenuto.model.errors import NotFound, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.workflow import WorkflowFunction
+
+Located: TypeAlias = Callable[[Sequence[Problem]], Sequence[Problem]]
+"""The problems of a document with the places of its source."""
+
+log = logging.getLogger("tenuto.definitions")
+_MOST_LOGGED = 20
 
 
 class Deployer:
@@ -18,8 +25,8 @@ class Deployer:
 
     __slots__ = ("_save", "_versions")
 
-    def __init__(self, save: Callable[[JSON], Awaitable[int]]) -> None:
-        """`save` saves a document and gives its version."""
+    def __init__(self, save: Callable[[JSON], Awaitable[tuple[int, Sequence[Problem]]]]) -> None:
+        """`save` saves a document and gives its version and the warnings about it."""
         self._save = save
         self._versions: dict[WorkflowFunction[..., Any], int] = {}
 
@@ -29,7 +36,7 @@ class Deployer:
         """Save a definition and return its version; a function's children are saved with it."""
         if isinstance(definition, WorkflowFunction):
             return await self._deploy_flow(definition, set())
-        return await self._save(read_definition(definition))
+        return await self._saved(read_definition(definition))
 
     async def version_of(self, flow: WorkflowFunction[..., Any]) -> int:
         """The version under which a workflow function was saved; otherwise it is saved now."""
@@ -42,8 +49,15 @@ class Deployer:
         for child in flow.children:
             if child not in seen:
                 await self._deploy_flow(child, seen)
-        self._versions[flow] = await self._save(flow.checked())
+        self._versions[flow] = await self._saved(flow.checked(), flow.located)
         return self._versions[flow]
+
+    async def _saved(self, document: JSON, located: Located = tuple) -> int:
+        version, problems = await self._save(document)
+        id = document.get("id") if isinstance(document, dict) else None
+        for problem in located(problems)[:_MOST_LOGGED]:
+            log.warning("definition %s@%s: %s", id, version, problem)
+        return version
 
 
 def read_definition(definition: Mapping[str, JSON] | str | Path) -> JSON:

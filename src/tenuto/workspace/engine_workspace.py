@@ -10,7 +10,7 @@ from typing import Any
 
 from tenuto.engine.engine import Engine
 from tenuto.engine.tenancy import stored_id
-from tenuto.model.errors import TenutoError
+from tenuto.model.errors import Problem, TenutoError
 from tenuto.model.json import JSON, Given, as_json
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.python_form.workflow import WorkflowFunction
@@ -55,9 +55,9 @@ class EngineWorkspace(StoredWorkspace):
     ) -> int:
         """Save a definition and return its version.
 
-        It is a dict, the path of a JSON file, or a workflow function, with which those are saved
-        that it starts as steps. The same content again makes no new version. InvalidDefinition
-        lists all problems.
+        It is a dict, the path of a JSON or YAML file, or a workflow function, with which those are
+        saved that it starts as steps. The same content again makes no new version.
+        InvalidDefinition lists all problems; warnings are logged.
         """
         return await self._deployer.deploy(definition)
 
@@ -205,8 +205,9 @@ class EngineWorkspace(StoredWorkspace):
 
     # -- inner
 
-    async def _saved_version(self, document: JSON) -> int:
-        return (await self.engine.plans.save(self.tenant, document)).version
+    async def _saved_version(self, document: JSON) -> tuple[int, Sequence[Problem]]:
+        version = (await self.engine.plans.save(self.tenant, document)).version
+        return version, await self.definitions.warnings(document)
 
     def _own(self, id: str) -> InstanceRef:
         """An instance of this tenant; never for an id that came from outside."""

@@ -19,7 +19,9 @@ from tenuto.model.durations import iso
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import Given, Object, as_json
+from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.turns import EventResult
+from tenuto.workspace.event_hints import KnownPatterns
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import Published
 
@@ -31,13 +33,15 @@ Deliver: TypeAlias = Callable[[Event], Awaitable[EventResult]]
 class Events:
     """The inbox of one tenant, or of one test run."""
 
-    __slots__ = ("_deliver", "_intake", "_source", "_tenant")
+    __slots__ = ("_deliver", "_intake", "_known", "_source", "_tenant")
 
     def __init__(self, source: Source, tenant: str, deliver: Deliver | None = None) -> None:
         """`deliver` stores an event and matches it; without it there are only dry runs."""
         self._source = source
         self._tenant = tenant
         self._deliver = deliver
+        self._known: KnownPatterns | None = None
+        """Read once for all events of a document."""
         self._intake = EventIntake(source.clock, source.ids, source.settings.limits, tenant)
 
     async def publish(
@@ -66,13 +70,13 @@ class Events:
         ]
         check = partial(self._intake.checked, given, problems=wrong)
         await self._source.plans.large.check(given.payload, check)
-        return await self._publish(given, dry_run=dry_run)
+        return await self._hinted(given, await self._publish(given, dry_run=dry_run))
 
     async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
         """Publish an event that was read from a request."""
         check = partial(self._intake.checked, given)
         await self._source.plans.large.check(given.payload, check)
-        return await self._publish(given, dry_run=dry_run)
+        return await self._hinted(given, await self._publish(given, dry_run=dry_run))
 
     async def publish_all(
         self, document: Given, *, dry_run: bool = False
@@ -81,9 +85,13 @@ class Events:
         given = as_json(document)
         check = partial(self._intake.checked_all, given)
         checked = await self._source.plans.large.check(given, check)
-        return await asyncio.gather(
+        results = await asyncio.gather(
             *(self._publish_if_fit(each, dry_run=dry_run) for each in checked)
         )
+        for index, (each, result) in enumerate(zip(checked, results, strict=True)):
+            if isinstance(each, GivenEvent) and isinstance(result, Published):
+                results[index] = await self._hinted(each, result)
+        return results
 
     async def get(self, id: str) -> Object:
         """An event with its deliveries and near misses; NotFound."""
@@ -110,6 +118,16 @@ class Events:
                 # Nothing was published, so that there is nothing to tell of the others.
                 raise
             return error
+
+    async def _hinted(self, given: GivenEvent, published: Published) -> Published:
+        """The result of a dry run, with a hint where nothing could take the event."""
+        reached = published.resumed or published.cancelled or published.started
+        is_idle = not (published.duplicate or reached or published.targets or published.near_misses)
+        if not (published.is_dry and is_idle) or is_test_run(self._tenant):
+            return published
+        if self._known is None:
+            self._known = await KnownPatterns.of(self._source, self._tenant)
+        return msgspec.structs.replace(published, hint=self._known.hint(given.pattern))
 
     async def _publish(self, given: GivenEvent, *, dry_run: bool) -> Published:
         event = self._intake.received(given)

@@ -161,6 +161,8 @@ class Published(Struct, frozen=True, kw_only=True):
     `cancelled`, `started` or `refused` with its `reason`, and where."""
     near_misses: tuple[Object, ...] = ()
     """Of a dry run: waits that it would nearly reach, with the false parts of their conditions."""
+    hint: str | None = None
+    """Of a dry run: the nearest names, where no definition or listener names the event."""
 
 
 class Webhook(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -53,6 +53,8 @@ class EventResult(Answer):
     started: int | UnsetType = UNSET
     targets: tuple[dict[str, JSON], ...] | UnsetType = UNSET
     near_misses: tuple[dict[str, JSON], ...] | UnsetType = UNSET
+    hint: str | UnsetType = UNSET
+    """Of a dry run: the nearest names, where no definition or listener names the event."""
     error: ErrorItem | UnsetType = UNSET
 
 
@@ -218,6 +220,7 @@ def _answer(published: Published) -> EventResult:
         started=published.started,
         targets=published.targets if published.is_dry else UNSET,
         near_misses=published.near_misses if published.is_dry else UNSET,
+        hint=UNSET if published.hint is None else published.hint,
     )
 
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def validate(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="The definition: a .json file, or FILE.py[:NAME]."),
+        typer.Argument(
+            metavar="FILE", help="The definition: a .json or .yaml file, or FILE.py[:NAME]."
+        ),
     ],
     *,
     output: Output = "table",
@@ -78,7 +80,7 @@ def schema() -> None:
 def deploy(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Definitions: .json, or FILE.py[:NAME]."),
+        typer.Argument(metavar="FILE...", help="Definitions: .json, .yaml, or FILE.py[:NAME]."),
     ],
     *,
     store: Store = STORE,
@@ -94,19 +96,31 @@ def deploy(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.sources import read_sources
-        from tenuto.cli.views.terminal import show, show_json
+        from tenuto.cli.views.definition import show_remarks
+        from tenuto.cli.views.errors import problem_json
+        from tenuto.cli.views.terminal import show, show_json, without_log
 
         sources = [source for file in files for source in read_sources(file)]
         # None is saved where one of them has errors.
         ids = [source.checked().id for source in sources]
-        async with backend.kept_open():
-            versions = [await backend.space.deploy(source.deployable) for source in sources]
-        saved = list(zip(ids, versions, strict=True))
+        # Warnings are shown with their places instead.
+        with without_log("tenuto.definitions"):
+            async with backend.kept_open():
+                versions = [await backend.space.deploy(source.deployable) for source in sources]
+        saved = list(zip(ids, versions, sources, strict=True))
         if output == "json":
-            items = [{"id": id, "version": version} for id, version in saved]
+            items = [
+                {
+                    "id": id,
+                    "version": version,
+                    "problems": [problem_json(each) for each in source.remarks],
+                }
+                for id, version, source in saved
+            ]
             show_json({"items": items, "nextCursor": None})
         else:
-            for id, version in saved:
+            for id, version, source in saved:
+                show_remarks(source, "is saved")
                 show(f"✓ {id}@{version}")
         return exits.DONE
 

@@ -81,17 +81,32 @@ async def _send_one(  # noqa: PLR0917 - one for each option
     output: str,
 ) -> int:
     from tenuto.cli import exits
-    from tenuto.cli.views.events import counted, published_json, show_published
+    from tenuto.cli.views.events import counted, published_json, show_hint, show_published
     from tenuto.cli.views.terminal import show_json
 
     published = await backend.space.publish(pattern, payload, id=id, correlation_id=correlation_id)
     if output == "json":
         show_json(published_json(published))
+    else:
+        show_published(pattern, published, backend.described)
+    if published.duplicate:
         return exits.DONE
-    show_published(pattern, published, backend.described)
-    if not published.duplicate and counted(published):
+    if not counted(published):
+        show_hint(await _hint(backend, pattern))
+    elif output != "json":
         _say_what_to_run(backend)
     return exits.DONE
+
+
+async def _hint(backend: Backend, pattern: str) -> str | None:
+    """What may be wrong with the name of an event that nothing took; only a dry run looks."""
+    from contextlib import suppress
+
+    from tenuto.model.errors import TenutoError
+
+    with suppress(TenutoError):
+        return (await backend.space.publish(pattern, dry_run=True)).hint
+    return None
 
 
 async def _send_all(backend: Backend, document: JSON, output: str, *, dry_run: bool) -> int:

@@ -21,6 +21,7 @@ from tenuto.cli.commands.options import (
     perform,
     perform_on,
 )
+from tenuto.cli.file_names import FILES
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -244,14 +245,14 @@ def show(
     Of an instance its steps, waits, last error and output; --history adds the log, --undo-plan what
     would be undone if it were cancelled now, in which order and with which input, --traceback how
     the task that failed got there. Of a
-    definition (a .json file, or FILE.py[:NAME]) its graph; --as json gives the document that
-    would be deployed, --as mermaid a picture for Markdown.
+    definition (a .json or .yaml file, or FILE.py[:NAME]) its graph; --as json gives the document
+    that would be deployed, --as mermaid a picture for Markdown.
 
     tenuto show @last --history
 
     tenuto show flows.py:order_flow --as mermaid
     """
-    if as_ is not None or instance.endswith((".json", ".py")) or ".py:" in instance:
+    if as_ is not None or instance.endswith(FILES) or ".py:" in instance:
         form = as_ or ("json" if output == "json" else "graph")
 
         async def show_file() -> int:

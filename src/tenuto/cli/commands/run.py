@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 def run(  # noqa: PLR0913 - one for each option
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="The definition: a .json file, or FILE.py[:NAME]."),
+        typer.Argument(
+            metavar="FILE", help="The definition: a .json or .yaml file, or FILE.py[:NAME]."
+        ),
     ] = None,
     *,
     input: Input = None,

@@ -145,7 +145,9 @@ def serve(*, flags: Flags) -> NoReturn:
 def dev(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Definitions to deploy: .json, or FILE.py."),
+        typer.Argument(
+            metavar="[FILE]...", help="Definitions to deploy: .json, .yaml, or FILE.py."
+        ),
     ] = None,
     *,
     start: Annotated[

@@ -42,11 +42,16 @@ def validation_json(problems: Sequence[Problem], *, is_valid: bool) -> Object:
 def show_valid(source: Source) -> None:
     """That a definition is valid, and remarks about it."""
     definition = source.checked()
-    if remarks := source.remarks:
-        say(f"{source.path} is valid, with remarks:")
-        show_problems(remarks, source.positions)
+    show_remarks(source, "is valid")
     nodes = len(definition.graph.nodes)
     show(f"✓ {definition.id}: {nodes} step{'' if nodes == 1 else 's'}, valid")
+
+
+def show_remarks(source: Source, what: str) -> None:
+    """The warnings about a definition, on stderr."""
+    if remarks := source.remarks:
+        say(f"{source.path} {what}, with remarks:")
+        show_problems(remarks, source.positions)
 
 
 def _table(graph: Graph) -> Table:

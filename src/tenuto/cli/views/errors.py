@@ -27,6 +27,8 @@ _MOST_SHOWN = 50
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep  # noqa: PTH100, PTH120 - a prefix
 """The folder of this package: frames in it ran the task."""
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3")
+_POSITION = re.compile(r"\S+:\d+:\d+: ")
+"""The name of a file and a place in it: it is written as it is."""
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -163,7 +165,8 @@ def _explain(code: str) -> None:
 
 
 def _sentence(message: str) -> str:
-    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "!", "?")) else ".")
+    begin = message[:1] if _POSITION.match(message) else message[:1].upper()
+    return begin + message[1:] + ("" if message.endswith((".", "!", "?")) else ".")
 
 
 def _text(text: str, style: str) -> Text:

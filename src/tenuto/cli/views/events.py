@@ -27,6 +27,8 @@ def published_json(result: Published | TenutoError) -> Object:
     if result.is_dry:
         found["targets"] = list(result.targets)
         found["nearMisses"] = list(result.near_misses)
+        if result.hint is not None:
+            found["hint"] = result.hint
     return found
 
 
@@ -69,6 +71,13 @@ def show_dry_run(document: JSON, results: Sequence[Published | TenutoError]) -> 
             show(f"  {place_line(target)}")
         for near in result.near_misses:
             show(f"  {near_wait_line(near)}")
+        show_hint(result.hint)
+
+
+def show_hint(hint: str | None) -> None:
+    """A hint, as a warning on stderr."""
+    if hint is not None:
+        say(f"warning  {hint}", style="yellow")
 
 
 def show_event(event: Object, now: datetime) -> None:

@@ -257,3 +257,14 @@ def logs_on_stderr() -> Iterator[None]:
         yield
     finally:
         root.removeHandler(handler)
+
+
+@contextmanager
+def without_log(name: str) -> Iterator[None]:
+    """Leave out what one logger says while inside."""
+    logger = logging.getLogger(name)
+    logger.disabled, before = True, logger.disabled
+    try:
+        yield
+    finally:
+        logger.disabled = before

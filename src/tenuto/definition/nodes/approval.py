@@ -19,18 +19,21 @@ _PEOPLE = ListOf(Template("text"), least=1)
 _ASSIGNEES = Fields(Field("users", "users", _PEOPLE), Field("roles", "roles", _PEOPLE))
 
 
+_SAY_WHO = 'Say who may decide, for example `{"users": ["ann"], "roles": ["manager"]}`.'
+
+
 class Assignees:
     """`{users?, roles?}`, at least one of them; kept as written."""
 
     def read(self, value: JSON, place: Place) -> object:
-        if not is_object(value, place):
+        if not is_object(value, place, advice=_SAY_WHO):
             return UNUSABLE
         _ASSIGNEES.read(value, place)
         if not {"users", "roles"} & set(value):
             place.wrong(
                 "TEN-1018",
                 "no one could decide: `users` or `roles` is needed",
-                'Say who may decide, for example `{"users": ["ann"], "roles": ["manager"]}`.',
+                _SAY_WHO,
             )
             return UNUSABLE
         return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenuto.definition.fields import Field, Fields
 from tenuto.definition.nodes.node_type import NodeType
-from tenuto.definition.nodes.rules import exactly_one
+from tenuto.definition.nodes.rules import exactly_one, one_of_schema
 from tenuto.definition.plain_kinds import Text
 from tenuto.definition.time_kinds import LengthOrTemplate, MomentOrTemplate
 from tenuto.model.graph import DEFAULT, Delay
@@ -20,4 +20,5 @@ DELAY = NodeType(
     ),
     handles=lambda _: (DEFAULT,),
     rules=lambda settings, place: exactly_one(settings, ("duration", "until"), place),
+    rules_schema=(one_of_schema("duration", "until"),),
 )

@@ -11,7 +11,13 @@ from tenuto.definition.language_kinds import (
     Template,
 )
 from tenuto.definition.nodes.node_type import NodeType
-from tenuto.definition.nodes.rules import distinct_ids, exactly_one, not_beside
+from tenuto.definition.nodes.rules import (
+    distinct_ids,
+    exactly_one,
+    not_beside,
+    not_beside_schema,
+    one_of_schema,
+)
 from tenuto.definition.plain_kinds import ListOf, Whole
 from tenuto.definition.report import Place
 from tenuto.definition.time_kinds import EventTimeout, Lookback
@@ -60,5 +66,10 @@ EVENT_WAIT = NodeType(
     ),
     handles=_handles,
     rules=_rules,
+    rules_schema=(
+        one_of_schema("eventPattern", "arms"),
+        not_beside_schema(("eventCondition", "eventPayloadMapping", "count"), "arms"),
+        not_beside_schema(("eventPayloadMapping",), "count"),
+    ),
     has_own_handles=lambda settings: "arms" in settings,
 )

@@ -14,7 +14,12 @@ from tenuto.definition.language_kinds import (
     Template,
 )
 from tenuto.definition.nodes.node_type import NodeType
-from tenuto.definition.nodes.rules import exactly_one, not_beside
+from tenuto.definition.nodes.rules import (
+    exactly_one,
+    not_beside,
+    not_beside_schema,
+    one_of_schema,
+)
 from tenuto.definition.plain_kinds import OneOf, Whole
 from tenuto.definition.report import Place, did_you_mean, shown
 from tenuto.model.graph import ARRIVALS, BODY, DONE, Loop, More
@@ -55,6 +60,16 @@ class Source:
 
     def schema(self) -> Object:
         return {"anyOf": [{"type": "array"}, TEMPLATE, {"const": ARRIVALS}]}
+
+
+class ResultTemplate(Template):
+    """What an iteration gives, which sees the steps of the body."""
+
+    def __init__(self) -> None:
+        super().__init__(sees=ITERATION)
+
+    def read(self, value: JSON, place: Place) -> object:
+        return super().read(value, place.in_body())
 
 
 _MORE = Fields(
@@ -106,6 +121,8 @@ def _rules_of_arrivals(settings: Object, place: Place) -> None:
         )
 
 
+_PARALLEL: Object = {"properties": {"mode": {"const": "parallel"}}, "required": ["mode"]}
+
 LOOP = NodeType(
     tag="loop",
     step="LOOP",
@@ -117,11 +134,17 @@ LOOP = NodeType(
         Field("concurrency", "concurrency", Whole(least=1)),
         Field("onItemError", "on_item_error", OneOf("fail", "continue")),
         Field("maxIterations", "max_iterations", Whole(least=1)),
-        Field("result", "result", Template(sees=ITERATION)),
+        Field("result", "result", ResultTemplate()),
         Field("enough", "enough", Enough()),
         Field("more", "more", Record(More, _MORE)),
     ),
     handles=lambda _: (BODY, DONE),
     rules=_rules,
+    rules_schema=(
+        one_of_schema("source", "while"),
+        not_beside_schema(("mode", "concurrency", "more"), "while"),
+        not_beside_schema(("maxIterations",), "source"),
+        {"dependentSchemas": {"concurrency": _PARALLEL, "more": _PARALLEL}},
+    ),
     has_own_handles=lambda _: True,
 )

@@ -35,5 +35,7 @@ class NodeType(Struct, Generic[C], frozen=True, kw_only=True):
     """Whether it may have `retry` and `mutex`."""
     rules: Callable[[Object, Place], None] = _no_rules
     """The rules between its fields, as written."""
+    rules_schema: tuple[Object, ...] = ()
+    """The same as JSON Schemas, as far as they can express it."""
     has_own_handles: Callable[[Object], bool] = lambda _: False
     """Whether, with these settings, it never takes `default`, which the dependency form needs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tenuto.definition.report import Place
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 
 
 def exactly_one(settings: Object, names: Sequence[str], place: Place) -> None:
@@ -37,3 +37,15 @@ def distinct_ids(settings: Object, name: str, place: Place) -> None:
             place.at(name).at(index).at("id").wrong("TEN-1021", f"`{identity}` is used twice")
         elif isinstance(identity, str):
             seen.add(identity)
+
+
+def one_of_schema(*names: str) -> Object:
+    """The JSON Schema of an object in which exactly one of `names` is given."""
+    required: list[JSON] = [{"required": [name]} for name in names]
+    return {"oneOf": required}
+
+
+def not_beside_schema(names: Iterable[str], other: str) -> Object:
+    """The JSON Schema of an object in which none of `names` is given beside `other`."""
+    refused: Object = dict.fromkeys(names, False)
+    return {"dependentSchemas": {other: {"properties": refused}}}
