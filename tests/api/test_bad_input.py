@@ -12,13 +12,13 @@ from yarl import URL
 
 from tenuto import InvalidInput, Overloaded, StoreUnavailable, Tenuto
 from tenuto.api.config import ServiceConfig
-from tenuto.api.cursors import write_cursor
 from tenuto.api.paging import PageQuery
 from tenuto.api.registry import OPERATIONS
 from tenuto.api.request_parser import read_query
 from tenuto.engine.bounds import Bounds
 from tenuto.engine.settings import Settings
 from tenuto.model.policy import Limits
+from tenuto.workspace.cursors import write_cursor
 from tests.api.conftest import DOUBLE, WAIT, Serve, tasks
 
 DEEP = b'{"input":' + b"[" * 300 + b"]" * 300 + b"}"

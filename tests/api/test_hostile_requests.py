@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tenuto import Tenuto
-from tenuto.api.cursors import write_cursor
 from tenuto.api.registry import OPERATIONS
+from tenuto.workspace.cursors import write_cursor
 from tests.api.conftest import DOUBLE, Serve, tasks
 from tests.api.test_pipeline import IDS, KEYS, bearing
 

@@ -111,7 +111,7 @@ def test_what_is_refused_says_why_and_nothing_is_decided(terminal: Terminal) -> 
     shown = terminal.call("show", "@last")
     assert "decision  on ok: for ann or anybody with the role board" in shown.out
     assert '  form {"type":"object","required":["note"]' in shown.out
-    assert "ok approved --by NAME --form JSON  (or rejected)" in shown.out
+    assert "ok approved --by ann --form JSON" in shown.err
     [wait] = terminal.call("show", "@last", "-o", "json").json["state"]["waits"]
     assert wait["approval"]["users"] == ["ann"]
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tenuto.cli.views.idle import say_if_not_taken
+from tenuto.cli.views.terminal import talk
+from tenuto.model.json import Object
 from tests.cli.beside import in_use
 from tests.cli.conftest import Terminal, one_of_each
 from tests.cli.test_on_a_server import a_server
@@ -35,7 +38,7 @@ def test_what_has_ended_needs_no_process(terminal: Terminal) -> None:
 def test_a_process_that_has_the_store_is_not_missed(terminal: Terminal) -> None:
     with in_use(terminal):
         for words in (("list",), ("show", "@last"), ("explain", "@last")):
-            assert terminal.call(*words).err == ""
+            assert "no process" not in terminal.call(*words).err
 
 
 def test_a_task_that_no_worker_has_is_told_with_the_command_that_starts_one(
@@ -49,3 +52,14 @@ def test_a_task_that_no_worker_has_is_told_with_the_command_that_starts_one(
             looked = terminal.call(*words, "--server", url)
             assert "no process and no worker has taken far_away" in looked.err, looked.err
             assert f"tenuto worker MODULE|FILE --server {url}" in looked.err
+
+
+def test_an_open_breaker_is_told_with_the_command_that_shows_the_address(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    inner: Object = {"kind": "breaker", "details": {"taskId": "pay"}, "causes": []}
+    talk.cache_clear()
+    say_if_not_taken({"causes": [{"kind": "loop", "details": {}, "causes": [inner]}]}, " --x")
+    said = capsys.readouterr().err
+    assert "the address of pay has failed too often" in said
+    assert "tenuto tasks list --x" in said

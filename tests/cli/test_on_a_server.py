@@ -147,6 +147,41 @@ def test_looking_shows_what_a_store_shows(do: Do) -> None:
     assert do("show", "019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b").code == 3
 
 
+def test_lists_of_a_server_are_those_of_a_store(do: Do, tmp_path: Path) -> None:
+    assert "double" in do("workflows", "list", "-o", "id").out.split()
+    first = do("workflows", "list", "--limit", "1", "-o", "json").json
+    second = do("workflows", "list", "--cursor", first["nextCursor"], "-o", "json").json
+    assert first["items"][0]["id"] < second["items"][0]["id"]
+    assert do("events", "send", "listed", "{}", "--id", "l-1").code == 0
+    assert do("events", "list", "--pattern", "listed", "-o", "id").out == "l-1\n"
+    assert do("tasks", "list").code == 0
+    assert do("dead-letters", "list", "-o", "json").json["nextCursor"] is None
+    assert "instances" in do("stats").out
+    assert do("workflows", "show", "double", "-o", "json").json["definition"]["id"] == "double"
+    file = tmp_path / "removed.json"
+    file.write_text(json.dumps({**DOUBLE, "id": "removed"}))
+    assert do("deploy", str(file)).code == 0
+    assert do("workflows", "remove", "removed").code == 0
+
+
+def test_many_are_acted_on_and_foreseen_at_a_server(do: Do, tmp_path: Path) -> None:
+    file = tmp_path / "many.json"
+    file.write_text(json.dumps({**WAIT, "id": "many"}))
+    assert do("deploy", str(file)).code == 0
+    ids = [started(do, "many", {"orderId": n}) for n in range(2)]
+    assert "cancel 2 instances (many 2)" in do("cancel", "--workflow", "many", "--dry-run").out
+    assert do("pause", "--workflow", "many").code == 2, "--yes is missing"
+    paused = do("pause", "--workflow", "many", "--yes", "-o", "json").json
+    assert (paused["done"], paused["failed"]) == (2, 0)
+    assert do("resume", *ids).out == "✓ resume: 2 done\n"
+    assert do("rerun", ids[0], "--from", "paid", "--dry-run", "-o", "json").json["again"]
+    assert do("rerun", "--workflow", "many", "--status", "WAITING_FOR_EVENT", "--yes").code == 0
+    assert do("cancel", "--workflow", "many", "--yes").out == "✓ cancel: 4 done\n"
+    failed = started(do, "refuse", {})
+    assert do("logs", failed, "-f").code == 0
+    assert "kept" in do("retry", failed, "--dry-run").out
+
+
 def test_logs_go_on_until_the_end(do: Do) -> None:
     id = started(do, "double", {"number": 1})
     ended = do("logs", id, "-f")

@@ -117,15 +117,16 @@ BY_ID = (
 
 ONLY_OWN = frozenset(
     {
-        *("definition_ids", "deploy", "newest_definitions", "save"),
+        *("definition_ids", "definition_page", "deploy", "newest_definitions", "save"),
         *("details", "instances", "page", "start_many", "stats"),
-        *("events", "publish", "publish_all"),
+        *("event_page", "events", "publish", "publish_all"),
         *("audit.page", "audit.verify"),
         *("bulk.list", "bulk.start", "bulk.start_on_dead_letters"),
-        *("dead_letters.list", "dead_letters.rows"),
+        *("dead_letters.list", "dead_letters.page", "dead_letters.rows"),
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),
-        *("definitions.checked", "definitions.create"),
-        *("inbox.list", "inbox.publish", "inbox.publish_all", "inbox.publish_given"),
+        *("definitions.checked", "definitions.create", "definitions.page"),
+        *("inbox.latest", "inbox.list", "inbox.publish", "inbox.publish_all"),
+        "inbox.publish_given",
         *("keys.create", "keys.list"),
         *("starting.begin_many", "starting.begun"),
         *("subscriptions.add", "subscriptions.list"),

@@ -8,9 +8,9 @@ from typing import Annotated, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Meta
 
-from tenuto.api.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.api.shapes import MOST_ITEMS, Answer, Query
 from tenuto.model.durations import epoch_ms
+from tenuto.workspace.cursors import Milliseconds, read_cursor, write_cursor
 
 T = TypeVar("T")
 S = TypeVar("S")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tenuto.cli.event_hints import event_hint
 from tenuto.cli.exits import Interrupted
 from tenuto.cli.open_instances import OPEN
 from tenuto.cli.sources import Source, read_json
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _COMES_TO_REST = 5.0
 """Seconds after which no event is suggested for an instance that is still running."""
-_EQUAL = re.compile(r"event\.payload\.(\w+) === workflow\.input\.(\w+)")
-"""The parts of a condition that say what an event has to carry."""
 
 
 class DevStart(NamedTuple):
@@ -171,11 +169,7 @@ def _awaited(details: Object, taken: Mapping[str, list[str]]) -> list[str]:
     for wait in waits:
         if not isinstance(wait, dict) or "eventPattern" not in wait:
             continue
-        given = input if isinstance(input, dict) else {}
-        equal = _EQUAL.findall(str(wait.get("eventCondition") or ""))
-        # The payload should also do for the steps after the wait.
-        payload = {name: given.get(place) for name, place in equal}
-        payload = {**dict.fromkeys(taken.get(str(wait.get("stepId")), ()), 1), **payload}
-        text = msgspec.json.encode(payload).decode() if payload else "{}"
-        events.append(f"{wait['eventPattern']} '{text}'")
+        condition = str(wait.get("eventCondition") or "")
+        fields = taken.get(str(wait.get("stepId")), ())
+        events.append(event_hint(str(wait["eventPattern"]), condition, input, fields).arguments)
     return events

@@ -86,18 +86,18 @@ def variable_filter(given: Sequence[str]) -> Object | None:
     return wanted
 
 
-def moment_or_ago(text: str, now: datetime) -> datetime:
-    """The value of `--updated-since`: a moment, or how long ago; InvalidInput."""
+def moment_or_ago(text: str, now: datetime, option: str) -> datetime:
+    """The value of an option: a moment, or how long ago; InvalidInput."""
     try:
         return parse_duration(text).before(now) if text.startswith("P") else parse_moment(text)
     except ValueError as error:
         problem = Problem(
             code="TEN-2000",
-            path="--updated-since",
+            path=option,
             message=str(error),
             advice="Write a moment, such as 2026-11-16T20:31Z, or how long ago, such as PT2H.",
         )
-        raise InvalidInput("the instances cannot be listed", [problem]) from None
+        raise InvalidInput("nothing can be listed like that", [problem]) from None
 
 
 async def find_instance(space: Lists, text: str) -> Summary:

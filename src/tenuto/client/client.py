@@ -140,6 +140,10 @@ class Client:
         """The ids of all definitions, in order."""
         return [str(each["id"]) for each in await every(self.operations.list_workflows)]
 
+    async def definition_page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
+        """A page of definitions, ordered by id: `{id, version, name, description, createdAt}`."""
+        return await self.operations.list_workflows(limit=limit, cursor=cursor)
+
     async def newest_definitions(self, limit: int = 100) -> list[DefinitionVersion]:
         """The newest versions of definitions as they were saved, ordered by id."""
         listed = partial(self.operations.list_workflows, include="definition")
@@ -329,6 +333,19 @@ class Client:
         """Events of the inbox, newest first; without `since` those of the last 24 hours."""
         listed = partial(self.operations.list_events, pattern=pattern, since=since, order="desc")
         return await up_to(limit, listed)
+
+    async def event_page(
+        self,
+        *,
+        pattern: str | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """A page of the inbox, newest first; without `since` those of the last 24 hours."""
+        return await self.operations.list_events(
+            pattern=pattern, since=since, order="desc", limit=limit, cursor=cursor
+        )
 
     async def stats(self, hours: int = 24) -> Object:
         """Counts of the instances of the last `hours`, and of waiting jobs and webhooks."""

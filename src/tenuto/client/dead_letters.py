@@ -8,6 +8,7 @@ from tenuto.client.operations import Operations
 from tenuto.client.pages import up_to
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
+from tenuto.workspace.values import Page
 
 
 class RemoteDeadLetters:
@@ -34,3 +35,7 @@ class RemoteDeadLetters:
     async def list(self, limit: int = 100) -> list[Object]:
         """Dead letters, newest first."""
         return await up_to(limit, self._operations.list_dead_letters)
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
+        """A page of dead letters, newest first."""
+        return await self._operations.list_dead_letters(limit=limit, cursor=cursor)

@@ -78,6 +78,7 @@ class SyncDeadLetters(Face[RemoteDeadLetters]):
     discard = waited(RemoteDeadLetters.discard)
     get = waited(RemoteDeadLetters.get)
     list = waited(RemoteDeadLetters.list)
+    page = waited(RemoteDeadLetters.page)
     retry = waited(RemoteDeadLetters.retry)
 
 
@@ -88,6 +89,7 @@ class SyncTaskDefinitions(Face[RemoteTaskDefinitions]):
     execute = giving(RemoteTaskDefinitions.execute)
     get = waited(RemoteTaskDefinitions.get)
     list = waited(RemoteTaskDefinitions.list)
+    page = waited(RemoteTaskDefinitions.page)
     put = waited(RemoteTaskDefinitions.put)
     remove = waited(RemoteTaskDefinitions.remove)
 
@@ -248,9 +250,11 @@ class SyncClient(ClientFace):
 
     definition = waited(Client.definition)
     definition_ids = waited(Client.definition_ids)
+    definition_page = waited(Client.definition_page)
     deploy = waited(Client.deploy)
     details = waited(Client.details)
     event = waited(Client.event)
+    event_page = waited(Client.event_page)
     events = waited(Client.events)
     instance = giving(Client.instance)
     instances = waited(Client.instances)

@@ -7,7 +7,7 @@ from tenuto.client.operations import Operations
 from tenuto.client.pages import up_to
 from tenuto.model.json import Given
 from tenuto.model.task_definition import TaskDefinition
-from tenuto.workspace.values import DeclaredTask
+from tenuto.workspace.values import DeclaredTask, Page
 
 
 class RemoteTaskDefinitions:
@@ -52,3 +52,7 @@ class RemoteTaskDefinitions:
         # A cursor is the server's own: there is none for an id.
         wanted = (lambda each: each.id > after) if after else None
         return await up_to(limit, self._operations.list_tasks, wanted)
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[DeclaredTask]:
+        """A page of declared tasks, ordered by id."""
+        return await self._operations.list_tasks(limit=limit, cursor=cursor)

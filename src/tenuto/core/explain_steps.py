@@ -15,7 +15,7 @@ from tenuto.core.view import error_view
 from tenuto.core.wait import arms_of
 from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
 from tenuto.model.durations import iso
-from tenuto.model.graph import EventWait, SubWorkflow, Task
+from tenuto.model.graph import Approval, EventWait, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
@@ -125,8 +125,17 @@ class Steps(Struct, frozen=True):
         return causes
 
     def _approval(self, key: NodeKey, node: NodeState) -> Cause:
-        asked = node.approval
+        asked, config = node.approval, self.plan[key.node].node.config
         assert asked is not None
+        assert isinstance(config, Approval)
+        details: Object = {
+            "users": list(asked.assignees.users),
+            "roles": list(asked.assignees.roles),
+            "reminders": asked.reminded,
+            "escalatedAt": iso(asked.escalated_at) if asked.escalated_at else None,
+        }
+        if config.form_schema is not None:
+            details["formSchema"] = config.form_schema
         return Cause(
             kind=CauseKind.APPROVAL,
             message=f"waits for {asked.assignees} to decide",
@@ -134,12 +143,7 @@ class Steps(Struct, frozen=True):
             iteration=key.iteration,
             since=node.started_at,
             until=self._due(key, TimerKind.WAIT_TIMEOUT, TimerKind.NODE_TIMEOUT),
-            details={
-                "users": list(asked.assignees.users),
-                "roles": list(asked.assignees.roles),
-                "reminders": asked.reminded,
-                "escalatedAt": iso(asked.escalated_at) if asked.escalated_at else None,
-            },
+            details=details,
         )
 
     def _sleep(self, key: NodeKey, node: NodeState) -> Cause:

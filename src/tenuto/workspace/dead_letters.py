@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.engine.upkeep.dead_letter_history import entries_behind
-from tenuto.model.durations import iso
+from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, may_be_written
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
 from tenuto.store.protocol import Parts, Store
+from tenuto.workspace.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.workspace.history import history_view
 from tenuto.workspace.portions import in_portions, size_of_parts
 from tenuto.workspace.stored_instance import StoredInstance
+from tenuto.workspace.values import Page
+
+
+class _Place(NamedTuple):
+    """The last dead letter of a page."""
+
+    at_ms: Milliseconds
+    id: str
+    instance_id: str
 
 
 class DeadLetters:
@@ -32,9 +43,11 @@ class DeadLetters:
         self._at = at
 
     async def rows(
-        self, limit: int, *, below: DeadLetterPlace | None = None
-    ) -> tuple[list[DeadLetterRow], bool]:
-        """Dead letters as the store has them, newest first, and whether there may be more."""
+        self, limit: int, cursor: str | None = None
+    ) -> tuple[list[DeadLetterRow], str | None]:
+        """A page of dead letters as the store has them, newest first, and its cursor."""
+        at = read_cursor(cursor, _Place)
+        below = None if at is None else DeadLetterPlace(from_epoch_ms(at.at_ms), *at[1:])
 
         async def read(count: int, before: Sequence[DeadLetterRow]) -> Sequence[DeadLetterRow]:
             place = below
@@ -43,9 +56,18 @@ class DeadLetters:
                 place = DeadLetterPlace(last.at, last.id, last.instance_id)
             return await self._seen.dead_letters.page(self._tenant, count, below=place)
 
-        return await in_portions(
+        rows, has_more = await in_portions(
             limit, read, lambda row: size_of_parts(row.input, row.error, row.output)
         )
+        if not (has_more and rows):
+            return rows, None
+        last = rows[-1]
+        return rows, write_cursor(_Place(epoch_ms(last.at), last.id, last.instance_id))
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
+        """A page of dead letters, newest first."""
+        rows, next_cursor = await self.rows(limit, cursor)
+        return Page(items=[*map(letter_view, rows)], next_cursor=next_cursor)
 
     async def row(self, id: str) -> DeadLetterRow:
         """A dead letter as the store has it; NotFound."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta
 
+import msgspec
 from msgspec.structs import replace
 
 from tenuto.definition.compiler import Checked
@@ -14,6 +15,7 @@ from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.plans import is_there
 from tenuto.model.codes import CATALOGUE
+from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, NotFound, Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON, Object, size_of
@@ -22,6 +24,7 @@ from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Parts
+from tenuto.workspace.cursors import read_cursor, write_cursor
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.source import Source
@@ -188,6 +191,17 @@ class Definitions:
             portions.add(size_of_parts(row.content) for row in rows)
         return found, True
 
+    async def page(
+        self, *, limit: int = 100, cursor: str | None = None
+    ) -> tuple[list[DefinitionRow], str | None]:
+        """A page of the newest versions, ordered by id, and its cursor."""
+        after = read_cursor(cursor, str) or ""
+        # One more than is shown tells whether there are more.
+        rows, may_be_more = await self.newest(after=after, limit=limit + 1)
+        has_more = len(rows) > limit or (may_be_more and bool(rows))
+        shown = rows[:limit]
+        return shown, write_cursor(shown[-1].id) if has_more else None
+
     async def ids(self) -> list[str]:
         """The ids of all definitions, in order."""
         return [id for id in await self._seen.definitions.ids(self._tenant) if not is_test_run(id)]
@@ -223,6 +237,19 @@ class Definitions:
     @property
     def _seen(self) -> Parts:
         return self._source.store.seen_by(self._tenant)
+
+
+def listed(row: DefinitionRow) -> Object:
+    """A version of a definition as lists show it, in JSON."""
+    document = msgspec.json.decode(row.content)
+    name, description = document.get("name", document.get("title")), document.get("description")
+    return {
+        "id": row.id,
+        "version": row.version,
+        "name": name if isinstance(name, str) else None,
+        "description": description if isinstance(description, str) else None,
+        "createdAt": iso(row.created_at),
+    }
 
 
 def _is_taken(id: str) -> Conflict:

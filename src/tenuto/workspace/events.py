@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -15,19 +15,31 @@ from tenuto.engine.events.event_views import event_view, near_view, targets_view
 from tenuto.engine.events.inspector import DryRun
 from tenuto.events import GivenEvent, given_id_problems, id_problems, name_problems
 from tenuto.model.checks import aware, refuse_bad_ids
-from tenuto.model.durations import iso
+from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
-from tenuto.model.json import Given, Object, as_json
+from tenuto.model.json import Given, Object, as_json, size_of
 from tenuto.model.test_run import is_test_run
+from tenuto.store.parts.inbox import EventPlace
 from tenuto.store.parts.turns import EventResult
+from tenuto.workspace.cursors import Milliseconds, Number, read_cursor, write_cursor
 from tenuto.workspace.event_hints import KnownPatterns
+from tenuto.workspace.portions import in_portions
 from tenuto.workspace.source import Source
 from tenuto.workspace.values import Published
 
 _DAY = timedelta(hours=24)
 
 Deliver: TypeAlias = Callable[[Event], Awaitable[EventResult]]
+
+
+class _Place(NamedTuple):
+    """The last event of a page that begins with the newest."""
+
+    at_ms: Milliseconds
+    number: Number
+    since_ms: Milliseconds
+    """Where the list ends: fixed when its first page was read."""
 
 
 class Events:
@@ -105,6 +117,42 @@ class Events:
         seen = self._source.store.seen_by(self._tenant)
         found = await seen.inbox.latest(self._tenant, pattern, since, limit=limit)
         return [inbox_view(event) for _, event in found]
+
+    async def latest(
+        self,
+        *,
+        pattern: str | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> tuple[Sequence[Event], str | None]:
+        """A page of events, newest first, and its cursor; large payloads end it early."""
+        start = aware(since, "since") or self._source.clock.now() - _DAY
+        below, place = None, read_cursor(cursor, _Place)
+        if place is not None:
+            below = EventPlace(from_epoch_ms(place.at_ms), place.number)
+            start = from_epoch_ms(place.since_ms)
+        inbox = self._source.store.seen_by(self._tenant).inbox
+
+        def end_of(found: Sequence[tuple[int, Event]]) -> EventPlace:
+            number, last = found[-1]
+            lowest = min(number for number, _ in found)
+            return EventPlace(last.received_at, number if pattern is None else lowest)
+
+        async def read(
+            count: int, before: Sequence[tuple[int, Event]]
+        ) -> Sequence[tuple[int, Event]]:
+            at = end_of(before) if before else below
+            return await inbox.latest(self._tenant, pattern, start, limit=count, below=at)
+
+        found, has_more = await in_portions(limit, read, lambda each: size_of(each[1].payload))
+        next_cursor = None
+        if has_more:
+            end = end_of(found)
+            next_cursor = write_cursor(
+                _Place(epoch_ms(end.received_at), end.number, epoch_ms(start))
+            )
+        return [event for _, event in found], next_cursor
 
     async def _publish_if_fit(
         self, checked: GivenEvent | TenutoError, *, dry_run: bool

@@ -65,6 +65,10 @@ class Workspace(Protocol):
         """The ids of all definitions, in order."""
         ...
 
+    async def definition_page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
+        """A page of definitions, ordered by id: `{id, version, name, description, createdAt}`."""
+        ...
+
     async def newest_definitions(self, limit: int = 100) -> list[DefinitionVersion]:
         """The newest versions of definitions as they were saved, ordered by id."""
         ...
@@ -164,6 +168,17 @@ class Workspace(Protocol):
         self, *, pattern: str | None = None, since: datetime | None = None, limit: int = 100
     ) -> list[Object]:
         """Events of the inbox, newest first; without `since` those of the last 24 hours."""
+        ...
+
+    async def event_page(
+        self,
+        *,
+        pattern: str | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """A page of the inbox, newest first; without `since` those of the last 24 hours."""
         ...
 
     # -- parts: one for each further kind of record
@@ -428,6 +443,10 @@ class DeadLetters(Protocol):
         """Dead letters, newest first."""
         ...
 
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
+        """A page of dead letters, newest first."""
+        ...
+
 
 class TaskDefinitions(Protocol):
     """Tasks that the tenant has declared."""
@@ -461,6 +480,10 @@ class TaskDefinitions(Protocol):
 
     async def list(self, *, after: str = "", limit: int = 100) -> Sequence[DeclaredTask]:
         """Declared tasks with ids after `after`, ordered by id."""
+        ...
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[DeclaredTask]:
+        """A page of declared tasks, ordered by id."""
         ...
 
 

@@ -86,6 +86,14 @@ class StoredWorkspace(ABC):
         """The ids of all definitions, in order."""
         return await self.definitions.ids()
 
+    async def definition_page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
+        """A page of definitions, ordered by id: `{id, version, name, description, createdAt}`."""
+        from tenuto.workspace.definitions import listed
+
+        within(limit, "limit", 1, MOST_ITEMS)
+        rows, next_cursor = await self.definitions.page(limit=limit, cursor=cursor)
+        return Page(items=[*map(listed, rows)], next_cursor=next_cursor)
+
     async def newest_definitions(self, limit: int = 100) -> list[DefinitionVersion]:
         """The newest versions of definitions as they were saved, ordered by id."""
         found: list[DefinitionRow] = []
@@ -217,6 +225,23 @@ class StoredWorkspace(ABC):
     ) -> list[Object]:
         """Events of the inbox, newest first; without `since` those of the last 24 hours."""
         return await self.inbox.list(pattern=pattern, since=since, limit=limit)
+
+    async def event_page(
+        self,
+        *,
+        pattern: str | None = None,
+        since: datetime | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """A page of the inbox, newest first; without `since` those of the last 24 hours."""
+        from tenuto.workspace.events import inbox_view
+
+        within(limit, "limit", 1, MOST_ITEMS)
+        found, next_cursor = await self.inbox.latest(
+            pattern=pattern, since=since, limit=limit, cursor=cursor
+        )
+        return Page(items=[*map(inbox_view, found)], next_cursor=next_cursor)
 
     # -- parts: one for each further kind of record
 

@@ -26,12 +26,13 @@ from tenuto.model.task_definition import (
     WorkerTask,
 )
 from tenuto.store.parts.tasks import TaskRow
-from tenuto.store.protocol import Store
+from tenuto.store.protocol import Parts, Store
+from tenuto.workspace.cursors import read_cursor, write_cursor
 from tenuto.workspace.endpoint_rules import secret_problems, url_problems
 from tenuto.workspace.instance import EMBEDDED, InstanceRef
 from tenuto.workspace.portions import in_portions, size_of_parts
 from tenuto.workspace.starting import Starting
-from tenuto.workspace.values import DeclaredTask, Start
+from tenuto.workspace.values import DeclaredTask, Page, Start
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
 _LONGEST_TEXT = 1_000
@@ -161,18 +162,9 @@ class TaskDefinitions:
             raise NotFound(f"there is no declared task {id}", code="TEN-3063")
         return declared(row)
 
-    async def page(self, *, after: str, limit: int) -> tuple[Sequence[Declared], bool]:
-        """Declared tasks with ids after `after`, and whether there may be more.
-
-        Large schemas end a page before its limit.
-        """
-
-        async def read(count: int, before: Sequence[TaskRow]) -> Sequence[TaskRow]:
-            start = before[-1].id if before else after
-            return await self._seen.tasks.page(self._tenant, after=start, limit=count)
-
-        rows, has_more = await in_portions(limit, read, lambda row: size_of_parts(row.document))
-        return [*map(declared, rows)], has_more
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[DeclaredTask]:
+        """A page of declared tasks, ordered by id."""
+        return await task_page(self._seen, self._tenant, limit, cursor)
 
     async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
         """Declared tasks with ids after `after`, ordered by id."""
@@ -283,6 +275,21 @@ def _secret_of(row: TaskRow) -> str | None:
         return _decode(row.document).secret
     # A newer program's: it is replaced as a whole.
     return None
+
+
+async def task_page(seen: Parts, tenant: str, limit: int, cursor: str | None) -> Page[DeclaredTask]:
+    """A page of the declared tasks of a tenant; large schemas end it before its limit."""
+    after = read_cursor(cursor, str) or ""
+
+    async def read(count: int, before: Sequence[TaskRow]) -> Sequence[TaskRow]:
+        start = before[-1].id if before else after
+        return await seen.tasks.page(tenant, after=start, limit=count)
+
+    rows, has_more = await in_portions(limit, read, lambda row: size_of_parts(row.document))
+    return Page(
+        items=[*map(declared, rows)],
+        next_cursor=write_cursor(rows[-1].id) if has_more and rows else None,
+    )
 
 
 def declared(row: TaskRow) -> Declared:

@@ -13,13 +13,13 @@ from tenuto.access.chain import read_noted, verify_chain
 from tenuto.access.permissions import Permission
 from tenuto.access.shown import plain
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import Number, read_cursor, write_cursor
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import Limit, Page
 from tenuto.api.shapes import Answer, Moment, Query
 from tenuto.model.json import JSON, Object
 from tenuto.store.audit_chain import line_of
 from tenuto.store.parts.audit import Audit, AuditQuery, AuditRow
+from tenuto.workspace.cursors import Number, read_cursor, write_cursor
 from tenuto.workspace.portions import in_portions, size_of_parts
 
 AUDIT = Resource(f"{API}/audit", tag="audit", read=Permission.AUDIT_READ)

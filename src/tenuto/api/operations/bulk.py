@@ -8,7 +8,6 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import Page, PageQuery, Place, page_of
 from tenuto.api.shapes import MOST_ITEMS, Answer, Body, Moment, shaped
@@ -17,6 +16,7 @@ from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.parts.bulk import BulkPlace
 from tenuto.workspace import values
+from tenuto.workspace.cursors import read_cursor
 from tenuto.workspace.values import BulkAction, BulkOperation, BulkTarget
 
 BULK = Resource(API, tag="bulk", read=Permission.INSTANCES_READ, write=Permission.INSTANCES_CONTROL)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import Milliseconds, read_cursor
 from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
 from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.operations.instances import HistoryItem
-from tenuto.api.paging import Page, PageQuery, page_of
+from tenuto.api.paging import Page, PageQuery
 from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded, shaped
 from tenuto.engine.upkeep.dead_letter_history import entries_behind
-from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import JSON, Object
-from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.workspace.history import history_view
 
 DEAD_LETTERS = Resource(
@@ -61,23 +59,11 @@ class RetryRequest(Body):
     """The new input of the task; without it the one that it failed with."""
 
 
-class Place(NamedTuple):
-    """The last dead letter of a page."""
-
-    at_ms: Milliseconds
-    id: str
-    instance_id: str
-
-
 @DEAD_LETTERS.get()
 async def list_dead_letters(call: Call[PageQuery]) -> Page[DeadLetter]:
     """List dead letters, newest first."""
-    place = read_cursor(call.query.cursor, Place)
-    below = None
-    if place is not None:
-        below = DeadLetterPlace(from_epoch_ms(place.at_ms), place.id, place.instance_id)
-    rows, has_more = await call.workspace.dead_letters.rows(call.query.limit, below=below)
-    return page_of(rows, _item, _place, has_more=has_more)
+    rows, cursor = await call.workspace.dead_letters.rows(call.query.limit, call.query.cursor)
+    return Page(items=list(map(_item, rows)), next_cursor=cursor)
 
 
 @DEAD_LETTERS.get("/{id}", response=DeadLetterDetails)
@@ -116,10 +102,6 @@ async def _discard(call: Call[NoQuery]) -> None:
     id = call.path["id"]
     call.before = audit_values.letter(await call.workspace.dead_letters.row(id))
     await call.workspace.dead_letters.discard(id)
-
-
-def _place(row: DeadLetterRow) -> Place:
-    return Place(epoch_ms(row.at), row.id, row.instance_id)
 
 
 def _item(row: DeadLetterRow) -> DeadLetter:

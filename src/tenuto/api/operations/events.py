@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import Milliseconds, Number, read_cursor, write_cursor
 from tenuto.api.operation import API, JSON_MEDIA, Resource
 from tenuto.api.paging import Limit, Page
 from tenuto.api.problems import ErrorItem, error_item
@@ -19,12 +18,12 @@ from tenuto.api.request_parser import read_json, refuse_media
 from tenuto.api.shapes import Answer, Moment, Query, items_in, shaped
 from tenuto.events import GivenEvent
 from tenuto.events.cloud_events import BATCH, STRUCTURED, is_binary, read_binary
-from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object, size_of
-from tenuto.store.parts.inbox import EventPlace, PastEvents
-from tenuto.workspace.portions import Portions, in_portions
+from tenuto.store.parts.inbox import PastEvents
+from tenuto.workspace.cursors import Number, read_cursor, write_cursor
+from tenuto.workspace.portions import Portions
 from tenuto.workspace.values import Published
 
 EVENTS = Resource(
@@ -138,7 +137,10 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
     seen = workspace.engine.store.seen_by(workspace.tenant)
     since = asked.since or call.service.clock.now() - _A_DAY
     if asked.order == "desc":
-        return await _newest_first(call, since)
+        latest, cursor = await workspace.inbox.latest(
+            pattern=asked.pattern, since=since, limit=asked.limit, cursor=asked.cursor
+        )
+        return Page(items=list(map(_item, latest)), next_cursor=cursor)
     after = read_cursor(asked.cursor, Number) or 0
     past = PastEvents(tenant=workspace.tenant, pattern=asked.pattern, since=since)
     found: list[Event] = []
@@ -155,41 +157,6 @@ async def list_events(call: Call[EventsQuery]) -> Page[EventItem]:
 async def get_event(call: Call[NoQuery]) -> Object:
     """Get an event: the instances that it woke, cancelled and started, and its near misses."""
     return await call.workspace.event(call.path["id"])
-
-
-class Place(NamedTuple):
-    """The last event of a page that begins with the newest."""
-
-    at_ms: Milliseconds
-    number: Number
-    since_ms: Milliseconds
-    """Where the list ends: fixed when its first page was read."""
-
-
-async def _newest_first(call: Call[EventsQuery], since: datetime) -> Page[EventItem]:
-    asked, below = call.query, None
-    place = read_cursor(asked.cursor, Place)
-    if place is not None:
-        below = EventPlace(from_epoch_ms(place.at_ms), place.number)
-        since = from_epoch_ms(place.since_ms)
-    tenant = call.workspace.tenant
-    inbox = call.workspace.engine.store.seen_by(tenant).inbox
-
-    def end_of(found: Sequence[tuple[int, Event]]) -> EventPlace:
-        number, last = found[-1]
-        lowest = min(number for number, _ in found)
-        return EventPlace(last.received_at, number if asked.pattern is None else lowest)
-
-    async def read(count: int, before: Sequence[tuple[int, Event]]) -> Sequence[tuple[int, Event]]:
-        place = end_of(before) if before else below
-        return await inbox.latest(tenant, asked.pattern, since, limit=count, below=place)
-
-    found, has_more = await in_portions(asked.limit, read, lambda each: _size(each[1]))
-    next_cursor = None
-    if has_more:
-        end = end_of(found)
-        next_cursor = write_cursor(Place(epoch_ms(end.received_at), end.number, epoch_ms(since)))
-    return Page(items=[_item(event) for _, event in found], next_cursor=next_cursor)
 
 
 def _size(event: Event) -> int:

@@ -8,12 +8,11 @@ from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import read_cursor
 from tenuto.api.entity_tags import read_if_match
 from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
 from tenuto.api.operations.instance_starts import StartAnswer, StartQuery, StartRequest, answered
-from tenuto.api.paging import Page, PageQuery, page_of
+from tenuto.api.paging import Page, PageQuery
 from tenuto.api.problems import Refusal
 from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, shaped
@@ -23,6 +22,7 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.task_definition import TaskDefinition, TaskLimits
 from tenuto.workspace.task_definitions import Declared
+from tenuto.workspace.values import DeclaredTask
 
 TASKS = Resource(
     f"{API}/tasks", tag="tasks", read=Permission.TASKS_READ, write=Permission.TASKS_WRITE
@@ -67,11 +67,9 @@ async def add_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
 @TASKS.get()
 async def list_tasks(call: Call[PageQuery]) -> Page[TaskView]:
     """List declared tasks."""
-    after = read_cursor(call.query.cursor, str) or ""
-    found, has_more = await call.workspace.task_definitions.page(
-        after=after, limit=call.query.limit
-    )
-    return page_of(found, _shown, lambda each: each.id, has_more=has_more)
+    asked = call.query
+    found = await call.workspace.task_definitions.page(limit=asked.limit, cursor=asked.cursor)
+    return Page(items=list(map(_shown, found.items)), next_cursor=found.next_cursor)
 
 
 @TASKS.get("/{taskId}")
@@ -140,7 +138,7 @@ def _view(call: Call[NoQuery], declared: Declared) -> TaskView:
     return _shown(declared)
 
 
-def _shown(declared: Declared) -> TaskView:
+def _shown(declared: DeclaredTask) -> TaskView:
     return shaped(TaskView, declared)
 
 

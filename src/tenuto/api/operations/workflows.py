@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
-from tenuto.api.cursors import Number, read_cursor
 from tenuto.api.entity_tags import read_if_match
 from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
@@ -17,11 +17,11 @@ from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import ProblemItem, Refusal, item_of
 from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Answer, Query, Version, decoded, shaped
-from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
 from tenuto.model.json import JSON
 from tenuto.store.parts.definitions import DefinitionRow
-from tenuto.workspace.definitions import Saved
+from tenuto.workspace.cursors import Number, read_cursor
+from tenuto.workspace.definitions import Saved, listed
 from tenuto.workspace.instance import WORKFLOW_REMOVED
 from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.values import InstanceFilter
@@ -117,12 +117,10 @@ async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
 @WORKFLOWS.get()
 async def list_workflows(call: Call[WorkflowsQuery]) -> Page[WorkflowItem]:
     """List definitions, each with its newest version."""
-    after, limit = read_cursor(call.query.cursor, str), call.query.limit
-    # One more than is shown tells whether there are more.
-    rows, has_more = await call.workspace.definitions.newest(after=after or "", limit=limit + 1)
-    has_more = len(rows) > limit or (has_more and bool(rows))
-    item = _item if call.query.include is None else _view
-    return page_of(rows[:limit], item, lambda row: row.id, has_more=has_more)
+    asked = call.query
+    rows, cursor = await call.workspace.definitions.page(limit=asked.limit, cursor=asked.cursor)
+    item = _item if asked.include is None else _view
+    return Page(items=list(map(item, rows)), next_cursor=cursor)
 
 
 @WORKFLOWS.get(
@@ -228,16 +226,7 @@ async def _only_after(call: Call[NoQuery]) -> int | None:
 
 
 def _item(row: DefinitionRow) -> WorkflowItem:
-    document = decoded(row.content)
-    assert isinstance(document, dict)
-    name, description = document.get("name", document.get("title")), document.get("description")
-    return WorkflowItem(
-        id=row.id,
-        version=row.version,
-        name=name if isinstance(name, str) else None,
-        description=description if isinstance(description, str) else None,
-        created_at=iso(row.created_at),
-    )
+    return msgspec.convert(listed(row), WorkflowItem)
 
 
 def _view(row: DefinitionRow) -> WorkflowView:

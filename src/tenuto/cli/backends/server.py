@@ -10,12 +10,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from tenuto.cli.backends.place import ServerUrl, tenant_flag, tenant_of
-from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Forbidden, TenutoError, Unauthenticated
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock
 from tenuto.workspace.values import InstanceFilter
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from tenuto.engine.events.inspector import NearEvents
     from tenuto.engine.events.near_misses import NearEvent
     from tenuto.engine.turns.held import Held
-    from tenuto.model.log import LogRow
 
 PATIENCE = 5.0
 """Seconds for which a command waits for a server that does not answer."""
@@ -118,13 +114,14 @@ class ServerBackend:
 
     async def advanced(self, held: Held) -> Held:
         """The same instance with what was recorded since."""
+        from tenuto.cli.backends.log_rows import log_row
         from tenuto.core import fold_all
         from tenuto.engine.turns.held import Held
         from tenuto.model.log import UnknownEntry, from_row
 
         rows = await self.space.at(held.state.id).history(after=held.state.version)
         try:
-            state = fold_all(held.plan, held.state, [from_row(_log_row(each)) for each in rows])
+            state = fold_all(held.plan, held.state, [from_row(log_row(each)) for each in rows])
         except UnknownEntry as error:
             raise TenutoError(
                 f"the server is newer than this program, which cannot read {error}", code="TEN-4005"
@@ -177,37 +174,6 @@ class ServerBackend:
         from tenuto.cli.doctor import server_findings
 
         return server_findings(self)
-
-
-def _log_row(item: Object) -> LogRow:
-    from tenuto.model.log import LogRow
-
-    view = msgspec.convert(item, _Entry)
-    return LogRow(
-        seq=view.seq,
-        event_type=view.event_type,
-        node_id=view.node_id,
-        iteration=view.iteration,
-        attempt=view.attempt or 0,
-        node_status=view.node_status,
-        output_variable=view.output_variable,
-        payload=msgspec.json.encode(view.payload) if view.payload else None,
-        error_message=view.error_message,
-        at_ms=epoch_ms(view.at),
-    )
-
-
-class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    seq: int
-    event_type: str
-    node_id: str | None
-    iteration: str
-    attempt: int | None
-    node_status: str | None
-    output_variable: str | None
-    payload: object
-    error_message: str | None
-    at: datetime
 
 
 def _near(view: JSON, pattern: str) -> NearEvent:

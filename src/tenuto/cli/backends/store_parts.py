@@ -15,7 +15,7 @@ from tenuto.compose import MEMORY, is_postgres, migrate_store, sqlite_path
 from tenuto.model.json import Object
 from tenuto.workspace import protocol
 from tenuto.workspace.keys import TenantKeys
-from tenuto.workspace.values import BulkOperation
+from tenuto.workspace.values import BulkOperation, DeclaredTask, Page
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.store_workspace import StoreWorkspace
@@ -50,6 +50,14 @@ class StoreTaskDefinitions(_Part):
     remove = by_engine(protocol.TaskDefinitions.remove)
     execute = starting(protocol.TaskDefinitions.execute)
     list = by_engine(protocol.TaskDefinitions.list)
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[DeclaredTask]:
+        """A page of declared tasks, read beside an engine."""
+        from tenuto.workspace.task_definitions import task_page
+
+        space = self.space
+        seen = space.reader.store.seen_by(space.tenant)
+        return await task_page(seen, space.tenant, limit, cursor)
 
 
 class StoreTestRuns(_Part):

@@ -10,11 +10,18 @@ import typer
 
 from tenuto import __version__
 from tenuto.cli.commands import control, definitions, instances, project, service, upkeep
+from tenuto.cli.commands.decisions import decide
 from tenuto.cli.commands.group import Commands, offer_servers
+from tenuto.cli.commands.reruns import rerun
 from tenuto.cli.commands.run import run
+from tenuto.cli.commands.shells import completion
+from tenuto.cli.commands.stats import stats
 from tenuto.cli.commands.worker import worker
 
-_FIRST = ("events", "dead-letters", "webhooks", "subscriptions", "keys", "audit", "config")
+_FIRST = (
+    *("events", "dead-letters", "workflows", "tasks", "webhooks", "subscriptions"),
+    *("keys", "audit", "config"),
+)
 """The order of these groups; others follow by name."""
 
 app = typer.Typer(
@@ -69,18 +76,20 @@ app.command()(definitions.validate)
 app.command()(definitions.schema)
 app.command("list")(instances.list_)
 app.command()(instances.show)
+app.command()(stats)
 app.command()(control.cancel)
 app.command()(control.pause)
 app.command()(control.resume)
 app.command()(control.retry)
-app.command()(control.decide)
-app.command()(control.rerun)
+app.command()(decide)
+app.command()(rerun)
 app.command()(upkeep.verify)
 app.command()(upkeep.migrate)
 app.command()(upkeep.reindex)
 app.command()(upkeep.prune)
 app.command()(instances.explain)
 app.command()(upkeep.doctor)
+app.command()(completion)
 
 for group in _groups():
     app.add_typer(group)

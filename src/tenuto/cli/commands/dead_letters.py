@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import ListOutput, Output, Store, perform_on
+from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Store, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -24,7 +24,8 @@ LetterId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.
 @dead_letters.command("list")
 def list_them(
     *,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
+    limit: Limit = 20,
+    cursor: Cursor = None,
     store: Store = STORE,
     output: ListOutput = "table",
 ) -> None:
@@ -36,18 +37,16 @@ def list_them(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.views.dead_letters import letters_table
-        from tenuto.cli.views.terminal import say, show, show_json
+        from tenuto.cli.views.pages import show_page
 
-        items = await backend.space.dead_letters.list(limit)
-        if output == "json":
-            show_json({"items": items, "nextCursor": None})
-        elif output == "id":
-            for item in items:
-                show(str(item["id"]))
-        elif not items:
-            say(f"no dead letters in {backend.described}")
-        else:
-            show(letters_table(items, backend.clock.now()))
+        page = await backend.space.dead_letters.page(limit=limit, cursor=cursor)
+        show_page(
+            page,
+            output,
+            table=lambda found: letters_table(found, backend.clock.now()),
+            item=lambda each: each,
+            nothing=f"no dead letters in {backend.described}",
+        )
         return exits.DONE
 
     perform_on(store, work, output)
@@ -59,6 +58,7 @@ def show(id: LetterId, *, store: Store = STORE, output: Output = "table") -> Non
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.next_steps import say_letter_steps
         from tenuto.cli.views.dead_letters import letter_lines
         from tenuto.cli.views.terminal import show, show_json
 
@@ -68,6 +68,7 @@ def show(id: LetterId, *, store: Store = STORE, output: Output = "table") -> Non
         else:
             for line in letter_lines(item):
                 show(line)
+            await say_letter_steps(backend, item)
         return exits.DONE
 
     perform_on(store, work, output)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Output, Store, perform_on
+from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Store, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 events = typer.Typer(
     name="events",
-    help="Events: send them to waiting workflows, and show them.",
+    help="Events: send them to waiting workflows, list and show them.",
     no_args_is_help=True,
 )
 
@@ -23,7 +24,12 @@ events = typer.Typer(
 @events.command("send")
 def send(
     pattern: Annotated[
-        str | None, typer.Argument(metavar="PATTERN", help="For example payment.received.")
+        str | None,
+        typer.Argument(
+            metavar="PATTERN",
+            help="For example payment.received.",
+            autocompletion=completion.patterns,
+        ),
     ] = None,
     payload: Annotated[
         str | None, typer.Argument(metavar="JSON|@FILE|-", help="What the event carries.")
@@ -142,6 +148,65 @@ def _say_what_to_run(backend: Backend) -> None:
     if not backend.is_worked_on:
         say("  No process works on the store now. To run the next steps:")
         say_command(f"tenuto run FILE --outstanding{backend.flag}")
+
+
+@events.command("list")
+def list_them(
+    *,
+    pattern: Annotated[
+        str | None,
+        typer.Option(
+            "--pattern",
+            metavar="NAME",
+            help="Only events of this name.",
+            autocompletion=completion.patterns,
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help="Only those received since then: a moment such as 2026-11-16T20:31Z, or how long "
+            "ago, such as PT2H; else those of the last 24 hours.",
+        ),
+    ] = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    store: Store = STORE,
+    output: ListOutput = "table",
+) -> None:
+    """List events of the inbox, newest first.
+
+    tenuto events list --pattern payment.received --since P2D
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.lookup import moment_or_ago
+        from tenuto.cli.views.events import events_table
+        from tenuto.cli.views.pages import show_page
+
+        now = backend.clock.now()
+        page = await backend.space.event_page(
+            pattern=pattern,
+            since=None if since is None else moment_or_ago(since, now, "--since"),
+            limit=limit,
+            cursor=cursor,
+        )
+        like_that = " like that" if pattern is not None else ""
+        when = "of the last 24 hours" if since is None else f"since {since}"
+        show_page(
+            page,
+            output,
+            table=lambda found: events_table(found, now),
+            item=lambda each: each,
+            nothing=f"no events{like_that} {when} in {backend.described}",
+            id="eventId",
+        )
+        return exits.DONE
+
+    perform_on(store, work, output)
 
 
 @events.command("show")

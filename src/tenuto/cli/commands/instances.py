@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
 from tenuto.cli.commands.options import (
     CorrelationId,
+    Cursor,
     IdempotencyKey,
     Input,
     Instance,
+    Limit,
     ListOutput,
     Output,
     Store,
@@ -25,6 +28,8 @@ from tenuto.cli.file_names import FILES
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.model.json import Object
+    from tenuto.workspace.values import Summary
 
 _CODE = re.compile(r"(?i:TEN-?.*)|\d{4}|(?=.*[^0-9A-Fa-f])\w+")
 """A prefix of an id that has four digits and no letter is taken for a code: write more of it."""
@@ -32,7 +37,12 @@ _CODE = re.compile(r"(?i:TEN-?.*)|\d{4}|(?=.*[^0-9A-Fa-f])\w+")
 
 def start(  # noqa: PLR0913 - one for each option
     workflow: Annotated[
-        str, typer.Argument(metavar="WORKFLOW", help="The id of a definition that is deployed.")
+        str,
+        typer.Argument(
+            metavar="WORKFLOW",
+            help="The id of a definition that is deployed.",
+            autocompletion=completion.workflows,
+        ),
     ],
     *,
     input: Input = None,
@@ -125,10 +135,20 @@ def list_(  # noqa: PLR0913 - one for each option
     *,
     status: Annotated[
         list[str] | None,
-        typer.Option("--status", help="Only of this status; may be given several times."),
+        typer.Option(
+            "--status",
+            help="Only of this status; may be given several times.",
+            autocompletion=completion.statuses,
+        ),
     ] = None,
     workflow: Annotated[
-        str | None, typer.Option("--workflow", metavar="ID", help="Only of this definition.")
+        str | None,
+        typer.Option(
+            "--workflow",
+            metavar="ID",
+            help="Only of this definition.",
+            autocompletion=completion.workflows,
+        ),
     ] = None,
     variable: Annotated[
         list[str] | None,
@@ -143,7 +163,13 @@ def list_(  # noqa: PLR0913 - one for each option
         bool, typer.Option("--roots", help="Only those that are no children of others.")
     ] = False,
     parent: Annotated[
-        str | None, typer.Option("--parent", metavar="ID", help="Only children of this instance.")
+        str | None,
+        typer.Option(
+            "--parent",
+            metavar="ID",
+            help="Only children of this instance.",
+            autocompletion=completion.ids,
+        ),
     ] = None,
     updated_since: Annotated[
         str | None,
@@ -157,10 +183,14 @@ def list_(  # noqa: PLR0913 - one for each option
     waiting_for: Annotated[
         str | None,
         typer.Option(
-            "--waiting-for", metavar="PATTERN", help="Only those with an open wait for this event."
+            "--waiting-for",
+            metavar="PATTERN",
+            help="Only those with an open wait for this event.",
+            autocompletion=completion.patterns,
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")] = 20,
+    limit: Limit = 20,
+    cursor: Cursor = None,
     store: Store = STORE,
     output: ListOutput = "table",
 ) -> None:
@@ -183,35 +213,32 @@ def list_(  # noqa: PLR0913 - one for each option
         )
         from tenuto.cli.views.idle import say_if_idle
         from tenuto.cli.views.instances import instances_table, summary_json
-        from tenuto.cli.views.terminal import say, show, show_json
-        from tenuto.workspace.values import InstanceFilter
+        from tenuto.cli.views.pages import show_page
+        from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter
 
         now = backend.clock.now()
         which = InstanceFilter(
             status=status_filter(status or ()),
             workflow=workflow,
-            updated_from=None if updated_since is None else moment_or_ago(updated_since, now),
+            updated_from=None
+            if updated_since is None
+            else moment_or_ago(updated_since, now, "--updated-since"),
             waiting_for=waiting_for,
             roots=roots,
             parent_id=None if parent is None else (await find_instance(backend.space, parent)).id,
         )
         wanted = variable_filter(variable or ())
-        page = await backend.space.page(which, variables=wanted, limit=limit)
-        if output == "json":
-            items = [summary_json(each) for each in page.items]
-            show_json({"items": items, "nextCursor": page.next_cursor})
-        elif output == "id":
-            for each in page.items:
-                show(each.id)
-        elif not page.items:
-            is_filtered = status or workflow or variable
-            say(f"no instances{' like that' if is_filtered else ''} in {backend.described}")
-        else:
-            show(instances_table(page.items, backend.clock.now()))
-            if page.next_cursor is not None:
-                say(f"the newest {limit}; --limit shows more", style="dim")
-            if any(not each.status.is_final for each in page.items):
-                await say_if_idle(backend)
+        page = await backend.space.page(which, variables=wanted, limit=limit, cursor=cursor)
+        like_that = "" if which == ANY_INSTANCE else " like that"
+        show_page(
+            page,
+            output,
+            table=lambda found: instances_table(found, now),
+            item=summary_json,
+            nothing=f"no instances{like_that} in {backend.described}",
+        )
+        if output == "table" and any(not each.status.is_final for each in page.items):
+            await say_if_idle(backend)
         return exits.DONE
 
     perform_on(store, work, output)
@@ -223,6 +250,7 @@ def show(
         typer.Argument(
             metavar="ID|FILE",
             help="An instance: its id or how it begins, @last or @last-failed; or a definition.",
+            autocompletion=completion.ids,
         ),
     ],
     *,
@@ -268,11 +296,11 @@ def show(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.lookup import find_instance
-        from tenuto.cli.views.idle import say_if_idle, say_if_not_taken
         from tenuto.cli.views.instance import instance_json, show_instance
         from tenuto.cli.views.terminal import show_json
 
-        found = backend.space.at((await find_instance(backend.space, instance)).id)
+        shown = await find_instance(backend.space, instance)
+        found = backend.space.at(shown.id)
         held = await backend.held(found.id)
         log = await found.history() if history else None
         foreseen = await found.undo_plan() if undo_plan else None
@@ -282,8 +310,7 @@ def show(
         else:
             now = backend.clock.now()
             show_instance(held, near, now, foreseen=foreseen, history=log, with_traceback=traceback)
-            if not held.state.status.is_final and not await say_if_idle(backend):
-                say_if_not_taken(await found.explain(), backend.flag)
+            await _say_what_to_do(backend, shown, await found.explain())
         return exits.DONE
 
     perform_on(store, work, output)
@@ -296,6 +323,7 @@ def explain(
             metavar="CODE|ID",
             help="A code such as TEN-1042 or TIMEOUT; or an instance: its id or how it begins, "
             "@last or @last-failed.",
+            autocompletion=completion.ids,
         ),
     ],
     *,
@@ -320,21 +348,29 @@ def explain(
         from tenuto.cli import exits
         from tenuto.cli.lookup import find_instance
         from tenuto.cli.views.explanation import show_explanation
-        from tenuto.cli.views.idle import say_if_idle, say_if_not_taken
         from tenuto.cli.views.terminal import show_json
-        from tenuto.model.status import Status
 
-        id = (await find_instance(backend.space, what)).id
-        explained = await backend.space.at(id).explain()
+        shown = await find_instance(backend.space, what)
+        explained = await backend.space.at(shown.id).explain()
         if output == "json":
             show_json(explained)
         else:
             show_explanation(explained, backend.clock.now())
-            is_final = Status(str(explained["status"])).is_final
-            if not is_final and not await say_if_idle(backend):
-                say_if_not_taken(explained, backend.flag)
+            await _say_what_to_do(backend, shown, explained)
         return exits.DONE
 
     if _CODE.fullmatch(what.strip()):
         perform(lambda: show_explained_code(what), output)
     perform_on(store, work, output)
+
+
+async def _say_what_to_do(backend: Backend, shown: Summary, explained: Object) -> None:
+    """Tell people whether anything works on an instance, and the commands that lead on."""
+    from tenuto.cli.next_steps import say_next_steps
+    from tenuto.cli.views.idle import say_if_idle, say_if_not_taken
+    from tenuto.model.status import Status
+
+    is_final = Status(str(explained["status"])).is_final
+    if not is_final and not await say_if_idle(backend):
+        say_if_not_taken(explained, backend.flag)
+    await say_next_steps(backend, shown, explained)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
+from tenuto.cli import completion
+
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
 
@@ -28,6 +30,12 @@ JsonOutput = Annotated[Literal["json"], typer.Option("--output", "-o", help="Out
 ListOutput = Annotated[
     Literal["table", "json", "id"],
     typer.Option("--output", "-o", help="Output format."),
+]
+
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
+Cursor = Annotated[
+    str | None,
+    typer.Option("--cursor", metavar="CURSOR", help="Go on where another list ended."),
 ]
 
 
@@ -57,8 +65,43 @@ WatchTimeout = Annotated[
 Instance = Annotated[
     str,
     typer.Argument(
-        metavar="ID", help="The instance: its id or how it begins, @last or @last-failed."
+        metavar="ID",
+        help="The instance: its id or how it begins, @last or @last-failed.",
+        autocompletion=completion.ids,
     ),
+]
+Instances = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="ID",
+        help="Instances: ids or how they begin, @last or @last-failed; - reads ids from stdin.",
+        autocompletion=completion.ids,
+    ),
+]
+OfStatus = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--status",
+        help="All of this status; may be given several times.",
+        autocompletion=completion.statuses,
+    ),
+]
+OfWorkflow = Annotated[
+    str | None,
+    typer.Option(
+        "--workflow",
+        metavar="ID",
+        help="All of this definition.",
+        autocompletion=completion.workflows,
+    ),
+]
+OfCorrelation = Annotated[
+    str | None,
+    typer.Option("--correlation-id", metavar="ID", help="All of this correlation id."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; show what would be done.")]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask before acting on what a filter finds.")
 ]
 
 # -- a service

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 from tenuto.cli.sources import Source
 from tenuto.cli.views.errors import problem_json, show_problems
 from tenuto.cli.views.terminal import say, show, show_json, table_of
-from tenuto.definition import to_mermaid
+from tenuto.definition import compile_definition, to_mermaid
 from tenuto.definition.to_mermaid import what_it_does
 from tenuto.model.errors import Problem
 from tenuto.model.graph import DEFAULT, Edge, Graph
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,6 +32,13 @@ def show_definition(source: Source, form: Form) -> None:
         case "graph":
             show(f"{definition.id}  {definition.name or ''}".rstrip())
             show(_table(definition.graph))
+
+
+def show_graph(document: JSON, name: str) -> None:
+    """The steps of a definition that is deployed."""
+    definition = compile_definition(document)
+    show(f"{name}  {definition.name or ''}".rstrip())
+    show(_table(definition.graph))
 
 
 def validation_json(problems: Sequence[Problem], *, is_valid: bool) -> Object:

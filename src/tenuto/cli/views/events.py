@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from tenuto.cli.views.errors import error_json, show_error
 from tenuto.cli.views.near_misses import near_wait_line, place_line
-from tenuto.cli.views.terminal import ago, one_line, say, show
+from tenuto.cli.views.terminal import ago, one_line, say, show, table_of
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.workspace.values import Published
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 
 def published_json(result: Published | TenutoError) -> Object:
@@ -78,6 +83,21 @@ def show_hint(hint: str | None) -> None:
     """A hint, as a warning on stderr."""
     if hint is not None:
         say(f"warning  {hint}", style="yellow")
+
+
+def events_table(found: Sequence[Object], now: datetime) -> Table:
+    """Events, a line each."""
+    cells: list[list[str | Text]] = [
+        [
+            ago(datetime.fromisoformat(str(each["receivedAt"])), now),
+            str(each["pattern"]),
+            str(each["eventId"]),
+            str(each["correlationId"] or ""),
+            one_line(each["payload"], 100),
+        ]
+        for each in found
+    ]
+    return table_of(("RECEIVED", "PATTERN", "ID", "CORRELATES", "PAYLOAD"), cells, whole=3)
 
 
 def show_event(event: Object, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Tells that no process works on a store, or that no worker has a task, and what to start."""
+"""Tells that no process works on a store, or that a task is not taken, and what to do."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ async def say_if_idle(backend: Backend) -> bool:
 
 
 def say_if_not_taken(explained: Object, flag: str) -> None:
-    """Tell people of tasks that no process and no worker has taken."""
-    tasks = sorted(set(_not_taken(explained["causes"])))
-    if not tasks:
-        return
-    names = ", ".join(tasks)
-    say(f"no process and no worker has taken {names}; start a worker with", style="yellow")
-    say_command(f"tenuto worker MODULE|FILE{flag if '--server' in flag else ''}")
+    """Tell people of tasks that no process and no worker has taken, or no address takes."""
+    if tasks := sorted(set(_tasks(explained["causes"], "worker"))):
+        names = ", ".join(tasks)
+        say(f"no process and no worker has taken {names}; start a worker with", style="yellow")
+        say_command(f"tenuto worker MODULE|FILE{flag if '--server' in flag else ''}")
+    if tasks := sorted(set(_tasks(explained["causes"], "breaker"))):
+        names = ", ".join(tasks)
+        said = f"the address of {names} has failed too often, and is tried again later; it is in"
+        say(said, style="yellow")
+        say_command(f"tenuto tasks list{flag}")
 
 
 def _starting(flag: str) -> str:
@@ -39,10 +42,11 @@ def _starting(flag: str) -> str:
     return f"tenuto serve --tasks MODULE|FILE{flag}"
 
 
-def _not_taken(causes: JSON) -> Iterator[str]:
+def _tasks(causes: JSON, kind: str) -> Iterator[str]:
+    """The tasks of the steps that are held for a reason of this kind, in children too."""
     for cause in causes if isinstance(causes, list) else ():
         if isinstance(cause, dict):
             details = cause.get("details")
-            if cause.get("kind") == "worker" and isinstance(details, dict):
+            if cause.get("kind") == kind and isinstance(details, dict):
                 yield str(details.get("taskId"))
-            yield from _not_taken(cause.get("causes"))
+            yield from _tasks(cause.get("causes"), kind)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -140,7 +139,7 @@ def _show_end(held: Held, near: NearEvents, now: datetime, *, with_traceback: bo
 
 
 def _show_approval(held: Held, key: NodeKey) -> None:
-    """Who may decide, until when, on what form, and what to type."""
+    """Who may decide, until when, and on what form."""
     state, config = held.state, held.plan[key.node].node.config
     node = state.nodes[key]
     assert isinstance(config, Approval)
@@ -158,11 +157,8 @@ def _show_approval(held: Held, key: NodeKey) -> None:
         f"escalated {iso(asked.escalated_at)}" if asked.escalated_at else "",
     ]
     show(f"  {', '.join(fact for fact in facts if fact)}")
-    form = ""
     if config.form_schema is not None:
-        form = " --form JSON"
         show(f"  form {one_line(config.form_schema, 1000)}")
-    show(f"  tenuto decide {state.id} {shlex.quote(name)} approved --by NAME{form}  (or rejected)")
 
 
 def _log(history: list[Object], start: datetime) -> Table:

@@ -52,10 +52,10 @@ async def plan_rerun(
     deployed.refuse_unavailable()
     reused: tuple[Reused, ...] = ()
     if from_step is not None:
-        _refuse_step(deployed.plan, from_step)
+        refuse_step(deployed.plan, from_step)
         entries = [entry async for entry in _outcomes(store, state.id, state.version)]
         reused = tuple(reusable(deployed.plan, state, entries, from_step, ran_by=earlier.plan))
-        _refuse_misfits(deployed, earlier, reused)
+        refuse_misfits(deployed.plan, deployed.version, earlier, reused)
     started = Started(
         definition_id=state.definition_id,
         definition_version=deployed.version,
@@ -102,17 +102,18 @@ def _refused(code: str, path: str, message: str, advice: str) -> InvalidInput:
     return InvalidInput("it cannot be rerun like that", [problem])
 
 
-def _refuse_step(plan: Plan, step: str) -> None:
+def refuse_step(plan: Plan, step: str) -> None:
+    """InvalidInput unless a rerun may begin at a step."""
     planned = plan.nodes.get(step)
     if planned is None:
         names = [name for name, each in plan.nodes.items() if each.loop is None]
-        message = f"{plan.definition.id} has no step {step!r}"
+        message = f"there is no step {step!r} in {plan.definition.id}"
         advice = did_you_mean(step, names, f"It has {_listed(names)}.")
     elif planned.loop is not None:
         outermost = planned.loop
         while (around := plan.nodes[outermost].loop) is not None:
             outermost = around
-        message = f"{step} is inside the loop {outermost}, and runs once for each iteration"
+        message = f"the step {step} is in the loop {outermost}, and runs once for each iteration"
         advice = f"Rerun from {outermost}: the whole loop runs again."
     else:
         return
@@ -120,16 +121,17 @@ def _refuse_step(plan: Plan, step: str) -> None:
     raise InvalidInput("it cannot be rerun from there", [problem])
 
 
-def _refuse_misfits(deployed: Deployed, earlier: Held, reused: tuple[Reused, ...]) -> None:
+def refuse_misfits(plan: Plan, version: int, earlier: Held, reused: tuple[Reused, ...]) -> None:
+    """InvalidInput where outcomes of the earlier instance mean nothing in this version."""
     was = earlier.state.definition_version
     problems = [
         Problem(
             code=DOES_NOT_FIT,
             path=f"$.steps.{step}",
-            message=f"{step} ended under version {was}, and in version {deployed.version} {why}",
+            message=f"the step {step} ended under version {was}, and in version {version} {why}",
             advice=f"Rerun from {step} or a step before it, or by version {was}.",
         )
-        for step, why in misfits(deployed.plan, earlier.plan, reused)
+        for step, why in misfits(plan, earlier.plan, reused)
     ]
     if problems:
         raise InvalidInput("what has ended does not fit the other version", problems)

@@ -1,0 +1,255 @@
+"""An action over several instances: previewed, confirmed, done with progress, and reported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import msgspec
+import typer
+from msgspec import Struct
+
+from tenuto.cli import exits
+from tenuto.cli.live_feed import interruptible
+from tenuto.cli.selection import Asked, filter_of, filtered, ids_of, named
+from tenuto.cli.served_address import IN_USE
+from tenuto.cli.views.bulk import (
+    MOST_EXAMPLES,
+    Progress,
+    preview,
+    progress_of,
+    show_result,
+)
+from tenuto.cli.views.terminal import say, say_command, show, show_json
+from tenuto.model.errors import StoreUnavailable, TenutoError, not_there
+from tenuto.model.json import Object
+from tenuto.model.status import FINAL, Status
+from tenuto.workspace.values import BulkFailure, BulkOperation, InstanceFilter, Summary
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.workspace import protocol
+
+Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "rerun"]
+
+_OPEN: Final = tuple(status for status in Status if status not in FINAL)
+_SENSIBLE: Final[dict[Action, tuple[Status, ...]]] = {
+    "cancel": _OPEN,
+    "pause": tuple(status for status in _OPEN if status is not Status.PAUSED),
+    "resume": (Status.PAUSED,),
+    "retry": (Status.FAILED,),
+    "rerun": (Status.FAILED,),
+}
+"""What a filter without a status finds."""
+_MOST_COUNTED: Final = 100_000
+_MOST_IDS: Final = 1_000
+"""Of one operation."""
+_MOST_FAILURES: Final = 100
+_LOOK_EVERY: Final = 0.3
+
+
+class Many(Struct, frozen=True, kw_only=True):
+    """An action, and how it is done to one instance."""
+
+    action: Action
+    asked: Asked
+    one: Callable[[protocol.Instance], Awaitable[Status | protocol.Instance]]
+    """Gives its status, or the new instance that it makes."""
+    reason: str | None = None
+    should_compensate: bool = True
+    dry_run: bool = False
+    yes: bool = False
+    is_alone: bool = False
+    """Whether the service knows no operation like that, so that it is done one by one."""
+
+
+class _Outcome:
+    """What came of an action so far."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.failed = 0
+        self.failures: list[BulkFailure] = []
+        self.made: list[Object] = []
+        self.exit_code = exits.DONE
+        """That of the first refusal."""
+
+    def refuse(self, id: str, error: TenutoError) -> None:
+        self.failed += 1
+        self.exit_code = self.exit_code or exits.exit_code(error)
+        if len(self.failures) < _MOST_FAILURES:
+            said = BulkFailure(id=id, code=error.code, message=error.message)
+            self.failures.append(said)
+
+    def add(self, operation: BulkOperation) -> None:
+        self.done += operation.done
+        self.failed += operation.failed
+        self.failures += operation.failures[: _MOST_FAILURES - len(self.failures)]
+        for each in operation.failures[:1]:
+            error = TenutoError(each.message, code=each.code)
+            self.exit_code = self.exit_code or exits.exit_code(error)
+
+
+async def act_on_many(backend: Backend, many: Many, *, is_json: bool) -> int:
+    """Do it to all that are meant; the exit code is that of the first refusal."""
+    space, outcome = backend.space, _Outcome()
+    which: InstanceFilter | None = None
+    if many.asked.words:
+        ids = await ids_of(space, many.asked)
+        found = await named(space, ids)
+        there = {each.id for each in found}
+        for id in ids:
+            if id not in there:
+                outcome.refuse(id, not_there(id))
+    else:
+        which = filter_of(many.asked, _SENSIBLE[many.action])
+        found = []
+        async for each in filtered(space, which):
+            found.append(each)
+            if len(found) >= _MOST_COUNTED:
+                break
+    more = "+" if len(found) >= _MOST_COUNTED else ""
+    if many.dry_run or not found:
+        return _previewed(many, found, outcome, more, is_json=is_json)
+    _confirm(many, found, more)
+    with progress_of(many.action, len(found)) as progress:
+        ended = await _all_done(backend, many, which, found, outcome=outcome, progress=progress)
+    if ended is not None:
+        return ended
+    if is_json:
+        show_json(_view(many, outcome, "done", len(found)))
+    else:
+        show_result(many.action, outcome.done, outcome.failures, outcome.failed)
+        for made in outcome.made:
+            show(f"  {made['instanceId']}  of {made['rerunOf']}")
+        if outcome.done and many.action not in ("cancel", "pause") and not backend.is_worked_on:
+            say("  No process works on the store now. To run the steps that follow:")
+            say_command(f"tenuto run FILE --outstanding{backend.flag}")
+    return outcome.exit_code
+
+
+async def _all_done(
+    backend: Backend,
+    many: Many,
+    which: InstanceFilter | None,
+    found: Sequence[Summary],
+    *,
+    outcome: _Outcome,
+    progress: Progress,
+) -> int | None:
+    """None once all is done; an exit code where watching it was stopped."""
+    if many.is_alone:
+        await _one_by_one(backend, many, found, outcome, progress)
+        return None
+    filters = [which] if which is not None else _in_operations(found)
+    try:
+        for each in filters:
+            ended = await _operated(
+                backend, many, each, outcome, progress=progress, matched=len(found)
+            )
+            if ended is not None:
+                return ended
+    except StoreUnavailable as error:
+        if error.code != IN_USE or outcome.done:
+            raise
+        # A program has the file: it takes commands one by one, from its mailbox.
+        await _one_by_one(backend, many, found, outcome, progress)
+    return None
+
+
+def _in_operations(found: Sequence[Summary]) -> list[InstanceFilter]:
+    ids = [each.id for each in found]
+    # In any status: one in which the action is not possible is refused, and not passed over.
+    return [
+        InstanceFilter(ids=tuple(ids[first : first + _MOST_IDS]), status=tuple(Status))
+        for first in range(0, len(ids), _MOST_IDS)
+    ]
+
+
+async def _operated(
+    backend: Backend,
+    many: Many,
+    which: InstanceFilter,
+    outcome: _Outcome,
+    *,
+    progress: Progress,
+    matched: int,
+) -> int | None:
+    """Have the store or the server do it, and watch that; an exit code where it was stopped."""
+    bulk, action = backend.space.bulk, many.action
+    assert action != "rerun"
+    operation = await bulk.start(
+        action, which, reason=many.reason, should_compensate=many.should_compensate
+    )
+    assert operation.id is not None
+    before = outcome.done + outcome.failed
+    with interruptible() as stopped:
+        while operation.status == "running":
+            progress(before + operation.done + operation.failed, matched)
+            if await backend.clock.wait(stopped, _LOOK_EVERY):
+                say("stopped watching; it goes on", style="yellow")
+                return exits.INTERRUPTED
+            operation = await bulk.get(str(operation.id))
+    outcome.add(operation)
+    return None
+
+
+async def _one_by_one(
+    backend: Backend, many: Many, found: Sequence[Summary], outcome: _Outcome, progress: Progress
+) -> None:
+    for number, each in enumerate(found):
+        progress(number, len(found))
+        try:
+            made = await many.one(backend.space.at(each.id))
+        except StoreUnavailable:
+            raise
+        except TenutoError as error:
+            outcome.refuse(each.id, error)
+            continue
+        outcome.done += 1
+        if not isinstance(made, Status):
+            outcome.made.append({"instanceId": made.id, "rerunOf": each.id})
+
+
+def _previewed(
+    many: Many, found: Sequence[Summary], outcome: _Outcome, more: str, *, is_json: bool
+) -> int:
+    if is_json:
+        view = _view(many, outcome, "dry-run" if many.dry_run else "done", len(found))
+        show_json({**view, "examples": [each.id for each in found[:MOST_EXAMPLES]]})
+    else:
+        show(preview(many.action, found, more))
+        for each in outcome.failures:
+            say(f"  {each.id}  {each.code}  {each.message}", style="red")
+    return outcome.exit_code
+
+
+def _confirm(many: Many, found: Sequence[Summary], more: str) -> None:
+    """Ask on a terminal; ids that were typed are meant, and are not asked about."""
+    if many.yes or many.asked.is_typed:
+        return
+    say(preview(many.action, found, more))
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise typer.BadParameter(
+            f"nothing is asked without a terminal: add --yes to {many.action} them, or --dry-run "
+            "to see them",
+            param_hint="--yes",
+        )
+    if not typer.confirm("Go on?", err=True):
+        say("nothing was done")
+        raise typer.Exit(exits.DONE)
+
+
+def _view(many: Many, outcome: _Outcome, status: str, matched: int) -> Object:
+    view: Object = {
+        "action": many.action,
+        "status": status,
+        "matched": matched,
+        "done": outcome.done,
+        "failed": outcome.failed,
+        "failures": msgspec.to_builtins(outcome.failures),
+    }
+    if many.action == "rerun":
+        view["items"] = [*outcome.made]
+    return view

@@ -1,0 +1,143 @@
+"""`tenuto rerun`, and its options."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.control import asked_for
+from tenuto.cli.commands.options import (
+    DryRun,
+    Instances,
+    OfCorrelation,
+    OfStatus,
+    OfWorkflow,
+    Output,
+    Store,
+    Yes,
+    perform_on,
+)
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.workspace import protocol
+
+
+def rerun(  # noqa: PLR0913 - one for each option
+    instances: Instances = None,
+    *,
+    from_step: Annotated[
+        str | None,
+        typer.Option("--from", metavar="STEP", help="What completed before it is taken over."),
+    ] = None,
+    input: Annotated[
+        str | None,
+        typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="Another input."),
+    ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", metavar="N", min=1, help="Another version of the definition."),
+    ] = None,
+    status: OfStatus = None,
+    workflow: OfWorkflow = None,
+    correlation_id: OfCorrelation = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Make new instances of others, from the beginning or from a step.
+
+    With --from, what completed and is neither that step nor after it is taken over; the rest runs:
+    --dry-run names both. The instances that are named do not change. A filter without --status
+    finds those that have failed.
+
+    tenuto rerun @last-failed --from ship
+
+    tenuto rerun --workflow order --status FAILED --yes
+    """
+    asked = asked_for(instances, status, workflow, correlation_id)
+
+    async def work(backend: Backend) -> int:
+        from msgspec import UNSET
+
+        from tenuto.cli.bulk import Many, act_on_many
+        from tenuto.cli.sources import read_json
+
+        given = UNSET if input is None else read_json(input, "--input")
+
+        async def one(earlier: protocol.Instance) -> protocol.Instance:
+            return await earlier.rerun(from_step, input=given, version=version)
+
+        is_json = output == "json"
+        if asked.single is None:
+            many = Many(
+                action="rerun", asked=asked, one=one, dry_run=dry_run, yes=yes, is_alone=True
+            )
+            return await act_on_many(backend, many, is_json=is_json)
+        if dry_run:
+            return await _foresee(backend, asked.single, from_step, version, is_json=is_json)
+        return await _rerun_one(backend, asked.single, one, is_json=is_json)
+
+    perform_on(store, work, output)
+
+
+async def _foresee(
+    backend: Backend, text: str, from_step: str | None, version: int | None, *, is_json: bool
+) -> int:
+    from tenuto.cli import exits
+    from tenuto.cli.foreseen import of_rerun
+    from tenuto.cli.lookup import find_instance
+    from tenuto.cli.views.foreseen import show_steps
+
+    held = await backend.held((await find_instance(backend.space, text)).id)
+    found = await of_rerun(backend, held, from_step, version)
+    show_steps(held.state.id, "rerun", found, is_json=is_json)
+    return exits.DONE
+
+
+async def _rerun_one(
+    backend: Backend,
+    text: str,
+    one: Callable[[protocol.Instance], Awaitable[protocol.Instance]],
+    *,
+    is_json: bool,
+) -> int:
+    from tenuto.cli import exits
+    from tenuto.cli.lookup import find_instance
+    from tenuto.cli.views.outcome import say_how_to_run, status_line
+    from tenuto.cli.views.terminal import say, show, show_json
+
+    earlier = (await find_instance(backend.space, text)).id
+    made = await one(backend.space.at(earlier))
+    status = await made.status()
+    if is_json:
+        show_json({"instanceId": made.id, "status": status.value, "rerunOf": earlier})
+        return exits.DONE
+    show(status_line(made.id, status))
+    if (kept := await _taken_over(made)) is not None:
+        say(f"  Taken over from {earlier}: {', '.join(kept) or 'nothing'}")
+    if not (backend.is_worked_on or status.is_final):
+        say_how_to_run(made.id, backend.flag)
+    return exits.DONE
+
+
+async def _taken_over(made: protocol.Instance) -> list[str] | None:
+    """The steps whose outcomes come from the earlier instance; None where that cannot be read."""
+    from tenuto.model.errors import TenutoError
+
+    try:
+        history = await made.history()
+    except TenutoError:
+        # The instance is made: what is only printed about it does not fail the command.
+        return None
+    return [
+        str(each["nodeId"])
+        for each in history
+        if each["eventType"] == "NODE_COMPLETED"
+        and isinstance(each["payload"], dict)
+        and "reusedFrom" in each["payload"]
+    ]

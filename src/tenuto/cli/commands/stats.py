@@ -1,0 +1,47 @@
+"""`tenuto stats`, and its options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.options import Output, Store, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+
+
+def stats(
+    *,
+    hours: Annotated[
+        int, typer.Option("--hours", min=1, max=168, help="Count those of the last so many hours.")
+    ] = 24,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Count instances by status and workflow, and what waits for workers and webhooks.
+
+    tenuto stats --hours 1
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.idle import say_if_idle
+        from tenuto.cli.views.stats import show_stats
+        from tenuto.cli.views.terminal import show_json
+        from tenuto.model.status import Status
+
+        found = await backend.space.stats(hours)
+        if output == "json":
+            show_json(found)
+            return exits.DONE
+        show_stats(found, backend.clock.now(), backend.described)
+        counts = found["byStatus"]
+        assert isinstance(counts, dict)
+        if any(not Status(name).is_final for name in counts):
+            await say_if_idle(backend)
+        return exits.DONE
+
+    perform_on(store, work, output)

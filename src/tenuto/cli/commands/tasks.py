@@ -1,0 +1,50 @@
+"""`tenuto tasks`: its commands and options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Store, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+
+tasks = typer.Typer(
+    name="tasks", help="Tasks that are declared, or registered by workers.", no_args_is_help=True
+)
+
+
+@tasks.command("list")
+def list_them(
+    *,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    store: Store = STORE,
+    output: ListOutput = "table",
+) -> None:
+    """List declared tasks, with their policies and the workers that registered them.
+
+    A task that no declaration and no worker has a policy for is not in the list: it needs neither.
+
+    tenuto tasks list
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.pages import show_page
+        from tenuto.cli.views.tasks import task_json, tasks_table
+
+        page = await backend.space.task_definitions.page(limit=limit, cursor=cursor)
+        show_page(
+            page,
+            output,
+            table=lambda found: tasks_table(found, backend.clock.now()),
+            item=task_json,
+            nothing=f"no declared tasks in {backend.described}",
+        )
+        return exits.DONE
+
+    perform_on(store, work, output)

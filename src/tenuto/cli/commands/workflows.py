@@ -1,0 +1,118 @@
+"""`tenuto workflows`: its commands and options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tenuto.cli import completion
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Store, perform_on
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+
+workflows = typer.Typer(
+    name="workflows", help="Deployed definitions: list, show, remove.", no_args_is_help=True
+)
+
+WorkflowId = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKFLOW", help="As `list` shows it.", autocompletion=completion.workflows
+    ),
+]
+
+
+@workflows.command("list")
+def list_them(
+    *,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    store: Store = STORE,
+    output: ListOutput = "table",
+) -> None:
+    """List deployed definitions, each with its newest version.
+
+    tenuto workflows list -o id
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.definitions import definitions_table
+        from tenuto.cli.views.pages import show_page
+
+        page = await backend.space.definition_page(limit=limit, cursor=cursor)
+        show_page(
+            page,
+            output,
+            table=lambda found: definitions_table(found, backend.clock.now()),
+            item=lambda each: each,
+            nothing=f"no workflows in {backend.described}; tenuto deploy FILE saves one",
+        )
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+@workflows.command("show")
+def show(
+    workflow: WorkflowId,
+    *,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", metavar="N", min=1, help="Another version than the newest."),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Show a deployed definition: its steps, or with -o json the document as it was saved.
+
+    tenuto workflows show order -o json
+    """
+
+    async def work(backend: Backend) -> int:
+        import msgspec
+
+        from tenuto.cli import exits
+        from tenuto.cli.views.definition import show_graph
+        from tenuto.cli.views.terminal import show_json
+
+        found = await backend.space.definition(workflow, version)
+        if output == "json":
+            show_json(msgspec.to_builtins(found))
+        else:
+            show_graph(found.definition, f"{found.id}@{found.version}")
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+@workflows.command("remove")
+def remove(
+    workflow: WorkflowId,
+    *,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also while instances of it run: they are cancelled.")
+    ] = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Remove a deployed definition: nothing starts of it any more.
+
+    tenuto workflows remove order
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import show, show_json
+
+        await backend.space.remove_definition(workflow, force=force)
+        if output == "json":
+            show_json({"id": workflow, "removed": True})
+        else:
+            show(f"✓ {workflow} is removed; instances that have ended stay")
+        return exits.DONE
+
+    perform_on(store, work, output)

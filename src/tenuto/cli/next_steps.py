@@ -1,0 +1,173 @@
+"""The commands that lead on from the state of an instance: none of them is refused there."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tenuto.cli.event_hints import event_hint
+from tenuto.cli.views.terminal import say, say_command
+from tenuto.model.errors import NotFound
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import Status
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.workspace.values import Summary
+
+_MOST: Final = 3
+"""So many of one kind are named."""
+_WILD: Final = frozenset("*?")
+
+
+class Next(NamedTuple):
+    """A command, and what it is for."""
+
+    purpose: str
+    command: str
+
+
+async def say_next_steps(backend: Backend, shown: Summary, explained: Object) -> None:
+    """Tell people what they can do about an instance as it is."""
+    state: JSON = None
+    if any(each["kind"] == "event" for each in _all(explained["causes"])):
+        state = (await backend.space.at(shown.id).state()).get("input")
+    can_rerun = not _needs_rerun(explained) or await _is_deployed(backend, shown)
+    purpose = ""
+    for step in next_steps(explained, state, parent_id=shown.parent_id, can_rerun=can_rerun):
+        if step.purpose != purpose:
+            say(f"  {step.purpose}:")
+            purpose = step.purpose
+        say_command(f"{step.command}{backend.flag}")
+
+
+async def say_letter_steps(backend: Backend, letter: Object) -> None:
+    """Tell people what they can do about a dead letter."""
+    id = shlex.quote(str(letter["id"]))
+    explained = await backend.space.at(str(letter["instanceId"])).explain()
+    causes = list(_all(explained["causes"]))
+    if any(cause["kind"] == "quarantined" for cause in causes):
+        say("  To release its instance first:")
+        say_command(f"tenuto retry {letter['instanceId']}{backend.flag}")
+        return
+    can_retry = any(
+        isinstance(cause["details"], dict) and cause["details"].get("canRetry") is True
+        for cause in causes
+    )
+    if letter["kind"] == "compensation-failed" or (can_retry and letter["kind"] != "late-result"):
+        say("  To run it again, with --input also with another input:")
+        say_command(f"tenuto dead-letters retry {id}{backend.flag}")
+    say("  To remove it:")
+    say_command(f"tenuto dead-letters discard {id}{backend.flag}")
+
+
+def next_steps(
+    explained: Object, input: JSON, *, parent_id: str | None, can_rerun: bool
+) -> list[Next]:
+    """From its explanation, its input, and its parent."""
+    id = str(explained["instanceId"])
+    causes = list(_all(explained["causes"]))
+    found: list[Next] = []
+    for cause in causes:
+        details = cause["details"]
+        assert isinstance(details, dict)
+        match cause["kind"]:
+            case "quarantined":
+                found.append(Next("To release it", f"tenuto retry {id}"))
+            case "paused":
+                found.append(Next("To let it go on", f"tenuto resume {id}"))
+            case "failed" if "canRetry" in details:
+                found += _after_failure(id, details, parent_id, can_rerun=can_rerun)
+            case "event":
+                found += _sent(details, input)
+            case "approval":
+                found.append(_decided(id, cause, details))
+            case _:
+                pass
+    found += _undone_again(id, explained)
+    kept: list[Next] = []
+    for each in dict.fromkeys(found):
+        if sum(one.purpose == each.purpose for one in kept) < _MOST:
+            kept.append(each)
+    return kept
+
+
+def _after_failure(
+    id: str, details: Object, parent_id: str | None, *, can_rerun: bool
+) -> Iterator[Next]:
+    if details["canRetry"]:
+        yield Next("To go on where it failed", f"tenuto retry {id}")
+        return
+    if parent_id is not None:
+        yield Next("It is a step of another instance", f"tenuto explain {parent_id}")
+    elif can_rerun:
+        yield Next("It cannot be retried; to make a new instance of it", f"tenuto rerun {id}")
+
+
+def _sent(details: Object, input: JSON) -> Iterator[Next]:
+    pattern, condition = str(details["eventPattern"]), details["eventCondition"]
+    if _WILD & set(pattern):
+        # Which of its names is meant is not known.
+        return
+    hint = event_hint(pattern, None if condition is None else str(condition), input)
+    if hint.is_whole:
+        yield Next("To send what it waits for", f"tenuto events send {hint.arguments}")
+    else:
+        yield Next(
+            "To see what an event would do", f"tenuto events send {hint.arguments} --dry-run"
+        )
+
+
+def _decided(id: str, cause: Object, details: Object) -> Next:
+    users, roles = details.get("users"), details.get("roles")
+    who = "NAME"
+    if isinstance(users, list) and users:
+        who = shlex.quote(str(users[0]))
+    role = ""
+    if who == "NAME" and isinstance(roles, list) and roles:
+        role = f" --role {shlex.quote(str(roles[0]))}"
+    form = " --form JSON" if "formSchema" in details else ""
+    decision = f"{shlex.quote(_step(cause))} approved --by {who}{role}{form}"
+    return Next("To decide, approved or rejected", f"tenuto decide {id} {decision}")
+
+
+def _undone_again(id: str, explained: Object) -> Iterator[Next]:
+    """Compensation steps that were given up, once the instance has ended."""
+    if not Status(str(explained["status"])).is_final:
+        return
+    for cause in _all(explained["causes"]):
+        if cause["kind"] == "compensation":
+            for each in _all(cause["causes"]):
+                step = shlex.quote(_step(each))
+                yield Next("To try again to undo it", f"tenuto retry {id} --compensation {step}")
+
+
+def _needs_rerun(explained: Object) -> bool:
+    return any(
+        isinstance(cause["details"], dict) and cause["details"].get("canRetry") is False
+        for cause in _all(explained["causes"])
+    )
+
+
+async def _is_deployed(backend: Backend, shown: Summary) -> bool:
+    """Whether its workflow is still there: of one that was removed nothing starts any more."""
+    try:
+        await backend.space.definition(shown.workflow)
+    except NotFound:
+        return False
+    return True
+
+
+def _step(cause: Object) -> str:
+    iteration = f"[{cause['iteration']}]" if cause.get("iteration") else ""
+    return f"{cause['stepId']}{iteration}"
+
+
+def _all(causes: JSON) -> Iterator[Object]:
+    """The causes of an instance itself, in loops too; not those of its children."""
+    for cause in causes if isinstance(causes, list) else ():
+        if isinstance(cause, dict):
+            yield cause
+            if cause["kind"] != "child":
+                yield from _all(cause["causes"])

@@ -1,0 +1,183 @@
+"""In every state of an instance, the commands that `show` and `explain` print are accepted."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+
+import pytest
+
+from tenuto import InstanceRef, TaskError, Tenuto, WorkflowFailed
+from tenuto.model.json import JSON, Object
+from tenuto.model.status import NodeStatus
+from tests.cli.conftest import Ended, Terminal
+from tests.cli.waiting import until
+from tests.workspace.test_releasing import suspected
+
+ONCE: Object = {"maxAttempts": 1}
+BOOM: Object = {"stepId": "x", "type": "TASK", "taskId": "boom", "retry": ONCE}
+FINE: Object = {"stepId": "a", "type": "TASK", "taskId": "fine", "transitions": {"default": "x"}}
+UNDO: Object = {"stepId": "undo_a", "compensationFor": "a", "taskId": "fine"}
+WAIT: Object = {"stepId": "x", "type": "EVENT_WAIT", "eventPattern": "paid"}
+MINE = "event.payload.id === workflow.input.id"
+APPROVAL: Object = {"stepId": "x", "type": "APPROVAL"}
+TERMINATE: Object = {"stepId": "x", "type": "TERMINATE", "status": "FAILED", "reason": "no"}
+CHILD: Object = {"stepId": "kid", "type": "SUB_WORKFLOW", "workflowId": "child"}
+LOOP: Object = {
+    "stepId": "each",
+    "type": "LOOP",
+    "source": [1, 2],
+    "transitions": {"loop": "x", "done": "z"},
+}
+
+
+def flow(id: str, *steps: Object, **more: JSON) -> Object:
+    return {"id": id, "steps": [*steps], **more}
+
+
+async def ended(app: Tenuto, document: Object) -> None:
+    await app.deploy(document)
+    instance = await app.start(str(document["id"]), {"id": 7})
+    with suppress(WorkflowFailed):
+        await instance.result(timeout=60)
+
+
+async def at_rest(app: Tenuto, document: Object, status: NodeStatus) -> InstanceRef:
+    await app.deploy(document)
+    instance = await app.start(str(document["id"]), {"id": 7})
+    await until(app, instance, lambda state: any(n.status is status for n in state.nodes.values()))
+    return instance
+
+
+async def one_in_every_state(app: Tenuto) -> None:
+    """Their workflows are named after the states."""
+
+    @app.task
+    async def boom(value: object) -> None:
+        raise TaskError("BOOM", "always", retryable=True)
+
+    @app.task
+    async def fine(value: object) -> int:
+        return 1
+
+    await ended(app, flow("failed", FINE, BOOM))
+    await ended(app, flow("failed-and-undone", FINE, BOOM, compensationSteps=[UNDO]))
+    broken: Object = {**UNDO, "taskId": "boom", "retry": ONCE}
+    await ended(app, flow("not-undone", FINE, BOOM, compensationSteps=[broken]))
+    await ended(app, flow("terminated", {**TERMINATE}))
+    await app.deploy(flow("child", BOOM))
+    await ended(app, flow("child-failed", CHILD))
+    await ended(app, flow("loop-failed", LOOP, BOOM, {**FINE, "stepId": "z", "transitions": {}}))
+    removed = flow("removed", TERMINATE)
+    await ended(app, removed)
+    await app.remove_definition("removed")
+
+    await at_rest(app, flow("waiting", {**WAIT, "eventCondition": MINE}), NodeStatus.WAITING)
+    more = {**WAIT, "eventCondition": f"event.payload.amount > 5 && {MINE}"}
+    await at_rest(app, flow("waiting-for-more", more), NodeStatus.WAITING)
+    by_name: Object = {**APPROVAL, "assignees": {"users": ["ann b"]}}
+    await at_rest(app, flow("deciding", by_name), NodeStatus.WAITING)
+    by_role: Object = {**APPROVAL, "assignees": {"roles": ["boss"]}}
+    await at_rest(app, flow("deciding-by-role", by_role), NodeStatus.WAITING)
+    later: Object = {"maxAttempts": 3, "initialDelay": "PT1H"}
+    await at_rest(app, flow("retrying", {**BOOM, "retry": later}), NodeStatus.RETRYING)
+    cancelled = await at_rest(app, flow("cancelled", FINE, WAIT), NodeStatus.WAITING)
+    await cancelled.cancel("enough")
+    paused = await at_rest(app, flow("paused", WAIT), NodeStatus.WAITING)
+    await paused.pause("lunch")
+    quarantined = await at_rest(app, flow("quarantined", WAIT), NodeStatus.WAITING)
+    await suspected(app, quarantined.id)
+
+
+LEADS_ON = {
+    "failed": ["retry"],
+    "failed-and-undone": ["rerun"],
+    "not-undone": ["rerun", "retry"],
+    "terminated": ["rerun"],
+    "child": ["explain"],
+    "child-failed": ["retry"],
+    "loop-failed": ["retry"],
+    "removed": [],
+    "waiting": ["events"],
+    "waiting-for-more": ["events"],
+    "deciding": ["decide"],
+    "deciding-by-role": ["decide"],
+    "retrying": [],
+    "cancelled": [],
+    "paused": ["resume", "events"],
+    "quarantined": ["retry"],
+}
+"""By state, the commands that lead on."""
+
+
+def advised(looked: Ended) -> list[list[str]]:
+    """The commands that are printed, and that need nothing to be filled in but a name."""
+    lines = [line.strip() for line in looked.err.splitlines() if line.startswith("    tenuto ")]
+    return [
+        shlex.split(line.replace("--by NAME", "--by zoe"))[1:]
+        for line in lines
+        if "MODULE|FILE" not in line
+    ]
+
+
+@pytest.mark.slow
+def test_no_command_that_show_or_explain_print_is_refused_in_any_state(terminal: Terminal) -> None:
+    terminal.past(one_in_every_state)
+    listed = terminal.call("list", "--limit", "100", "-o", "json").json["items"]
+    states = {each["workflowDefinitionId"]: each["id"] for each in listed}
+    assert states.keys() == LEADS_ON.keys()
+    for state, id in states.items():
+        shown, explained = terminal.call("show", id), terminal.call("explain", id)
+        assert (shown.code, explained.code) == (0, 0), state
+        commands = advised(shown)
+        assert commands == advised(explained), state
+        assert [command[0] for command in commands] == LEADS_ON[state], (state, shown.err)
+        for command in commands:
+            followed = terminal.call(*command)
+            assert followed.code == 0, (state, command, followed.err)
+    sent = terminal.call("explain", states["waiting"], "-o", "json").json
+    assert sent["status"] == "COMPLETED", "the event was the one that it waited for"
+
+
+@pytest.mark.slow
+def test_what_is_told_of_a_dead_letter_is_not_refused(terminal: Terminal) -> None:
+    terminal.past(one_in_every_state)
+    letters = terminal.call("dead-letters", "list", "-o", "id").out.split()
+    assert letters
+    for letter in letters:
+        commands = advised(terminal.call("dead-letters", "show", letter))
+        assert commands, letter
+        for command in commands[:1]:
+            followed = terminal.call(*command)
+            assert followed.code == 0, (command, followed.err)
+
+
+def test_a_dry_run_of_a_retry_and_a_rerun_says_what_is_kept_and_changes_nothing(
+    terminal: Terminal,
+) -> None:
+    async def failed(app: Tenuto) -> None:
+        @app.task
+        async def boom(value: object) -> None:
+            raise TaskError("BOOM", "always", retryable=False)
+
+        @app.task
+        async def fine(value: object) -> int:
+            return 1
+
+        await ended(app, flow("failed", FINE, BOOM))
+
+    terminal.past(failed)
+    before = terminal.call("logs", "@last", "-o", "json").out
+    for words in (("retry", "@last"), ("rerun", "@last", "--from", "x")):
+        asked = terminal.call(*words, "--dry-run")
+        assert asked.code == 0, asked.err
+        assert [line.split() for line in asked.out.splitlines()[1:]] == [
+            ["kept", "a"],
+            ["runs", "x"],
+        ]
+        assert terminal.call(*words, "--dry-run", "-o", "json").json["kept"] == ["a"]
+    assert terminal.call("rerun", "@last", "--dry-run", "-o", "json").json["again"] == ["a", "x"]
+    assert terminal.call("rerun", "@last", "--from", "nowhere", "--dry-run").code == 2
+    assert terminal.call("resume", "@last", "--dry-run").code == 4
+    assert "nothing" in terminal.call("cancel", "@last", "--dry-run").out
+    assert terminal.call("logs", "@last", "-o", "json").out == before

@@ -1,0 +1,100 @@
+"""Lists of workflows, events, tasks and dead letters: a table, JSON with its cursor, ids."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tenuto import TaskDefinition, Tenuto
+from tenuto.cli.views.stats import show_stats
+from tests.cli.conftest import REFUSE, Terminal, one_of_each
+
+LISTS = ("list", "workflows list", "events list", "tasks list", "dead-letters list")
+
+
+async def two_of_each(app: Tenuto) -> None:
+    await one_of_each(app)
+    for name in ("far", "near"):
+        retry = {"maxAttempts": 4}
+        task = TaskDefinition(id=name, kind="pull", retry=retry, timeout="PT5S")  # type: ignore[arg-type]
+        await app.task_definitions.add(task)
+        await app.publish(f"order.{name}", {"id": name}, id=f"e-{name}")
+    await app.deploy({"id": "other", "name": "Another", **REFUSE})
+    with pytest.raises(Exception, match="OUT_OF_STOCK"):
+        await (await app.start("other", {})).result(timeout=60)
+
+
+@pytest.fixture
+def past(terminal: Terminal) -> Terminal:
+    terminal.past(two_of_each)
+    return terminal
+
+
+def test_every_list_gives_pages_whose_cursors_lead_through_all_of_it(past: Terminal) -> None:
+    for words in LISTS:
+        ended = past.call(*words.split(), "-o", "json")
+        assert ended.code == 0, (words, ended.out)
+        whole = ended.json
+        assert whole["nextCursor"] is None, words
+        found, cursor = [], None
+        while True:
+            more = () if cursor is None else ("--cursor", cursor)
+            page = past.call(*words.split(), "--limit", "1", "-o", "json", *more).json
+            found += page["items"]
+            cursor = page["nextCursor"]
+            if cursor is None:
+                break
+        assert found == whole["items"], words
+        assert len(found) >= 2, words
+        people = past.call(*words.split(), "--limit", "1")
+        assert "more: --cursor " in people.err, words
+        wrong = past.call(*words.split(), "--cursor", "nonsense")
+        assert (wrong.code, "TEN-2009" in wrong.err) == (2, True), (words, wrong.err)
+
+
+def test_the_tables_say_what_each_is(past: Terminal) -> None:
+    workflows = past.call("workflows", "list").out
+    assert "other" in workflows
+    assert "Another" in workflows
+    assert past.call("workflows", "list", "-o", "id").out.split() == [
+        *("double", "other", "refuse", "wait"),
+    ]
+    assert "far   pull  4 attempts  PT5S" in past.call("tasks", "list").out
+    events = past.call("events", "list", "--pattern", "order.far").out
+    assert "e-far" in events
+    assert "e-near" not in events
+    nothing = past.call("events", "list", "--since", "2999-01-01T00:00:00Z")
+    assert (nothing.code, "no events since" in nothing.err) == (0, True)
+    assert past.call("events", "list", "--since", "yesterday").code == 2
+
+
+def test_a_workflow_is_shown_and_removed(past: Terminal) -> None:
+    shown = past.call("workflows", "show", "wait")
+    assert "eventWait paid" in shown.out, shown.out
+    document = past.call("workflows", "show", "wait", "-o", "json").json
+    assert (document["version"], document["definition"]["id"]) == (1, "wait")
+    refused = past.call("workflows", "remove", "wait")
+    assert (refused.code, "TEN-3011" in refused.err) == (4, True)
+    assert past.call("workflows", "remove", "other").code == 0
+    gone = past.call("workflows", "show", "othr")
+    assert (gone.code, "TEN-2002" in gone.err) == (3, True)
+
+
+def test_statistics_are_told_and_given_as_the_api_gives_them(past: Terminal) -> None:
+    told = past.call("stats")
+    assert "4 instances" in told.out
+    assert "✗ FAILED" in told.out
+    assert "no process is running" in told.err
+    found = past.call("stats", "-o", "json").json
+    assert (found["total"], found["byStatus"]["FAILED"]) == (4, 2)
+    found["isComplete"] = False
+    show_stats(found, datetime.now(UTC), "here")
+
+
+def test_a_list_of_nothing_says_so(terminal: Terminal) -> None:
+    terminal.call("migrate")
+    for words in LISTS:
+        ended = terminal.call(*words.split())
+        assert (ended.code, ended.out) == (0, ""), words
+        assert ended.err.startswith("no "), words

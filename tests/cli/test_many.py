@@ -1,0 +1,110 @@
+"""Commands over several instances: by ids, ids on stdin, or a filter."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenuto import Tenuto
+from tests.cli.beside import in_use
+from tests.cli.conftest import REFUSE, WAIT, Terminal, one_of_each
+from tests.cli.waiting import until, waits_for_event
+
+
+async def five(app: Tenuto) -> None:
+    """Three wait and two have failed."""
+    await app.deploy({"id": "wait", **WAIT})
+    await app.deploy({"id": "refuse", **REFUSE})
+    for number in range(3):
+        waiting = await app.start("wait", {"id": number}, correlation_id=f"c-{number}")
+        await until(app, waiting, waits_for_event)
+    for _ in range(2):
+        with pytest.raises(Exception, match="OUT_OF_STOCK"):
+            await (await app.start("refuse", {})).result(timeout=60)
+
+
+@pytest.fixture
+def past(terminal: Terminal) -> Terminal:
+    terminal.past(five)
+    return terminal
+
+
+def ids(terminal: Terminal, *words: str) -> list[str]:
+    return terminal.call("list", "-o", "id", *words).out.split()
+
+
+def statuses(terminal: Terminal, workflow: str) -> list[str]:
+    found = terminal.call("list", "--workflow", workflow, "-o", "json").json["items"]
+    return [each["status"] for each in found]
+
+
+def test_a_filter_is_previewed_and_not_asked_about_without_a_terminal(past: Terminal) -> None:
+    waiting = ids(past, "--workflow", "wait")
+    seen = past.call("cancel", "--workflow", "wait", "--dry-run")
+    assert (seen.code, seen.out.strip()) == (
+        0,
+        f"cancel 3 instances (wait 3), such as {', '.join(waiting)}",
+    )
+    asked = past.call("cancel", "--workflow", "wait", "-o", "json")
+    assert (asked.code, asked.json["error"]["code"]) == (2, "TEN-2640")
+    assert "--yes" in asked.err
+    assert statuses(past, "wait") == ["WAITING_FOR_EVENT"] * 3
+    as_json = past.call("pause", "--workflow", "wait", "--dry-run", "-o", "json").json
+    assert (as_json["status"], as_json["matched"], as_json["done"]) == ("dry-run", 3, 0)
+    assert as_json["examples"] == waiting
+
+
+def test_all_that_a_filter_finds_are_paused_resumed_cancelled_and_retried(past: Terminal) -> None:
+    for action, status in (
+        ("pause", "PAUSED"),
+        ("resume", "WAITING_FOR_EVENT"),
+        ("cancel", "CANCELLED"),
+    ):
+        ended = past.call(action, "--workflow", "wait", "--yes")
+        assert (ended.code, ended.out) == (0, f"✓ {action}: 3 done\n"), ended.err
+        assert statuses(past, "wait") == [status] * 3
+    nothing = past.call("pause", "--workflow", "wait", "--yes")
+    assert (nothing.code, "nothing to pause" in nothing.out) == (0, True)
+    retried = past.call("retry", "--status", "FAILED", "--yes", "-o", "json").json
+    assert (retried["done"], retried["failed"]) == (2, 0)
+    assert statuses(past, "refuse") == ["RUNNING"] * 2
+
+
+def test_ids_are_typed_or_come_from_stdin_and_refusals_are_counted(past: Terminal) -> None:
+    failed, waiting = ids(past, "--status", "FAILED"), ids(past, "--workflow", "wait")
+    mixed = past.call("retry", *failed, waiting[0], "-o", "json")
+    assert (mixed.code, mixed.json["done"], mixed.json["failed"]) == (4, 2, 1)
+    assert mixed.json["failures"][0]["id"] == waiting[0]
+    assert mixed.json["failures"][0]["code"] == "TEN-3002"
+    nowhere = "019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b"
+    piped = past.call("cancel", "-", "--yes", input="\n".join([*waiting[:2], nowhere]))
+    assert piped.code == 3
+    assert "2 done, 1 refused" in piped.out
+    assert nowhere in piped.err
+    assert past.call("cancel", "-", input=waiting[2]).code == 2, "--yes is missing"
+    assert past.call("cancel").code == 2
+    assert past.call("cancel", waiting[2], "--workflow", "wait").code == 2
+    assert past.call("cancel", "--status", "NONSENSE", "--yes").code == 2
+
+
+def test_reruns_of_many_name_the_new_instances(past: Terminal) -> None:
+    failed = ids(past, "--status", "FAILED")
+    made = past.call("rerun", "--workflow", "refuse", "--yes", "-o", "json").json
+    assert [each["rerunOf"] for each in made["items"]] == failed
+    assert len(ids(past, "--workflow", "refuse")) == 4
+    refused = past.call("rerun", *failed, "--from", "nowhere")
+    assert (refused.code, "TEN-2010" in refused.err) == (2, True), refused.err
+
+
+def test_one_by_correlation_is_found(past: Terminal) -> None:
+    ended = past.call("cancel", "--correlation-id", "c-1", "--yes", "-o", "json").json
+    assert ended["matched"] == 1
+
+
+@pytest.mark.slow
+def test_a_program_that_has_the_store_does_it_one_by_one(terminal: Terminal) -> None:
+    terminal.past(one_of_each)
+    with in_use(terminal):
+        ended = terminal.call("pause", "--status", "WAITING_FOR_EVENT", "--yes", "-o", "json")
+        assert (ended.code, ended.json["failed"]) == (0, 0), ended.err
+        assert ended.json["done"] == ended.json["matched"] >= 1
+        assert terminal.call("cancel", "--status", "PAUSED", "--yes").code == 0
