@@ -32,11 +32,15 @@ if TYPE_CHECKING:
     from tenuto.model.status import Status
     from tenuto.model.task_definition import TaskDefinition
     from tenuto.model.test_run import Mock
-    from tenuto.python_form.barriers import publish, sleep, terminate, wait_event
-    from tenuto.python_form.blocks import otherwise, repeat_while, when
+    from tenuto.python_form.approvals import Escalate, approval
+    from tenuto.python_form.barriers import publish, sleep, terminate
+    from tenuto.python_form.blocks import otherwise, when
     from tenuto.python_form.child import child
     from tenuto.python_form.events import event
     from tenuto.python_form.joins import one_of
+    from tenuto.python_form.loops import for_each, repeat_while
+    from tenuto.python_form.variables import set_values
+    from tenuto.python_form.waits import wait_event, wait_first
     from tenuto.python_form.workflow import WorkflowFunction, workflow
     from tenuto.tasks.context import Context
     from tenuto.tasks.output import Result
@@ -71,6 +75,7 @@ _HOMES = {
     "DeclaredTask": "tenuto.workspace.values",
     "DefinitionVersion": "tenuto.workspace.values",
     "EditedInput": "tenuto.model.edited",
+    "Escalate": "tenuto.python_form.approvals",
     "Failure": "tenuto.model.failure",
     "Forbidden": "tenuto.model.errors",
     "Gap": "tenuto.engine.outbox.endpoints",
@@ -107,17 +112,21 @@ _HOMES = {
     "WorkflowFailed": "tenuto.model.errors",
     "WorkflowFunction": "tenuto.python_form.workflow",
     "Workspace": "tenuto.workspace.protocol",
+    "approval": "tenuto.python_form.approvals",
     "child": "tenuto.python_form.child",
     "event": "tenuto.python_form.events",
+    "for_each": "tenuto.python_form.loops",
     "one_of": "tenuto.python_form.joins",
     "otherwise": "tenuto.python_form.blocks",
     "publish": "tenuto.python_form.barriers",
-    "repeat_while": "tenuto.python_form.blocks",
+    "repeat_while": "tenuto.python_form.loops",
+    "set_values": "tenuto.python_form.variables",
     "sleep": "tenuto.python_form.barriers",
     "task": "tenuto.tasks.registry",
     "terminate": "tenuto.python_form.barriers",
     "verify_signature": "tenuto.engine.outbox.signatures",
-    "wait_event": "tenuto.python_form.barriers",
+    "wait_event": "tenuto.python_form.waits",
+    "wait_first": "tenuto.python_form.waits",
     "when": "tenuto.python_form.blocks",
     "workflow": "tenuto.python_form.workflow",
 }
@@ -150,6 +159,7 @@ __all__ = [
     "DeclaredTask",
     "DefinitionVersion",
     "EditedInput",
+    "Escalate",
     "Failure",
     "Forbidden",
     "Gap",
@@ -187,17 +197,21 @@ __all__ = [
     "WorkflowFunction",
     "Workspace",
     "__version__",
+    "approval",
     "child",
     "event",
+    "for_each",
     "one_of",
     "otherwise",
     "publish",
     "repeat_while",
+    "set_values",
     "sleep",
     "task",
     "terminate",
     "verify_signature",
     "wait_event",
+    "wait_first",
     "when",
     "workflow",
 ]

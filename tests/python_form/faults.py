@@ -7,20 +7,26 @@ import enum
 import json
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from tenuto import (
     Context,
+    approval,
     child,
+    event,
+    for_each,
     one_of,
     otherwise,
     repeat_while,
+    set_values,
     sleep,
     task,
     terminate,
     wait_event,
+    wait_first,
     when,
     workflow,
 )
@@ -45,6 +51,33 @@ counter = 0
 
 class Colour(enum.Enum):
     RED = "red"
+
+
+@dataclass
+class Line:
+    sku: str
+
+
+@dataclass
+class Heavy:
+    sku: str
+    weight: int
+
+
+@dataclass
+class Typed:
+    name: str
+    lines: list[Line]
+
+
+@task(name="faults.weigh")
+def weigh(line: Heavy) -> int:
+    return line.weight
+
+
+@workflow("weighing")
+def weighing(line: str) -> str:
+    return pack(line)
 
 
 shelf = SimpleNamespace(held=None)
@@ -234,7 +267,7 @@ def asserts(order: Any) -> None:
     tidy()
 
 
-@fault("TEN-1105", "`for`", "pack.map(order['items'])")
+@fault("TEN-1105", "`for`", "pack.map(order['items'])", "with for_each(order['items']) as item:")
 def goes_through_it(order: Any) -> None:
     for item in order["items"]:  # fault
         pack(item)
@@ -245,7 +278,7 @@ def goes_through_it_in_a_comprehension(order: Any) -> None:
     notify([item for item in order["items"]])  # noqa: C416  # fault
 
 
-@fault("TEN-1105", "`for`", "task.map(order['items'])", "body into a task")
+@fault("TEN-1105", "`for`", "with for_each(order['items']) as item:", "body into a task")
 def does_much_with_each(order: Any) -> None:
     for item in order["items"]:  # fault
         send(item, tidy())
@@ -587,6 +620,189 @@ def asks_for_the_round_behind_it(order: Any) -> None:
 def asks_for_the_results_inside(order: Any) -> None:
     with repeat_while("ctx.index < 3") as rounds:
         notify(rounds.results)  # fault
+
+
+@fault("TEN-1116", "`box`", "list")
+def looks_out_of_a_block_for_each_item(order: Any) -> None:
+    with for_each(order["items"]) as item:
+        box = pack(item)
+    notify(box)  # fault
+
+
+@fault("TEN-1116", "item of a loop", "results of the loop")
+def uses_an_item_behind_its_loop(order: Any) -> None:
+    with for_each(order["items"]) as item:
+        pack(item)
+    notify(item)  # fault
+
+
+@fault("TEN-1116", "results", "of this iteration")
+def asks_for_the_results_of_all_items_inside(order: Any) -> None:
+    boxes = for_each(order["items"])
+    with boxes as item:
+        send(item, boxes.results)  # fault
+
+
+@fault("TEN-1107", "`count`", "`.gives(…)`", "`boxes.results`")
+def counts_items(order: Any) -> None:
+    count = 0
+    with for_each(order["items"]) as item:
+        count = count + score(item)  # fault
+        tidy()
+
+
+@fault("TEN-1104", "`if`", "with when(item['big']):")
+def decides_on_an_item(order: Any) -> None:
+    with for_each(order["items"]) as item:
+        if item["big"]:  # fault
+            tidy()
+        pack(item)
+
+
+@fault("TEN-1106", "an f-string", '"box {{ctx.item.name}}"')
+def writes_an_item_into_text(order: Any) -> None:
+    with for_each(order["items"]) as item:
+        notify(f"box {item['name']}")  # fault
+
+
+@fault("TEN-1105", "`for`", "with for_each(item['parts']) as part:")
+def goes_through_an_item(order: Any) -> None:
+    with for_each(order["items"]) as item:
+        tidy()
+        for part in item["parts"]:  # fault
+            send(item, part)
+
+
+@fault("TEN-1113", "`for_each` is not entered", "`with for_each(…):`")
+def forgets_with_for_items(order: Any) -> None:
+    for_each(order["items"])  # fault
+    tidy()
+
+
+@fault("TEN-1113", "loop", "`with for_each(…):`")
+def does_nothing_for_each_item(order: Any) -> None:
+    with for_each(order["items"]):  # fault
+        pass
+
+
+@fault("TEN-1109", "`for_each`", "int", "not a list")
+def goes_through_a_number(order: Any) -> None:
+    with for_each(7) as item:  # type: ignore[arg-type,var-annotated]  # fault
+        pack(item)
+
+
+@fault("TEN-1110", "`item` of task `pack`", "a whole number", "text is needed", "`pack(item: str)`")
+def maps_numbers_over_text(numbers: list[int]) -> None:
+    pack.map(numbers)  # type: ignore[arg-type]  # fault
+
+
+@fault("TEN-1110", "`item` of task `pack`", "a whole number")
+def maps_known_numbers_over_text(order: Any) -> None:
+    pack.map(["a", 7])  # type: ignore[list-item]  # fault
+
+
+@fault("TEN-1110", "`line` of task `faults.weigh`", "it has no `weight`")
+def maps_lines_over_a_task_that_needs_more(order: Typed) -> None:
+    weigh.map(order.lines)  # type: ignore[arg-type]  # fault
+
+
+@fault("TEN-1109", "`pack.map`", "str, not a list")
+def maps_over_text(order: Typed) -> None:
+    pack.map(order.name)  # fault
+
+
+@fault("TEN-1110", "`line` of workflow `weighing`", "an object", "text is needed")
+def starts_children_of_lines_with_text(order: Typed) -> None:
+    child.map(weighing, order.lines)  # type: ignore[arg-type]  # fault
+
+
+# Approvals, values and options
+
+
+@fault("TEN-1104", "`if`", "with when(review.approved):")
+def decides_on_a_decision(order: Any) -> None:
+    review = approval(users="ann")
+    if review.approved:  # fault
+        tidy()
+
+
+@fault("TEN-1110", "`on_timeout` is given without `deadline`", 'deadline="P5D"')
+def never_times_out_of_an_approval(order: Any) -> None:
+    approval(users="ann", on_timeout=tidy)  # fault
+
+
+@fault("TEN-1110", "never true", 'deadline="P5D"')
+def asks_whether_it_timed_out_without_a_deadline(order: Any) -> None:
+    review = approval(users="ann")
+    with when(review.timed_out):  # fault
+        tidy()
+
+
+@fault("TEN-1110", "`on_rejected` runs instead")
+def asks_for_a_rejection_that_is_handled(order: Any) -> None:
+    review = approval(users="ann", on_rejected=notify)
+    with when(review.rejected):  # fault
+        tidy()
+
+
+@fault("TEN-1110", "only the decision", "`lambda decision: send(…)`")
+def rejects_into_many_parameters(order: Any) -> None:
+    approval(users="ann", on_rejected=send)  # fault
+
+
+@fault("TEN-1018", "no one could decide")
+def asks_nobody(order: Any) -> None:
+    approval()  # fault
+
+
+@fault("TEN-1112", "`form`", "JSON Schema")
+def asks_for_an_odd_form(order: Any) -> None:
+    approval(users="ann", form=SimpleNamespace)  # fault
+
+
+@fault("TEN-1110", "`deadline` is 5, which has no unit", 'deadline="PT5S"')
+def waits_for_a_person_for_five(order: Any) -> None:
+    approval(users="ann", deadline=5)  # type: ignore[call-overload]  # fault
+
+
+@fault("TEN-1109", "`total`", "JSON")
+def sets_what_is_no_json(order: Any) -> None:
+    set_values(total={1, 2})  # fault
+
+
+@fault("TEN-1023", "`input`")
+def sets_what_is_reserved(order: Any) -> None:
+    set_values(input=1)  # fault
+
+
+@fault("TEN-1104", "`if`", "with when(first.paid):")
+def decides_on_which_came_first(order: Any) -> None:
+    first = wait_first(paid=event("a.b"), refused=event("a.c"))
+    if first.paid:  # fault
+        tidy()
+
+
+@fault("TEN-1047", "4 edges are needed")
+def waits_for_more_than_there_are(order: Any) -> None:
+    held = reserve(order)
+    risk = score(order)
+    tidy.after_any(held, risk, at_least=4)()  # fault
+
+
+@fault("TEN-1110", "`timeout` is 5, which has no unit", 'timeout="PT5S"')
+def gives_a_step_five(order: Any) -> None:
+    tidy.options(timeout=5)()  # type: ignore[arg-type]  # fault
+
+
+@fault("TEN-1109", "`completes` takes loops", "a loop")
+def completes_text(order: Any) -> None:
+    tidy.options(completes="boxes")()  # fault
+
+
+@fault("TEN-1113", "`child` is not called", "`child(…)`")
+def forgets_to_call_a_child(order: Any) -> None:
+    paid = bill(order)
+    child.after(paid)  # fault
 
 
 @fault("TEN-1115", "`paid`", "behind")

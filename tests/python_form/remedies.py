@@ -6,7 +6,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tenuto import child, one_of, otherwise, repeat_while, sleep, terminate, wait_event, when
+from tenuto import (
+    approval,
+    child,
+    for_each,
+    one_of,
+    otherwise,
+    repeat_while,
+    sleep,
+    terminate,
+    wait_event,
+    when,
+)
 from tests.python_form.faults import Function, other
 from tests.python_form.shop import bill, escalate, notify, pack, reserve, score, send, tidy
 
@@ -142,6 +153,49 @@ def looks_for_it(order: Any) -> None:
 @remedy("pack.map(order['items'])")
 def goes_through_it(order: Any) -> None:
     pack.map(order["items"])
+
+
+@remedy("with for_each(order['items']) as item:")
+def does_much_with_each(order: Any) -> None:
+    with for_each(order["items"]) as item:
+        send(item, tidy())
+
+
+@remedy("with for_each(item['parts']) as part:")
+def goes_through_an_item(order: Any) -> None:
+    with for_each(order["items"]) as item:
+        tidy()
+        with for_each(item["parts"]) as part:
+            send(item, part)
+
+
+@remedy("with when(item['big']):")
+def decides_on_an_item(order: Any) -> None:
+    with for_each(order["items"]) as item:
+        with when(item["big"]):
+            tidy()
+        pack(item)
+
+
+@remedy('"box {{ctx.item.name}}"')
+def writes_an_item_into_text(order: Any) -> None:
+    with for_each(order["items"]):
+        notify("box {{ctx.item.name}}")
+
+
+@remedy("boxes.results")
+def counts_items(order: Any) -> None:
+    boxes = for_each(order["items"])
+    with boxes as item:
+        boxes.gives(score(item))
+    notify(boxes.results)
+
+
+@remedy("with when(review.approved):")
+def decides_on_a_decision(order: Any) -> None:
+    review = approval(users="ann")
+    with when(review.approved):
+        tidy()
 
 
 @remedy("order['pair'][0]")

@@ -126,6 +126,14 @@ def test_a_workflow_is_run_by_its_name_or_its_id(shell: Terminal) -> None:
     assert shell.run("run", "flows.py:quadruple", "-i", "3").json == 12
 
 
+def test_an_input_of_another_type_exits_2_before_anything_is_started(shell: Terminal) -> None:
+    ended = shell.run("run", "flows.py:double_it", "--input", '"21"')
+    assert ended.code == 2
+    assert "TEN-2101  $" in ended.err
+    assert 'is not of type "integer"' in ended.err
+    assert shell.run("list", "-o", "json").json["items"] == []
+
+
 def test_of_several_workflows_one_has_to_be_named(shell: Terminal) -> None:
     for arguments in (("run", "flows.py"), ("show", "flows.py")):
         ended = shell.run(*arguments)

@@ -216,6 +216,9 @@ def deciding_in_steps() -> Object:
     }
 
 
+TIMES = {"at", "executionTime"}
+
+
 async def log_of(definition: Object, input: JSON) -> list[Object]:
     """The log of a run, without its ids and times."""
     async with Tenuto(tasks=TASKS) as app:
@@ -231,7 +234,7 @@ async def log_of(definition: Object, input: JSON) -> list[Object]:
 def _without_times(value: Any) -> Any:  # noqa: ANN401 - any part of an entry
     match value:
         case dict():
-            return {key: _without_times(part) for key, part in value.items() if key != "at"}
+            return {key: _without_times(part) for key, part in value.items() if key not in TIMES}
         case list():
             return [_without_times(part) for part in value]
         case _:

@@ -200,7 +200,12 @@ def test_parameters_of_the_workflow_are_bound_like_those_of_a_task() -> None:
         "approval": "{{ctx.input.rush ?? false}}",
     }
     assert getattr(graph.nodes["notify"].config, "input", None) == "{{workflow.instance.id}}"
-    assert flow.definition()["inputSchema"] == {"type": "object", "required": ["order"]}
+    assert flow.definition()["inputSchema"] == {
+        "type": "object",
+        "required": ["order"],
+        "properties": {"order": {"type": "object"}, "rush": {"type": ["boolean", "null"]}},
+        "additionalProperties": False,
+    }
 
 
 def test_computing_with_a_value_is_an_expression() -> None:

@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from tenuto import Problem, one_of, otherwise, sleep, terminate, wait_event, when, workflow
+from tenuto import (
+    Problem,
+    approval,
+    one_of,
+    otherwise,
+    sleep,
+    terminate,
+    wait_event,
+    when,
+    workflow,
+)
 from tests.python_form.faults import Function
 from tests.python_form.shop import bill, notify, pack, score, send, tidy
 
@@ -21,6 +31,12 @@ def warnings_of(fn: Function) -> list[Problem]:
 def asks_for_approval(order: Any) -> Any:
     with when(order["amount"] > 1000):
         wait_event("approved")
+    return bill(order)
+
+
+def asks_a_person(order: Any) -> Any:
+    with when(order["amount"] > 1000):
+        approval(users="ann")
     return bill(order)
 
 
@@ -49,6 +65,7 @@ def ends_early(order: Any) -> Any:
     [
         (asks_for_approval, "`bill` does not wait for `wait_event`", "into the block behind that"),
         (asks_deep_inside, "`bill` does not wait for `wait_event`", "`.after_any(…)`"),
+        (asks_a_person, "`bill` does not wait for `approval`", "into the block behind that"),
         (sleeps_first, "`notify` does not wait for `sleep`", "into the block behind that"),
         (ends_early, "`bill` does not wait for `terminate`", "`with otherwise():`"),
     ],

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Required, TypedDict
+from typing import Any, Literal, Required, TypedDict
+from uuid import UUID
 
 import msgspec
 import pydantic
 import pytest
 
 from tenuto import InvalidInput, Tenuto, WorkflowFunction, workflow
+from tenuto.definition import compile_definition, input_problems
+from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
-from tenuto.tasks import hints
+from tenuto.tasks import type_schemas
 from tenuto.tasks.registry import Registry
 
 pytestmark = pytest.mark.asyncio
@@ -40,6 +45,15 @@ class OrderDict(TypedDict, total=False):
 class OrderStruct(msgspec.Struct):
     id: int
     lines: list[Line] = []
+
+
+class ClosedStruct(msgspec.Struct, forbid_unknown_fields=True):
+    id: int
+    lines: list[Line] = []
+
+
+class Colour(enum.Enum):
+    RED = "red"
 
 
 class LineModel(pydantic.BaseModel):
@@ -94,6 +108,11 @@ def by_model(order: OrderModel) -> object:
 
 
 @workflow
+def by_closed(order: ClosedStruct) -> object:
+    return ship(order)
+
+
+@workflow
 def by_both(order: Mixed) -> object:
     return ship(order)
 
@@ -139,10 +158,105 @@ async def test_what_does_not_fit_is_refused_at_the_start(flow: WorkflowFunction[
 @pytest.mark.parametrize("flow", [by_dataclass, by_typed_dict, by_struct, by_model, by_both])
 async def test_what_fits_is_started(flow: WorkflowFunction[..., Any]) -> None:
     async with Tenuto(tasks=tasks) as app:
-        for more in ({}, {"unknown": True}):
-            lines: JSON = [{"sku": "a", "price": 2.5}, {"sku": "b", "price": "2.50"}]
-            started = await app.start(flow, {"id": 7, "lines": lines, **more})
+        lines: JSON = [{"sku": "a", "price": 2.5}, {"sku": "b", "price": "2.50"}]
+        started = await app.start(flow, {"id": 7, "lines": lines})
+        assert await started.result(10) == "shipped 7"
+
+
+async def test_a_dataclass_takes_no_other_fields_and_other_types_say_so_themselves() -> None:
+    """Refused are those of a dataclass inside another type, too."""
+    more: JSON = {"id": 7, "lines": [], "unknown": True}
+    inner: JSON = {"id": 7, "lines": [{"sku": "a", "odd": 1}]}
+    assert await problems(by_dataclass, more) == [("TEN-2101", "$")]
+    assert await problems(by_both, more) == [("TEN-2101", "$")]
+    assert await problems(by_closed, more) == [("TEN-2101", "$")]
+    assert await problems(by_typed_dict, inner) == [("TEN-2101", "$.lines[0]")]
+    async with Tenuto(tasks=tasks) as app:
+        for flow in (by_typed_dict, by_struct, by_model):
+            started = await app.start(flow, more)
             assert await started.result(10) == "shipped 7"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "fits", "others"),
+    [
+        (str, ["a", ""], [1, None, ["a"]]),
+        (int, [1, -3], ["1", 1.5, True, None]),
+        (float, [1, 1.5], ["1", None]),
+        (bool, [True], [0, "true"]),
+        (dict, [{}, {"a": 1}], [[], "a", None]),
+        (dict[str, int], [{"a": 1}], [{"a": "b"}]),
+        (list[str], [[], ["a"]], [["a", 1], "a"]),
+        (list[Line], [[{"sku": "a"}]], [[{}], [{"sku": "a", "odd": 1}], {"sku": "a"}]),
+        (str | None, ["a", None], [1]),
+        (Line | None, [{"sku": "a"}, None], [{"sku": 1}, "a"]),
+        (Literal["a", "b"], ["a"], ["c", None]),
+        (Colour, ["red"], ["RED", 1]),
+        (
+            datetime,
+            ["2026-11-17T12:00:00Z", "2026-11-17 12:00:00.5+01:00"],
+            ["tomorrow", "2026-11-17", 5],
+        ),
+        (date, ["2026-11-17"], ["2026-13-17", "17.11.2026"]),
+        (UUID, ["01a1e961-4b6f-77ac-bada-f894ec744c0f"], ["order-7"]),
+        (object, [1, None, "a", {}], []),
+        (JSON, [1, None, "a", {}], []),
+    ],
+    ids=str,
+)
+async def test_a_plain_type_is_checked_at_the_start_and_as_a_part(
+    annotation: object, fits: list[JSON], others: list[JSON]
+) -> None:
+    def taking(value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        ship(value)
+
+    def naming(value, more=None):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        ship(value)
+
+    taking.__annotations__ = naming.__annotations__ = {"value": annotation}
+    whole, part = compiled(workflow(taking)), compiled(workflow(naming))
+    for value in fits:
+        assert input_problems(whole, value) == ()
+        assert input_problems(part, {"value": value}) == ()
+    for value in others:
+        assert [each.code for each in input_problems(whole, value)] == ["TEN-2101"]
+        [problem] = input_problems(part, {"value": value})
+        assert problem.path.startswith("$.value")
+        assert problem.advice
+
+
+def compiled(flow: WorkflowFunction[..., Any]) -> Definition:
+    return compile_definition(flow.definition())
+
+
+async def test_what_a_task_is_given_is_converted_to_the_checked_type() -> None:
+    @tasks.task(name="sums_up")
+    async def sum_up(lines: list[Line]) -> str:
+        return str(sum((each.price for each in lines), Decimal(0)))
+
+    @workflow
+    def adding(lines: list[Line]) -> str:
+        return sum_up(lines)
+
+    async with Tenuto(tasks=tasks) as app:
+        started = await app.start(adding, [{"sku": "a", "price": "1.50"}, {"sku": "b"}])
+        assert await started.result(10) == "2.50"
+
+
+async def test_a_name_that_no_parameter_has_is_refused() -> None:
+    order: JSON = {"id": 1}
+    assert await problems(by_name, {"order": order, "rsuh": True}) == [("TEN-2101", "$")]
+
+
+async def test_a_problem_inside_what_may_be_null_has_its_own_path() -> None:
+    wrong: JSON = {"order": {"id": 1}, "second": {"id": "one"}}
+    assert await problems(by_name, wrong) == [("TEN-2101", "$.second.id")]
+
+
+async def test_a_missing_input_is_refused_with_the_names_that_it_needs() -> None:
+    for flow, names in ((by_dataclass, "`id`"), (by_name, "`order`")):
+        [problem] = input_problems(compiled(flow), None)
+        assert f"an object with {names}" in (problem.advice or "")
 
 
 async def test_each_of_several_parameters_is_held_to_what_it_asks_for() -> None:
@@ -178,11 +292,11 @@ async def test_a_type_that_says_nothing_of_itself_takes_anything() -> None:
         ship(order)
 
     @workflow
-    def plain(order: dict[str, Any]) -> None:
+    def bare(order) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
         ship(order)
 
     assert "inputSchema" not in silent.definition()
-    assert "inputSchema" not in plain.definition()
+    assert "inputSchema" not in bare.definition()
 
 
 async def test_models_of_one_name_are_not_taken_for_one_another() -> None:
@@ -190,5 +304,5 @@ async def test_models_of_one_name_are_not_taken_for_one_another() -> None:
         part = pydantic.create_model("Part", value=(inner, ...))
         return pydantic.create_model("Whole", part=(part, ...))
 
-    assert hints.schemas([model(int), model(int)]) is not None
-    assert hints.schemas([model(int), model(str)]) is None
+    assert type_schemas.schemas([model(int), model(int)]) is not None
+    assert type_schemas.schemas([model(int), model(str)]) is None

@@ -18,7 +18,11 @@ from __future__ import annotations
 
 from typing import Any, assert_type
 
-from tenuto import Context, Tenuto, child, one_of, otherwise, task, wait_event, when, workflow
+from tenuto import (
+    Context, Tenuto, approval, child, for_each, one_of, otherwise, set_values, task,
+    event, wait_event, wait_first, when, workflow,
+)
+from tenuto.python_form.approvals import Decision
 
 
 class Payment:
@@ -98,6 +102,28 @@ def order_flow(order: dict[str, Any]) -> Payment:
         other = label(paid.id, colour="red")
     assert_type(one_of(asked, other), Payment | str)
     assert_type(child(parcel, "a", weight=2), bool)
+    assert_type(child.after(paid)(parcel, "a", weight=2), bool)
+    assert_type(child.map(sized, ["a"], at_most=2), list[int])
+    assert_type(child.map(parcel, ["a"], weight=2), list[bool])
+    assert_type(pack.options(timeout="PT5S")("a"), int)
+    assert_type(wait_event("a.b", Payment, count=2), list[Payment])
+    assert_type(wait_event("a.b", count=2), list[dict[str, Any]])
+    assert_type(set_values(total=1), dict[str, Any])
+    assert_type(pack.after_any(paid, at_least=1, cancel_rest=True)("a"), int)
+    wait_first(paid=event("a.b"), timeout="PT1H")
+    boxes = for_each(["a"], at_most=2)
+    with boxes as item:
+        assert_type(item, str)
+        boxes.gives(pack(item))
+        with for_each([1]) as number:
+            pack(number)  # wrong
+    review = approval(users=["ann"], form=Payment)
+    assert_type(review, Decision[Payment])
+    assert_type(review.form.amount, float)
+    assert_type(review.approved, bool)
+    with when(review.approved):
+        pack(review.by)
+        pack(review.form)  # wrong
     pack(7)  # wrong
     pack()  # wrong
     pack("a", 2)  # wrong
@@ -116,8 +142,21 @@ def order_flow(order: dict[str, Any]) -> Payment:
     paid.amuont  # wrong
     label(paid, colour="red")  # wrong
     child(parcel, 7, weight=2)  # wrong
+    child.map(sized, [7])  # wrong
+    review.approvd  # wrong
+    approval(users=["ann"], deadline=5)  # wrong
+    wait_event("a.b", count="2")  # wrong
+    pack.options(timout="PT5S")  # wrong
+    for_each(7)  # wrong
+    set_values(7)  # wrong
+    wait_first(paid="a.b")  # wrong
     wait_event("a.b", timeout=3)  # wrong
     return paid
+
+
+@workflow
+def sized(ctx: Context, item: str) -> int:
+    return pack(item)
 
 
 @workflow("parcel")

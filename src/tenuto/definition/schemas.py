@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, TypeAlias, cast
 
@@ -18,6 +19,7 @@ from tenuto.definition.schema_work import SchemaWork
 from tenuto.model.errors import Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON, Object, kind_of, size_of
+from tenuto.model.text_forms import BY_PATTERN, TextForm
 
 SchemaJSON: TypeAlias = Object | bool
 
@@ -27,6 +29,8 @@ _MOST_VALIDATOR_BYTES = 32_000_000
 _LONGEST_MESSAGE = 300
 _MOST_OF_A_TASK = 10
 """The most problems of a task's value that are recorded in the log."""
+_MOST_NAMED = 8
+"""The most properties that an advice names."""
 _LINEAR = RegexOptions()
 _BACKTRACKING = FancyRegexOptions(backtrack_limit=BACKTRACKS)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
@@ -154,9 +158,9 @@ def _problems(
     report = Report()
     root = Place(what.path, report)
     may_list = work.of(value).may_list
-    for each in islice(_errors(validator, value, work, may_list=may_list), most):
+    for each in islice(_meant(_errors(validator, value, work, may_list=may_list)), most):
         there = _inside(root, each.instance_path)
-        there.wrong(what.code, _short(each.message), _advice(each, what))
+        there.wrong(what.code, _message(each), _advice(each, what, schema))
     if not may_list:
         root.wrong(what.code, _AT_LEAST, f"Correct the {what.name}, then check it again.")
     return report.problems
@@ -183,6 +187,24 @@ def _errors(
             validator.validate(value)
         except ValidationError as error:
             yield error
+
+
+def _meant(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:
+    """The same, but of alternatives of which one alone takes this kind of value, its problems."""
+    for error in errors:
+        # The problems of each alternative; the types of the library leave them out.
+        options: list[list[ValidationError]] = getattr(error.kind, "context", None) or []
+        taking = [option for option in options if not _is_of_another_kind(option, error)]
+        if len(taking) == 1 and taking[0]:
+            yield from _meant(taking[0])
+        else:
+            yield error
+
+
+def _is_of_another_kind(option: Iterable[ValidationError], error: ValidationError) -> bool:
+    return any(
+        each.kind.name == "type" and each.instance_path == error.instance_path for each in option
+    )
 
 
 class _Kept(NamedTuple):
@@ -266,8 +288,24 @@ def _inside(place: Place, keys: Sequence[str | int]) -> Place:
     return place
 
 
-def _advice(error: ValidationError, what: _Checked) -> str:
+def _message(error: ValidationError) -> str:
+    form = _form(error)
+    if form is None:
+        return _short(error.message)
+    return _short(f"{json.dumps(error.instance, ensure_ascii=False)} is not {form.name}")
+
+
+def _form(error: ValidationError) -> TextForm | None:
+    """The form that a text should have, if it has a name."""
+    return BY_PATTERN.get(str(error.kind.value)) if error.kind.name == "pattern" else None
+
+
+def _advice(error: ValidationError, what: _Checked, schema: JSON) -> str:
     match error.kind.name:
+        case "pattern" if (form := _form(error)) is not None:
+            return f"Write it as `{form.example}`."
+        case "type" if error.instance is None and not error.instance_path:
+            return f"Send the {what.name}{_needed(schema)}."
         case "required":
             return f"Add the property to the {what.name}."
         case "additionalProperties" | "unevaluatedProperties":
@@ -276,6 +314,19 @@ def _advice(error: ValidationError, what: _Checked) -> str:
             return "Send a value of the expected type."
         case _:
             return f"Correct the value, or the definition's `{what.field}`."
+
+
+def _needed(schema: JSON) -> str:
+    """The properties that an object needs, as far as the beginning of its schema tells them."""
+    whole = schema if isinstance(schema, dict) else {}
+    shared, name = whole.get("$defs"), str(whole.get("$ref", "")).removeprefix("#/$defs/")
+    if isinstance(shared, dict) and isinstance(found := shared.get(name), dict):
+        whole = found
+    names = whole.get("required")
+    if not isinstance(names, list) or not names:
+        return ""
+    listed = ", ".join(f"`{each}`" for each in names[:_MOST_NAMED])
+    return f", an object with {listed}{', …' if len(names) > _MOST_NAMED else ''}"
 
 
 def _short(message: str) -> str:

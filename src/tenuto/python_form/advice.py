@@ -57,7 +57,9 @@ _PLAIN = {
         "TEN-1106", "changing it", "Give a new value to the next step, or change it in a task."
     ),
 }
-_WORDS_OF_STEPS = frozenset({"after()", "after_any()", "named()", "on_error()", "map()", "undo()"})
+_WORDS_OF_STEPS = frozenset(
+    {"after()", "after_any()", "named()", "on_error()", "map()", "undo()", "options()"}
+)
 
 
 def advice_on(misuse: Misuse, usage: Usage | None, names: Names) -> Advice:
@@ -150,9 +152,11 @@ def _on_taking_apart(usage: Usage) -> str:
     match usage.word, usage.node:
         case "for", ast.For(iter=each) as loop:
             task = _task_for_each(loop)
-            if task is None:
-                return f"Put its body into a task, and call that for each: `task.map({_of(each)})`."
-            return f"Call the task for each item: `{task}.map({_of(each)})`."
+            item = _of(loop.target)
+            block = f"`with for_each({_of(each)}) as {item}:`"
+            if task is None or not _is_only_call(loop):
+                return f"Write {block}, or put its body into a task and call that for each."
+            return f"Call the task for each item: `{task}.map({_of(each)})`, or write {block}."
         case "for", ast.comprehension(iter=each):
             return (
                 f"Call a task for each item, `task.map({_of(each)})`, or give a task the list as "
@@ -182,6 +186,15 @@ def _task_for_each(loop: ast.For) -> str | None:
             case _:
                 pass
     return None
+
+
+def _is_only_call(loop: ast.For) -> bool:
+    """Whether the body is one call."""
+    match loop.body:
+        case [ast.Expr(value=ast.Call())]:
+            return True
+        case _:
+            return False
 
 
 def _on_getting(node: ast.AST | None, names: Names) -> str | None:

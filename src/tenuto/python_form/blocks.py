@@ -1,14 +1,13 @@
-"""Blocks that are decided when the workflow runs: `when`, `otherwise`, `repeat_while`."""
+"""Blocks that are decided when the workflow runs: `when` and `otherwise`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import cast
 
 from tenuto.model.graph import ELSE
-from tenuto.python_form import formula
 from tenuto.python_form.control_flow import WithBlock, with_block
 from tenuto.python_form.future import FutureValue, formula_of, step_of
 from tenuto.python_form.json_values import Expression
@@ -88,7 +87,8 @@ class Opened:
 _INSTEAD_OF_LEAVING = {
     "return": "Give the results names, and `return one_of(first, second)` behind the blocks; to "
     "end the workflow there, write `terminate(output=…)`.",
-    "break": "Write the loop as `with repeat_while(…):`, with the test of when it goes on.",
+    "break": "Write the loop as `with repeat_while(…):`, with the test of when it goes on, or end "
+    "`with for_each(…):` with `enough=…`.",
     "continue": "Put what follows into `with otherwise():`.",
     "raise": 'Write `terminate("FAILED", reason="…")`, or raise TaskError in a task.',
 }
@@ -177,6 +177,7 @@ def _add_side(trace: Trace, head: Step, test: Expression) -> Block:
     handle = "then" if number == 1 else f"then_{number}"
     branches = head.config["branches"]
     assert isinstance(branches, list)
+    test = cast("Expression", trace.seen_from(head.block, test))
     branches.append({"id": handle, "when": test})
     head.waits_for += test.formula.waits_for
     block = Block(trace.block, head, handle)
@@ -186,97 +187,3 @@ def _add_side(trace: Trace, head: Step, test: Expression) -> Block:
 
 def _step(value: object) -> Step | None:
     return step_of(value) if isinstance(value, FutureValue) else None
-
-
-class Repetition(Opened):
-    """The body of a loop, and its values."""
-
-    def __init__(self, trace: Trace, head: Step) -> None:
-        super().__init__(
-            trace, "repeat_while", head, Block(trace.block, head, "loop", is_loop=True)
-        )
-        self.head = head
-
-    @property
-    def last(self) -> Any:  # noqa: ANN401 - known when the workflow runs
-        """The result of the previous iteration; null in the first."""
-        self._refuse_outside("last", "Use its results, which are a list: `rounds.results[-1]`.")
-        return FutureValue(self._trace, formula.plain("ctx.last"), "the result before")
-
-    @property
-    def index(self) -> Any:  # noqa: ANN401 - known when the workflow runs
-        """The number of the iteration, from 0."""
-        self._refuse_outside("index", 'Count its results: `"{{ctx.rounds.length}}"`.')
-        return FutureValue(self._trace, formula.plain("ctx.index"), "the number of a round")
-
-    @property
-    def results(self) -> Any:  # noqa: ANN401 - known when the workflow runs
-        """The results of all iterations, for use behind the block."""
-        if self._is_open:
-            self._trace.refuse(
-                "TEN-1116",
-                "the results of a loop are there when it has ended, and not inside",
-                "Use what the round before gave: `rounds.last`.",
-            )
-        return self._trace.value_of(self.head, "the results of a loop")
-
-    def gives(self, value: object) -> None:
-        """Set the result of an iteration; by default it is the result of its last step."""
-        self.head.config["result"] = self._trace.traceable(value, "the result of a loop")
-
-    @property
-    def _is_open(self) -> bool:
-        return self._block in self._trace.block.around
-
-    def _refuse_outside(self, what: str, advice: str) -> None:
-        if not self._is_open:
-            self._trace.refuse("TEN-1116", f"`{what}` of a loop exists only inside", advice)
-
-    def __enter__(self) -> Self:
-        self._enter()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._refuse_readers(self._leave(), self._told)
-        if self._block.is_empty and kind is None:
-            self._trace.refuse(
-                OUT_OF_PLACE,
-                "the loop has no step in it",
-                "Call a task in the block of `with repeat_while(…):`.",
-                self.head.place,
-            )
-
-    def _told(self, name: str, _: object) -> Told:
-        return Told(
-            f"`{name}` is given another value in each round, but the rounds are described once: "
-            "each begins with what was there before the loop",
-            "Use what the round before gave, `rounds.last`, and say with `rounds.gives(…)` what a "
-            "round gives; behind the loop use `rounds.results`.",
-        )
-
-
-def repeat_while(
-    condition: str | Callable[[Any], object] | object, *, at_most: int | None = None
-) -> Repetition:
-    """Steps that are repeated while `condition` is true, tested before each round.
-
-    It is text or a function of the result before, which is null at first; after `at_most` rounds
-    (1,000) the loop fails. `with repeat_while("ctx.last?.more ?? true") as pages:`
-    """
-    trace = current("repeat_while")
-    if callable(condition) and not isinstance(condition, FutureValue):
-        last = FutureValue(trace, formula.plain("ctx.last"), "the result before")
-        condition = condition(last)
-    config: dict[str, object] = {"while": trace.expression(condition, "repeat_while")}
-    if at_most is not None:
-        config["maxIterations"] = at_most
-    head = trace.record("loop", "repeat_while", config, handle="done", has_output=True)
-    test = config["while"]
-    assert isinstance(test, Expression)
-    head.waits_for += test.formula.waits_for
-    return Repetition(trace, head)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -54,10 +54,12 @@ def undoing(trace: Recording, step: Step, order: Order) -> Undone | None:
         test = said.when
         if callable(test) and not isinstance(test, FutureValue):
             test = test(output)
-        condition = trace.expression(test, "undo(when=…)")
+        found_test = trace.seen_from(step.block, trace.expression(test, "undo(when=…)"))
+        condition = cast("Expression", found_test)
         _refuse_unseen(trace, condition.formula.waits_for, step)
     if given is not None:
-        given = Given(trace.traceable(given.value, f"an argument of `{task.name}`"))
+        value = trace.traceable(given.value, f"an argument of `{task.name}`")
+        given = Given(trace.seen_from(step.block, value))
         if isinstance(given.value, list) and holds_template(given.value):
             trace.refuse(
                 "TEN-1109",
@@ -152,7 +154,14 @@ def _called(trace: Recording, by: Callable[..., object], output: FutureValue) ->
         )
         return None
     [(order, given)] = calls
-    if order.after or order.after_any or order.name or order.on_error or order.undo:
+    if (
+        order.after
+        or order.after_any
+        or order.name
+        or order.on_error
+        or order.undo
+        or order.settings
+    ):
         trace.refuse(
             MISFIT,
             f"nothing can be said about `{order.task.name}` here: it is no step, it undoes one",

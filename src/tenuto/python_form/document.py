@@ -11,7 +11,7 @@ from tenuto.python_form.compensations import Undone, write_given
 from tenuto.python_form.edges import Edges, wire
 from tenuto.python_form.guards import unguarded
 from tenuto.python_form.json_values import write
-from tenuto.python_form.step import Step
+from tenuto.python_form.step import ARM, Step
 from tenuto.python_form.step_ids import Names, name_steps
 from tenuto.python_form.trace import Trace
 
@@ -44,14 +44,29 @@ def _node(step: Step, edges: Edges) -> JSON:
     config: Object = {}
     for name, value in step.config.items():
         config[name] = write(value)
+    if step.keeps is not None:
+        config["values"] = {step.id: write(step.keeps)}
     if step.has_output:
         config["outputVariable"] = step.id
+    if isinstance(arms := config.get("arms"), list):
+        config["arms"] = [_with_note(arm, step.id) for arm in arms]
     if edges[step] and step.join == "any":
-        config["joinMode"] = "any"
+        config["joinMode"] = "any" if step.at_least == 1 else {"atLeast": step.at_least}
+        if step.cancels_rest:
+            config["cancelRest"] = True
     elif edges[step] and step.join == "required":
         config["joinMode"] = {"atLeast": len(edges[step])}
     titles: Object = {} if step.title is None else {"name": step.title}
     return {"id": step.id, "type": step.kind, **titles, "config": config}
+
+
+def _with_note(arm: JSON, id: str) -> JSON:
+    """An arm that records which one it was: the output of a wait is the event alone."""
+    assert isinstance(arm, dict)
+    mapping = arm.get("eventPayloadMapping") or {}
+    assert isinstance(mapping, dict)
+    noted: Object = {**mapping, f"{id}{ARM}": f"{{{{'{arm['id']}'}}}}"}
+    return {**arm, "eventPayloadMapping": noted}
 
 
 def _edge(source: str, handle: str, target: str) -> JSON:

@@ -11,13 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tenuto.model.graph import ELSE
+from tenuto.python_form.outcomes import (
+    Edges,
+    needless_joins,
+    skip_join,
+    take_outcomes_tested_in_text,
+)
 from tenuto.python_form.references import named_steps
 from tenuto.python_form.step import GO, Block, Exit, Step
 from tenuto.python_form.step_ids import Names
 from tenuto.python_form.trace import Trace, only_the_last
 
-Edges = dict[Step, dict[Exit, None]]
-"""For each step the sources of its incoming edges, in order."""
+__all__ = ["Edges", "wire"]
 
 
 def wire(trace: Trace, names: Names) -> Edges:
@@ -31,14 +36,20 @@ class _Wiring:
         self._names = names
         self._by_id = {step.id: step for step in trace.steps}
         self._edges: Edges = {step: {} for step in trace.steps}
+        self._setting: dict[str, list[Step]] = {}
+        """By variable, the steps that set it."""
+        for step in trace.steps:
+            for name in step.variables:
+                self._setting.setdefault(name, []).append(step)
 
     def all_edges(self) -> Edges:
+        take_outcomes_tested_in_text(self._trace.steps)
         for step in list(self._edges):
             for source in step.sources:
-                self._edges[step][Exit(source, source.handle)] = None
+                self._edges[step][source] = None
             if step.is_part_of_barrier:
                 continue
-            for used in (*step.waits_for, *named_steps(step, self._by_id)):
+            for used in (*step.waits_for, *named_steps(step, self._by_id, self._set_before)):
                 self._require(used, step)
         for step in self._trace.steps:
             self._fold_into_its_only_user(step)
@@ -48,7 +59,19 @@ class _Wiring:
                     self._edges[step][end] = None
         for step in self._trace.steps:
             self._enter(step)
+        for step in needless_joins(self._trace.steps):
+            skip_join(self._edges, step)
+            self._remove(step)
         return self._edges
+
+    def _set_before(self, name: str, step: Step) -> Step | None:
+        """The last step before `step` that sets a variable."""
+        setting = self._setting.get(name)
+        if setting is None:
+            return None
+        steps = self._trace.steps
+        before = [each for each in setting if steps.index(each) < steps.index(step)]
+        return before[-1] if before else None
 
     def _require(self, used: Step, user: Step) -> None:
         """Let `user`, or the head of a block around it, wait for `used`."""
@@ -105,7 +128,7 @@ class _Wiring:
         users = [step for step, sources in self._edges.items() if Exit(join, GO) in sources]
         for user in users:
             others = [each.step for each in self._edges[user] if each.step is not join]
-            if any(each in join.sources for each in others):
+            if join.at_least == 1 and any(each.step in others for each in join.sources):
                 # A step that it needs anyway is among those of which one is enough.
                 del self._edges[user][Exit(join, GO)]
         users = [step for step in users if Exit(join, GO) in self._edges[step]]
@@ -113,6 +136,7 @@ class _Wiring:
             user = users.pop()
             user.join = "any"
             user.sources = join.sources
+            user.at_least, user.cancels_rest = join.at_least, join.cancels_rest
             self._edges[user] = dict(self._edges[join])
         if not users:
             self._remove(join)
@@ -135,13 +159,13 @@ class _Wiring:
         item = step.block.item_of(source)
         if item is None or item.segment != step.segment:
             return False
-        return all(self._comes_from(step, each) for each in source.sources)
+        return all(self._comes_from(step, each.step) for each in source.sources)
 
     def _all_before(self, barrier: Step) -> Iterator[Exit]:
         """The last steps of the segment that a barrier ends."""
         steps = barrier.block.at(barrier.segment)
         used = {each for step in steps if step.join != "any" for each in self._edges[step]}
-        joined = [{Exit(each, each.handle) for each in step.sources} for step in steps]
+        joined = [set(step.sources) for step in steps]
         for step in steps:
             if step.branches:
                 ends = list(self._ends(step))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tenuto.model.json import Object
+from tenuto.model.json import JSON, Object
 
 
 class EventRule(Struct, frozen=True):
@@ -18,6 +18,7 @@ class EventRule(Struct, frozen=True):
     should_undo: bool = False
     reason: str | None = None
     mapping: Mapping[str, str] | None = None
+    appended: JSON = None
 
     def where(self, condition: str) -> EventRule:
         """Only events for which this is true."""
@@ -32,8 +33,15 @@ class EventRule(Struct, frozen=True):
         return replace(self, reason=reason)
 
     def giving(self, mapping: Mapping[str, str] | None = None, /, **paths: str) -> EventRule:
-        """The input of an instance that is started, each part a path into the payload."""
+        """The input of an instance that is started, each part a path into the payload.
+
+        In `wait_first`: variables of the context.
+        """
         return replace(self, mapping={**(mapping or {}), **paths})
+
+    def item(self, template: JSON) -> EventRule:
+        """The item that an event appends to a loop: a template that sees `event`."""
+        return replace(self, appended=template)
 
     def cancelling(self) -> Object:
         """As `cancellationTriggers` spells it."""
@@ -48,6 +56,20 @@ class EventRule(Struct, frozen=True):
         written = self._heading()
         if self.mapping is not None:
             written["inputMapping"] = dict(self.mapping)
+        return written
+
+    def appending(self) -> Object:
+        """As `more` spells it."""
+        written = self._heading()
+        if self.appended is not None:
+            written["item"] = self.appended
+        return written
+
+    def arm(self, id: str) -> Object:
+        """As `arms` spells it."""
+        written: Object = {"id": id, **self._heading()}
+        if self.mapping is not None:
+            written["eventPayloadMapping"] = dict(self.mapping)
         return written
 
     def _heading(self) -> Object:

@@ -8,28 +8,66 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from tenuto.python_form.step import Step
+from tenuto.python_form.step import Block, Step
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z")
+
+
+class OfIteration(Struct, frozen=True, eq=False):
+    """A value that an iteration brings, such as its item, and the body of its loop."""
+
+    name: str
+    body: Block
+
+
+Part = str | Step | OfIteration
 
 
 class Formula(Struct, frozen=True, eq=False):
     """The text of an expression, with steps where their ids will stand: after `ctx` or `steps`."""
 
-    parts: tuple[str | Step, ...]
+    parts: tuple[Part, ...]
     waits_for: tuple[Step, ...] = ()
     is_atom: bool = True
     """Whether it can stand beside an operator without brackets."""
 
     def text(self, name: Callable[[Step], str] = lambda step: step.id) -> str:
         """The expression, once every step in it has its id, or with other names for the steps."""
-        return "".join(part if isinstance(part, str) else _link(name(part)) for part in self.parts)
+        return "".join(_text(part, name) for part in self.parts)
+
+
+def _text(part: Part, name: Callable[[Step], str]) -> str:
+    match part:
+        case str():
+            return part
+        case OfIteration():
+            return f"ctx.{part.name}"
+        case _:
+            return _link(name(part))
+
+
+def of_iteration(name: str, body: Block) -> Formula:
+    """A value that an iteration brings."""
+    return Formula((OfIteration(name, body),))
+
+
+def replaced(formula: Formula, by: Callable[[OfIteration], Formula | None]) -> Formula:
+    """The formula with others in place of values of iterations, where `by` gives one."""
+    found = {part: by(part) for part in formula.parts if isinstance(part, OfIteration)}
+    if not any(found.values()):
+        return formula
+    pieces = [_piece(part, found) for part in formula.parts]
+    joint = joined(*pieces, is_atom=formula.is_atom)
+    return Formula(joint.parts, (*formula.waits_for, *joint.waits_for), formula.is_atom)
+
+
+def _piece(part: Part, found: Mapping[OfIteration, Formula | None]) -> Formula:
+    other = found.get(part) if isinstance(part, OfIteration) else None
+    return Formula((part,)) if other is None else other
 
 
 def plain(text: str) -> Formula:
@@ -61,7 +99,7 @@ def binary(left: Formula, operator: str, right: Formula) -> Formula:
 
 def joined(*pieces: str | Formula, is_atom: bool = False) -> Formula:
     """Pieces of text and expressions, one after the other."""
-    parts: list[str | Step] = []
+    parts: list[Part] = []
     waits_for: dict[int, Step] = {}
     for piece in pieces:
         if isinstance(piece, str):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex, TypeVar
 
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
+from tenuto.python_form.item_types import UNKNOWN, item_of, member_of
 
 if TYPE_CHECKING:
     from tenuto.python_form.step import Step
@@ -62,14 +63,28 @@ class FutureValue:
     is called.
     """
 
-    __slots__ = ("_tenuto_about", "_tenuto_formula", "_tenuto_step", "_tenuto_trace")
+    __slots__ = (
+        "_tenuto_about",
+        "_tenuto_formula",
+        "_tenuto_kind",
+        "_tenuto_step",
+        "_tenuto_trace",
+    )
 
-    def __init__(self, trace: Trace, what: Formula, about: str, step: Step | None = None) -> None:
+    def __init__(
+        self,
+        trace: Trace,
+        what: Formula,
+        about: str,
+        step: Step | None = None,
+        kind: object = UNKNOWN,
+    ) -> None:
         put = object.__setattr__
         put(self, "_tenuto_trace", trace)
         put(self, "_tenuto_formula", what)
         put(self, "_tenuto_about", about)
         put(self, "_tenuto_step", step)
+        put(self, "_tenuto_kind", kind)
 
     def __repr__(self) -> str:
         return f"<future value: {about(self)}>"
@@ -79,21 +94,21 @@ class FutureValue:
     def __getattr__(self, name: str) -> FutureValue:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _read(self, formula.member(formula_of(self), name))
+        return _read(self, formula.member(formula_of(self), name), member_of(kind_of(self), name))
 
     def __getitem__(self, key: object) -> FutureValue:
         own = formula_of(self)
         match key:
             case str():
-                return _read(self, formula.member(own, key))
+                return _read(self, formula.member(own, key), member_of(kind_of(self), key))
             case int() if not isinstance(key, bool):
                 link = f"[{key}]" if key >= 0 else f".at({key})"
-                return _read(self, formula.followed(own, link))
+                return _read(self, formula.followed(own, link), item_of(kind_of(self)))
             case slice(start=start, stop=stop, step=None):
                 bounds = [spell(0 if start is None else start, self)]
                 bounds += [] if stop is None else [spell(stop, self)]
                 pieces = [bounds[0]] if len(bounds) == 1 else [bounds[0], ", ", bounds[1]]
-                return _read(self, formula.followed(own, ".slice(", *pieces, ")"))
+                return _read(self, formula.followed(own, ".slice(", *pieces, ")"), kind_of(self))
             case _:
                 return _read(self, formula.followed(own, "[", spell(key, self), "]"))
 
@@ -187,6 +202,12 @@ def step_of(value: FutureValue) -> Step | None:
     return found
 
 
+def kind_of(value: FutureValue) -> object:
+    """The annotated type of the value; UNKNOWN if there is none."""
+    found: object = object.__getattribute__(value, "_tenuto_kind")
+    return found
+
+
 def trace_of(value: FutureValue) -> Trace:
     found: Trace = object.__getattribute__(value, "_tenuto_trace")
     return found
@@ -203,10 +224,10 @@ def spell(value: object, beside: FutureValue) -> Formula:
     return trace_of(beside).spelled(value)
 
 
-def _read(owner: FutureValue, what: Formula) -> FutureValue:
+def _read(owner: FutureValue, what: Formula, kind: object = UNKNOWN) -> FutureValue:
     words = about(owner)
     words = words if words.startswith("part of ") else f"part of {words}"
-    return FutureValue(trace_of(owner), what, words)
+    return FutureValue(trace_of(owner), what, words, None, kind)
 
 
 def _computed(

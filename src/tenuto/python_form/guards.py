@@ -14,7 +14,7 @@ from tenuto.model.errors import Problem
 from tenuto.python_form.edges import Edges
 from tenuto.python_form.step import Step
 
-_HOLDING = frozenset({"eventWait", "delay", "terminate"})
+_HOLDING = frozenset({"approval", "eventWait", "delay", "terminate"})
 
 
 def unguarded(edges: Edges) -> Iterator[Problem]:

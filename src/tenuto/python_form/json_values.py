@@ -14,6 +14,7 @@ from msgspec import Struct
 from tenuto.model.json import JSON, json_problem
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
+from tenuto.python_form.step import Step
 from tenuto.tasks.output import Unusable, is_typed, to_json
 
 _LARGEST = 16_000_000
@@ -70,10 +71,10 @@ def instead_of(value: object) -> str | None:
     return next((each for each in found if each is not None), None)
 
 
-def futures_in(value: object) -> Iterator[FutureValue]:
-    """Every future value in `value`."""
+def futures_in(value: object) -> Iterator[FutureValue | Expression]:
+    """Every future value in `value`, and every expression."""
     match value:
-        case FutureValue():
+        case FutureValue() | Expression():
             yield value
         case dict():
             for each in value.values():
@@ -92,6 +93,8 @@ def write(value: object) -> JSON:
             return f"{{{{{formula_of(value).text()}}}}}"
         case Expression():
             return value.formula.text()
+        case Step():
+            return value.id
         case dict():
             return {key: write(each) for key, each in value.items()}
         case list() | tuple():

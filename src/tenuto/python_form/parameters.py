@@ -8,7 +8,7 @@ from typing import Any
 
 from tenuto.definition.schemas import schema_problems
 from tenuto.model.json import JSON, Object
-from tenuto.tasks import hints
+from tenuto.tasks import hints, type_schemas
 from tenuto.tasks.function import TaskFunction
 
 _ABSTRACT = frozenset({"typing", "typing_extensions", "collections.abc", "abc", "builtins"})
@@ -40,31 +40,34 @@ def _may_fit(leaf: type) -> bool:
 
 def input_schema(data: inspect.Signature) -> Object | None:
     """The schema, None if any input fits: one parameter is the whole input, several its parts."""
-    parameters = data.parameters.values()
-    schemas, shared = _schemas(list(parameters))
+    parameters = list(data.parameters.values())
+    schemas, shared = _schemas(parameters)
     whole: Object
     if len(parameters) > 1:
         required: list[JSON] = [each.name for each in parameters if each.default is each.empty]
-        whole = {"type": "object", "required": required}
-        if schemas:
-            whole["properties"] = {**schemas}
-    elif schemas:
-        [whole] = schemas.values()
+        properties: Object = {each.name: schemas.get(each.name, {}) for each in parameters}
+        whole = {
+            "type": "object",
+            "required": required,
+            "properties": properties,
+            "additionalProperties": False,
+        }
     else:
-        return None
-    return whole | {"$defs": shared} if shared else whole
+        whole = next(iter(schemas.values()), {})
+    return (whole | {"$defs": shared} if shared else whole) or None
 
 
 def _schemas(parameters: list[inspect.Parameter]) -> tuple[dict[str, Object], Object]:
     """The schemas of parameters by name, and their shared definitions."""
-    asking = [each for each in parameters if hints.needs_conversion(each.annotation)]
-    found = hints.schemas([each.annotation for each in asking])
+    # Each alone first: a type without a schema does not hide those of the others.
+    known = [each for each in parameters if type_schemas.schemas([each.annotation])]
+    found = type_schemas.schemas([each.annotation for each in known])
     if found is None:
         return {}, {}
     schemas, shared = found
     named = {
         each.name: schema if each.default is each.empty else _or_null(schema)
-        for each, schema in zip(asking, schemas, strict=True)
+        for each, schema in zip(known, schemas, strict=True)
     }
     if schema_problems({"anyOf": [*named.values()], "$defs": shared}):
         return {}, {}
@@ -73,4 +76,15 @@ def _schemas(parameters: list[inspect.Parameter]) -> tuple[dict[str, Object], Ob
 
 def _or_null(schema: Object) -> Object:
     """A parameter with a default may be left out, or be null."""
-    return {"anyOf": [schema, {"type": "null"}]}
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind != "null" and "$ref" not in schema:
+        return {**schema, "type": [kind, "null"]}
+    if not schema:
+        return schema
+    options = schema.get("anyOf")
+    if isinstance(options, list) and len(schema) == 1:
+        return schema if _NULL in options else {"anyOf": [*options, _NULL]}
+    return {"anyOf": [schema, _NULL]}
+
+
+_NULL: Object = {"type": "null"}

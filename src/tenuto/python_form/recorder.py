@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tenuto.definition.settings import RETRY
 from tenuto.model.errors import TenutoError
 from tenuto.model.graph import ERROR
 from tenuto.python_form import formula
 from tenuto.python_form.compensations import undoing
 from tenuto.python_form.formula import Formula
-from tenuto.python_form.future import FutureValue, about, formula_of
+from tenuto.python_form.future import FutureValue, about, formula_of, kind_of, step_of
+from tenuto.python_form.item_types import UNKNOWN, is_no_list, item_of, misfit
 from tenuto.python_form.json_values import Expression, futures_in
+from tenuto.python_form.lengths import length_with_unit
 from tenuto.python_form.parameters import unbindable
-from tenuto.python_form.step import Block, Step
+from tenuto.python_form.step import Block, Exit, Step
 from tenuto.python_form.trace import Given, Told, Trace
+from tenuto.tasks import hints
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.recorder import RECORDER
-from tenuto.tasks.step_call import OUT_OF_PLACE, Mapped, Order, StepCall
+from tenuto.tasks.retry import Retry
+from tenuto.tasks.step_call import OUT_OF_PLACE, Mapped, Order, Prepared, StepCall
+
+_FIELDS = {"heartbeat_timeout": "heartbeatTimeout"}
 
 
 class Recording(Trace):
@@ -40,23 +48,39 @@ class Recording(Trace):
     def map(self, order: Order, items: object, mapped: Mapped) -> FutureValue:
         """A task is called for each item: a loop with a step in it."""
         task = self.known(order.task)
+        loop, item = self.loop_over(items, mapped, task.name, f"`{task.name}.map`")
+        # What begins after other steps, or handles an error, is the loop; the rest is of each step.
+        self.prepare(loop, replace(order, settings={}))
+        signed = _signed(task)
+        with self.inside(item.body):
+            given = self.given_item(signed, item, mapped.fixed)
+            self._task(Order(task, undo=order.undo, settings=order.settings), given)
+        kind = _list_of(task.binding.data.return_annotation)
+        return self.value_of(loop, f"the results of `{task.name}` for each item", kind)
+
+    def loop_over(self, items: object, mapped: Mapped, base: str, what: str) -> tuple[Step, Item]:
+        """Record a loop over items, whose body is still to be described."""
         settings: dict[str, object] = {
-            "source": self.traceable(items, f"the items of `{task.name}.map`"),
+            "source": self.traceable(items, f"the items of {what}"),
             "mode": "parallel",
         }
         if mapped.at_most is not None:
             settings["concurrency"] = mapped.at_most
         if mapped.on_error != "fail":
             settings["onItemError"] = mapped.on_error
-        if not isinstance(items, FutureValue | list | tuple | str):
-            self._refuse_items(task, items)
-        loop = self.record("loop", task.name, settings, handle="done", has_output=True)
-        self._prepare(loop, order)
+        kind = kind_of(items) if isinstance(items, FutureValue) else UNKNOWN
+        is_list = isinstance(items, FutureValue | list | tuple | str)
+        if not is_list or is_no_list(kind):
+            found = type(items) if kind is UNKNOWN else kind
+            self.refuse(
+                "TEN-1109",
+                f"the items of {what} are {inspect.formatannotation(found)}, not a list",
+                "Give it a list, or a future value that will be one.",
+            )
+        loop = self.record("loop", base, settings, handle="done", has_output=True)
         body = Block(self.block, loop, "loop", is_loop=True)
-        item = FutureValue(self, formula.plain("ctx.item"), "the item of a loop")
-        with self.inside(body):
-            self._task(Order(task, undo=order.undo), self._for_each(task, item, mapped.fixed))
-        return self.value_of(loop, f"the results of `{task.name}` for each item")
+        literal = items if isinstance(items, list | tuple) else ()
+        return loop, Item(self, body, item_of(kind), tuple(literal))
 
     def said(self, step: StepCall[..., Any]) -> None:
         """A step is prepared: it has still to be called."""
@@ -81,26 +105,29 @@ class Recording(Trace):
         with self.inside(Block(self.block, step, ERROR)):
             self.describe(handler, error)
 
-    def describe(self, handler: Callable[..., object], error: FutureValue | None = None) -> object:
+    def describe(
+        self, handler: Callable[..., object], value: FutureValue | None = None, name: str = "error"
+    ) -> object:
         """Call a handler so that it describes its steps; a task is one step by itself.
 
-        A task gets the error if there is one, else the input of a step without one.
+        A task gets the value, such as the error, if there is one, else the input of a step without
+        one.
         """
         if not isinstance(handler, TaskFunction | StepCall):
-            return handler() if error is None else handler(error)
+            return handler() if value is None else handler(value)
         order = handler._order()  # noqa: SLF001 - the recorder is who an order is for
         task = self.known(order.task)
         parameters = task.binding.data.parameters
         if len(parameters) > 1:
             given, start = (
-                ("the input", "lambda") if error is None else ("the error", "lambda error")
+                ("the input", "lambda") if value is None else (f"the {name}", f"lambda {name}")
             )
             self.refuse(
                 "TEN-1110",
                 f"task `{task.name}` has several parameters, and there is only {given} to give",
                 f"Write a function that calls it: `{start}: {task.name}(…)`.",
             )
-        return self._task(order, None if error is None or not parameters else Given(error))
+        return self._task(order, None if value is None or not parameters else Given(value))
 
     # How a task is called
 
@@ -110,11 +137,12 @@ class Recording(Trace):
         if given is not None:
             config["input"] = self.traceable(given.value, f"an argument of `{task.name}`")
         step = self.record("task", task.name, config, has_output=True)
-        self._prepare(step, order)
+        self.prepare(step, order)
         undone = undoing(self, step, order)
         if undone is not None:
             self.undone.append(undone)
-        return self.value_of(step, f"the result of task `{task.name}`")
+        kind = task.binding.data.return_annotation
+        return self.value_of(step, f"the result of task `{task.name}`", kind)
 
     def known(self, task: TaskFunction[..., Any]) -> TaskFunction[..., Any]:
         """Register a used task; refuse one that cannot run, or whose name another task has."""
@@ -138,9 +166,7 @@ class Recording(Trace):
     def _given(
         self, task: TaskFunction[..., Any], args: Sequence[object], kwargs: Mapping[str, object]
     ) -> Given | None:
-        return self.arguments(
-            Signed(f"task `{task.name}`", task.name, task.location, task.binding.data), args, kwargs
-        )
+        return self.arguments(_signed(task), args, kwargs)
 
     def arguments(
         self, called: Signed, args: Sequence[object], kwargs: Mapping[str, object]
@@ -169,21 +195,66 @@ class Recording(Trace):
         bound.apply_defaults()
         return next((Given(value) for value in bound.arguments.values()), None)
 
-    def _prepare(self, step: Step, order: Order) -> None:
+    def prepare(self, step: Step, order: Prepared) -> None:
+        """Apply the options of a step."""
         step.given_name = order.name
+        self.apply(step, order.settings)
         for value in order.after:
             self._refuse_no_result(value)
         step.waits_for += self.waits_for(order.after)
         for group in order.after_any:
-            joins = self.joined_any(group, "after_any")
+            joins = self.joined_any(group.values, "after_any")
             if joins is not None:
+                joins.at_least = group.at_least
+                joins.cancels_rest = group.cancel_rest
                 step.waits_for.append(joins)
         if order.on_error is not None:
             self.handle_error(step, order.on_error)
 
+    def apply(self, step: Step, settings: Mapping[str, object]) -> None:
+        """Apply the settings of `options`."""
+        config: dict[str, object] = {}
+        for name, value in settings.items():
+            match name, value:
+                case "fail_workflow", _:
+                    config["errorHandling"] = "fail_workflow"
+                case "title", str():
+                    step.title = value
+                case "retry", Retry():
+                    config["retry"] = RETRY.write(value.policy)
+                case "when", _:
+                    config["when"] = self.expression(value, "options(when=…)")
+                case "cancels" | "completes", _:
+                    config[name] = self._named(value, name)
+                case (("timeout" | "heartbeat_timeout"), _):
+                    config[_FIELDS.get(name, name)] = length_with_unit(self, name, value)
+                case _:
+                    config[name] = self.traceable(value, f"`{name}`")
+        config = cast("dict[str, object]", self.seen_from(step.block, config))
+        step.config.update(config)
+        step.waits_for += self.waits_for(config)
+
+    def _named(self, value: object, option: str) -> list[object]:
+        """The steps whose ids an option lists."""
+        found: list[object] = []
+        for each in value if isinstance(value, list | tuple) else (value,):
+            step = getattr(each, "head", None)
+            if isinstance(each, FutureValue):
+                step = step_of(each)
+            if not isinstance(step, Step):
+                what = "loops" if option == "completes" else "results of steps"
+                self.refuse(
+                    "TEN-1109",
+                    f"`{option}` takes {what}, and a {type(each).__name__} is none",
+                    "Give it the variable that holds the result of a step, or a loop.",
+                )
+            elif option == "completes" or step not in found:
+                found.append(step)
+        return found
+
     def _refuse_no_result(self, value: object) -> None:
         """Refuse `.after` with a value that is not a step."""
-        found = list(futures_in(value))
+        found = [each for each in futures_in(value) if isinstance(each, FutureValue)]
         if found and all(formula_of(each).waits_for for each in found):
             return
         advice = "Give it the variables that hold the results of steps."
@@ -232,7 +303,7 @@ class Recording(Trace):
             join="any",
             block=self._home_of(sources),
         )
-        step.sources = sources
+        step.sources = [Exit(source, source.handle) for source in sources]
         step.waits_for = []
         return step
 
@@ -243,29 +314,44 @@ class Recording(Trace):
                 return block
         return self.top
 
-    def _for_each(
-        self, task: TaskFunction[..., Any], item: FutureValue, fixed: Mapping[str, object]
-    ) -> Given | None:
+    def given_item(self, called: Signed, item: Item, fixed: Mapping[str, object]) -> Given | None:
         """The input of one call among many."""
-        parameters = task.binding.data.parameters
+        parameters = called.data.parameters
         left = [name for name in parameters if name not in fixed]
-        if not fixed and parameters:
-            return Given(item)
         if len(left) == 1:
-            return self._given(task, (), {left[0]: item, **fixed})
+            self._refuse_misfit(called, item, parameters[left[0]])
+        if not fixed and parameters:
+            return Given(item.value)
+        if len(left) == 1:
+            return self.arguments(called, (), {left[0]: item.value, **fixed})
         self.refuse(
             "TEN-1110",
-            f"in `{task.name}.map` one parameter is left for the item, and only one",
-            f"It is `{task.name}{_shown(task.binding.data)}`, in {task.location}.",
+            f"in `{called.name}.map` one parameter is left for the item, and only one",
+            f"It is `{called.name}{_shown(called.data)}`, in {called.location}.",
         )
         return None
 
-    def _refuse_items(self, task: TaskFunction[..., Any], items: object) -> None:
-        self.refuse(
-            "TEN-1109",
-            f"the items of `{task.name}.map` are {type(items).__name__}, not a list",
-            "Give it a list, or a future value that will be one.",
-        )
+    def _refuse_misfit(self, called: Signed, item: Item, taking: inspect.Parameter) -> None:
+        """Refuse items that never fit the parameter that takes them."""
+        kinds = [item.kind, *(type(each) for each in item.known if _is_plain(each))]
+        wrong = next((why for each in kinds if (why := misfit(each, taking.annotation))), None)
+        if wrong is not None:
+            self.refuse(
+                "TEN-1110",
+                f"an item does not fit `{taking.name}` of {called.what}: {wrong}",
+                f"It is `{called.name}{_typed(called.data)}`, in {called.location}.",
+            )
+
+
+class Item:
+    """The item of a loop: its type, its value in the body, and the items that are known now."""
+
+    def __init__(self, trace: Trace, body: Block, kind: object, known: tuple[object, ...]) -> None:
+        self.body = body
+        self.kind = kind
+        self.known = known
+        what = formula.of_iteration("item", body)
+        self.value = FutureValue(trace, what, "the item of a loop", None, kind)
 
 
 class Signed(Struct, frozen=True, eq=False):
@@ -287,6 +373,30 @@ def current(what: str) -> Recording:
         code=OUT_OF_PLACE,
         advice="Put @workflow above the function around it.",
     )
+
+
+def _signed(task: TaskFunction[..., Any]) -> Signed:
+    return Signed(f"task `{task.name}`", task.name, task.location, task.binding.data)
+
+
+def _list_of(kind: Any) -> object:  # noqa: ANN401 - annotations are anything
+    return UNKNOWN if kind is UNKNOWN or kind is hints.UNRESOLVED else list[kind]
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float | bool)
+
+
+def _typed(data: inspect.Signature) -> str:
+    """The parameters with the names of their types."""
+    return f"({', '.join(_with_type(each) for each in data.parameters.values())})"
+
+
+def _with_type(parameter: inspect.Parameter) -> str:
+    kind = parameter.annotation
+    if kind is UNKNOWN or kind is hints.UNRESOLVED:
+        return parameter.name
+    return f"{parameter.name}: {inspect.formatannotation(kind)}"
 
 
 def _shown(data: inspect.Signature) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from tenuto.expr import ExpressionSyntaxError, compile_expression, compile_template
 from tenuto.python_form.json_values import Expression
@@ -11,10 +11,16 @@ from tenuto.python_form.step import Step
 Path = tuple[str, ...]
 
 
-def named_steps(step: Step, by_id: Mapping[str, Step]) -> Iterator[Step]:
+def named_steps(
+    step: Step, by_id: Mapping[str, Step], by_variable: Callable[[str, Step], Step | None]
+) -> Iterator[Step]:
     """The other steps that the text of a step names, except those in its own body."""
-    for path in _paths(step.config):
+    for path in paths_in(step.config):
         match path:
+            case ("ctx", name, *_) if name not in by_id:
+                setting = by_variable(name, step)
+                if setting is not None:
+                    yield setting
             case ("ctx" | "steps", name, *_) if name in by_id:
                 named = by_id[name]
                 if named is not step and not _is_below(named, step):
@@ -29,7 +35,8 @@ def _is_below(step: Step, head: Step) -> bool:
     return any(block.head is head for block in step.block.around)
 
 
-def _paths(value: object) -> Iterator[Path]:
+def paths_in(value: object) -> Iterator[Path]:
+    """The paths that the texts in a value read."""
     match value:
         case Expression(is_text=True):
             yield from _expression_paths(value.formula.text())
@@ -37,10 +44,10 @@ def _paths(value: object) -> Iterator[Path]:
             yield from _template_paths(value)
         case dict():
             for each in value.values():
-                yield from _paths(each)
+                yield from paths_in(each)
         case list():
             for each in value:
-                yield from _paths(each)
+                yield from paths_in(each)
         case _:
             return
 

@@ -14,8 +14,10 @@ from tenuto.python_form import formula
 from tenuto.python_form.control_flow import set_outside
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of
+from tenuto.python_form.item_types import UNKNOWN
 from tenuto.python_form.places import Place
 from tenuto.python_form.trace import Trace, literal
+from tenuto.tasks import hints
 from tenuto.tasks.binding import bind
 
 _KNOWN_OF_CONTEXT = {
@@ -41,19 +43,25 @@ def called_with(fn: Callable[..., Any], around: Mapping[str, Any]) -> Called:
 def future_arguments(trace: Trace, called: Called) -> dict[str, object]:
     """The arguments of the call: one parameter is the whole input, several are parts of it."""
     arguments: dict[str, object] = {}
-    whole = FutureValue(trace, formula.plain("ctx.input"), "the input of the workflow")
+    whole = formula.plain("ctx.input")
     several = len(called.data.parameters) > 1
     for name, parameter in called.data.parameters.items():
-        value = whole[name] if several else whole
+        what = formula.member(whole, name) if several else whole
+        about = "part of the input of the workflow" if several else "the input of the workflow"
+        value = FutureValue(trace, what, about, None, _kind(parameter))
         if parameter.default is not parameter.empty and parameter.default is not None:
             default = literal(trace.traceable(parameter.default, f"the default of `{name}`"))
-            value = FutureValue(
-                trace, formula.binary(formula_of(value), "??", default), f"the input `{name}`"
-            )
+            either = formula.binary(formula_of(value), "??", default)
+            value = FutureValue(trace, either, f"the input `{name}`", None, _kind(parameter))
         arguments[name] = value
     if called.context is not None:
         arguments[called.context] = FutureContext(trace)
     return arguments
+
+
+def _kind(parameter: inspect.Parameter) -> object:
+    is_known = parameter.annotation is not hints.UNRESOLVED
+    return parameter.annotation if is_known else UNKNOWN
 
 
 class FutureContext:

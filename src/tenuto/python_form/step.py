@@ -16,7 +16,16 @@ from tenuto.python_form.places import Place
 GO = "go"
 """The one handle of a step that only joins."""
 
+APPROVED, REJECTED = "approved", "rejected"
+"""Handles of an approval."""
+
+ARM = "_arm"
+"""Behind the id of a wait: the variable with the arm that it took."""
+
 Join = Literal["required", "any", "all"]
+
+_OF_ITEMS = frozenset({"item", "index"})
+_OF_WHILE = frozenset({"index", "last"})
 
 
 class Step:
@@ -55,8 +64,19 @@ class Step:
         """Set when the function has returned."""
         self.waits_for: list[Step] = []
         """Steps that it depends on, by their values or by `.after`."""
-        self.sources: list[Step] = []
-        """For an `any` join: the steps of which the first is enough."""
+        self.sources: list[Exit] = []
+        """For an `any` join: the handles of which the first is enough."""
+        self.at_least = 1
+        """For an `any` join: how many of the handles are enough."""
+        self.cancels_rest = False
+        """For an `any` join: whether the other sources are cancelled."""
+        self.ways: dict[str, Exit] | None = None
+        """For a join of the outcomes of an approval: those with which the workflow continues if the
+        function tests the decision."""
+        self.keeps: object = None
+        """For a variable that keeps a value of an iteration: that value."""
+        self.variables: frozenset[str] = frozenset()
+        """The variables of the context that it sets, beside its output."""
         self.branches: list[Block] = []
         """For a condition: its sides, in order."""
         self.hidden: tuple[str, Step] | None = None
@@ -66,6 +86,13 @@ class Step:
     def is_part_of_barrier(self) -> bool:
         """Whether it only joins the handles of a barrier."""
         return self.is_barrier and bool(self.sources)
+
+    def take(self, *handles: str) -> None:
+        """Continue with further outcomes of an approval, except those that are handled."""
+        ways = self.ways or {}
+        for each in handles:
+            if each in ways and ways[each] not in self.sources:
+                self.sources.append(ways[each])
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.id or self.base} at {self.place}>"
@@ -100,6 +127,9 @@ class Block:
         """The entry that the steps of each segment come after."""
         self.ended_by: Step | None = None
         """The `terminate` that no step can follow."""
+        self.kept: dict[str, Step] = {}
+        """The values of an iteration that loops inside it use, by name, and the steps that keep
+        them."""
 
     @property
     def segment(self) -> int:
@@ -110,6 +140,13 @@ class Block:
         """Whether the head waits for values that the block uses; not if it handles a failure."""
         assert self.head is not None
         return self.is_loop or self.head.kind == "condition"
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that an iteration brings, if it is the body of a loop."""
+        if not self.is_loop or self.head is None:
+            return frozenset()
+        return _OF_WHILE if "while" in self.head.config else _OF_ITEMS
 
     @property
     def around(self) -> Iterator[Block]:
@@ -147,4 +184,16 @@ class Block:
         return None
 
 
-__all__ = ["DEFAULT", "ELSE", "ERROR", "GO", "Block", "Exit", "Join", "Step"]
+__all__ = [
+    "APPROVED",
+    "ARM",
+    "DEFAULT",
+    "ELSE",
+    "ERROR",
+    "GO",
+    "REJECTED",
+    "Block",
+    "Exit",
+    "Join",
+    "Step",
+]

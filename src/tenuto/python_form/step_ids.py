@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from tenuto.definition.language_kinds import RESERVED_VARIABLES
 from tenuto.model.ids import NAME
-from tenuto.python_form.blocks import Repetition
 from tenuto.python_form.future import FutureValue, step_of
+from tenuto.python_form.loops import LoopBlock
 from tenuto.python_form.step import Step
 from tenuto.python_form.trace import Trace
 
@@ -93,9 +93,11 @@ def _held(variables: Mapping[str, object]) -> Iterator[tuple[int, str]]:
         step: Step | None = None
         if isinstance(value, FutureValue):
             step = step_of(value)
-        elif isinstance(value, Repetition):
+        elif isinstance(value, LoopBlock):
             step = value.head
-        if step is not None and NAME.match(name) and _is_usable(name):
+        if step is None or name in step.variables:
+            continue
+        if NAME.match(name) and _is_usable(name):
             yield id(step), name
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec import Struct
 
@@ -16,8 +16,16 @@ from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.python_form import formula, places
 from tenuto.python_form.advice import advice_on
 from tenuto.python_form.control_flow import try_around
-from tenuto.python_form.formula import Formula
-from tenuto.python_form.future import FutureValue, Misuse, formula_of, trace_of
+from tenuto.python_form.formula import Formula, OfIteration
+from tenuto.python_form.future import (
+    FutureValue,
+    Misuse,
+    about,
+    formula_of,
+    step_of,
+    trace_of,
+)
+from tenuto.python_form.item_types import UNKNOWN
 from tenuto.python_form.json_values import (
     Expression,
     NotTraceable,
@@ -105,6 +113,7 @@ class Trace:
         """Record a step in the block that is open now."""
         where = self.block if block is None else block
         place = self.here()
+        config = cast("dict[str, object]", self.seen_from(where, config))
         if self.takes_calls is not None:
             self.refuse(
                 OUT_OF_PLACE,
@@ -124,7 +133,8 @@ class Trace:
                 "TEN-1004",
                 f"this describes more than {MOST_NODES} steps: a loop of Python is gone through "
                 "while the function describes",
-                "Write `with repeat_while(…):`, or call a task for each item: `task.map(items)`.",
+                "Write `with repeat_while(…):` or `with for_each(items):`, or call a task for each "
+                "item: `task.map(items)`.",
                 place,
             )
             raise EnoughFaults
@@ -191,16 +201,66 @@ class Trace:
         """A placeholder for a value that cannot be used."""
         return FutureValue(self, formula.plain("null"), about)
 
-    def value_of(self, step: Step, about: str) -> FutureValue:
-        return FutureValue(self, formula.output_of(step), about, step)
+    def value_of(self, step: Step, about: str, kind: object = UNKNOWN) -> FutureValue:
+        """The output of a step, of a type that is known or not."""
+        return FutureValue(self, formula.output_of(step), about, step, kind)
 
     def waits_for(self, value: object) -> list[Step]:
         """The steps whose values are in `value`; those of another workflow are refused."""
         found: list[Step] = []
         for each in futures_in(value):
-            if self.is_own(each):
+            if isinstance(each, Expression):
+                found += each.formula.waits_for
+            elif self.is_own(each):
                 found += formula_of(each).waits_for
         return found
+
+    # Values of iterations
+
+    def seen_from(self, block: Block, value: object) -> object:
+        """`value` as a step of `block` sees it.
+
+        A loop hides the item of the loop around it: a step of the outer body keeps that in a
+        variable.
+        """
+        match value:
+            case FutureValue():
+                what = self._seen(block, formula_of(value))
+                is_seen = what is formula_of(value)
+                return value if is_seen else FutureValue(self, what, about(value), step_of(value))
+            case Expression():
+                return Expression(self._seen(block, value.formula), is_text=value.is_text)
+            case dict():
+                return {name: self.seen_from(block, each) for name, each in value.items()}
+            case list() | tuple():
+                return [self.seen_from(block, each) for each in value]
+            case _:
+                return value
+
+    def _seen(self, block: Block, what: Formula) -> Formula:
+        return formula.replaced(what, lambda part: self._kept(block, part))
+
+    def _kept(self, block: Block, part: OfIteration) -> Formula | None:
+        """The variable that a value of an iteration is read from; None where it is seen itself."""
+        around = list(block.around)
+        if part.body not in around:
+            self.refuse(
+                "TEN-1116",
+                f"the {part.name} of a loop exists only inside",
+                "Use the results of the loop, which are a list.",
+            )
+            return formula.plain("null")
+        if not any(part.name in each.names for each in around[: around.index(part.body)]):
+            return None
+        kept = part.body.kept.get(part.name)
+        if kept is None:
+            assert part.body.head is not None
+            decision = part.body.decision
+            kept = self.record("set", part.name, {}, block=part.body)
+            kept.keeps = FutureValue(self, Formula((part,)), f"the {part.name} of a loop")
+            kept.named_after = (part.body.head, f"_{part.name}")
+            part.body.kept[part.name], part.body.decision = kept, decision
+        return formula.output_of(kept)
 
     def is_own(self, value: FutureValue) -> bool:
         other = trace_of(value)

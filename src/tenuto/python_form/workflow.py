@@ -15,9 +15,9 @@ from tenuto.definition import Checked, check
 from tenuto.definition.settings import RETRY
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import JSON, Object
-from tenuto.python_form.barriers import length
 from tenuto.python_form.description import Described, NotYet, describe
 from tenuto.python_form.events import EventRule
+from tenuto.python_form.lengths import length
 from tenuto.python_form.parameters import input_schema
 from tenuto.python_form.places import Place
 from tenuto.python_form.problems import is_collected, located

@@ -11,12 +11,11 @@ import re
 import types
 import typing
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from tenuto.model.json import Object
 from tenuto.tasks.context import Context
 from tenuto.tasks.output import Result
 
@@ -63,24 +62,6 @@ def is_json_or_convertible(leaf: Any) -> bool:  # noqa: ANN401 - annotations are
 def convert(value: object, annotation: Any) -> Any:  # noqa: ANN401 - annotations are anything
     """`value` converted to the annotated type; msgspec.ValidationError if it does not fit."""
     return msgspec.convert(value, annotation, dec_hook=_read_model)
-
-
-def schemas(annotations: Sequence[object]) -> tuple[list[Object], Object] | None:
-    """JSON Schemas of the values that `convert` accepts, and their shared definitions.
-
-    None if they cannot be derived.
-    """
-    shared: dict[str, Any] = {}
-    try:
-        found, components = msgspec.json.schema_components(
-            annotations, schema_hook=lambda kind: _schema_of_model(kind, shared)
-        )
-        schemas, shared = msgspec.to_builtins((found, {**components, **shared}))
-    except Exception:  # noqa: BLE001 - models are the user's code
-        return None
-    for each in (*schemas, *shared.values()):
-        _admit_numbers(each)
-    return list(schemas), dict(sorted(shared.items()))
 
 
 def leaves(annotation: object) -> typing.Iterator[Any]:
@@ -131,27 +112,6 @@ def _is_convertible(leaf: Any) -> bool:  # noqa: ANN401 - annotations are anythi
         or hasattr(leaf, "model_validate")
         or issubclass(leaf, (msgspec.Struct, enum.Enum, decimal.Decimal, *_CONVERTIBLE))
     )
-
-
-def _schema_of_model(kind: Any, shared: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - Pydantic's, or like it
-    prefix = re.sub(r"[^\w.-]", "_", kind.__name__)
-    schema = dict(kind.model_json_schema(ref_template=f"#/$defs/{prefix}.{{model}}"))
-    for name, part in schema.pop("$defs", {}).items():
-        if shared.setdefault(f"{prefix}.{name}", part) != part:
-            raise TypeError(f"two models are called {kind.__name__}")
-    return schema
-
-
-def _admit_numbers(schema: object) -> None:
-    """A decimal may also be a number, which `convert` accepts but msgspec's schema lacks."""
-    if isinstance(schema, dict):
-        if schema.get("format") == "decimal" and schema.get("type") == "string":
-            schema["type"] = ["string", "number"]
-        for inner in schema.values():
-            _admit_numbers(inner)
-    elif isinstance(schema, list):
-        for inner in schema:
-            _admit_numbers(inner)
 
 
 def _read_model(kind: type, value: object) -> object:

@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from tenuto.model.errors import TenutoError
 from tenuto.tasks.context import Context
 from tenuto.tasks.recorder import RECORDER, Recorder
+from tenuto.tasks.retry import Length, Retry
 
 if TYPE_CHECKING:
     from tenuto.tasks.function import TaskFunction
@@ -53,14 +54,29 @@ class Reversal(Struct, frozen=True, eq=False):
     """The condition of the compensation: text, a future value, or a function of the output."""
 
 
-class Order(Struct, frozen=True, eq=False):
+class FirstOf(Struct, frozen=True, eq=False):
+    """Several steps, of which some are enough."""
+
+    values: tuple[object, ...]
+    at_least: int = 1
+    cancel_rest: bool = False
+
+
+class Prepared(Struct, frozen=True, eq=False, kw_only=True):
+    """The options of a step."""
+
+    after: tuple[object, ...] = ()
+    after_any: tuple[FirstOf, ...] = ()
+    name: str | None = None
+    on_error: Callable[..., object] | None = None
+    settings: Mapping[str, object] = {}
+    """Settings of a step, by their names in `options`."""
+
+
+class Order(Prepared, frozen=True, eq=False):
     """A task, and the options of the step that will call it."""
 
     task: TaskFunction[..., Any]
-    after: tuple[object, ...] = ()
-    after_any: tuple[tuple[object, ...], ...] = ()
-    name: str | None = None
-    on_error: Callable[..., object] | None = None
     undo: Reversal | None = None
     """None: as the task was declared."""
 
@@ -127,10 +143,16 @@ class Callables(Generic[P, R_co]):
         order = self._order()
         return StepCall(replace(order, after=(*order.after, *values)))
 
-    def after_any(self, *values: NotATask | None) -> StepCall[P, R_co]:
-        """Begin once the first of these steps has completed."""
+    def after_any(
+        self, *values: NotATask | None, at_least: int = 1, cancel_rest: bool = False
+    ) -> StepCall[P, R_co]:
+        """Begin once the first of these steps has completed, or `at_least` so many.
+
+        With `cancel_rest`, the others are cancelled then.
+        """
         order = self._order()
-        return StepCall(replace(order, after_any=(*order.after_any, values)))
+        some = FirstOf(values, at_least, cancel_rest)
+        return StepCall(replace(order, after_any=(*order.after_any, some)))
 
     def named(self, name: str) -> StepCall[P, R_co]:
         """Give the step an id of its own, instead of that of the variable that holds it."""
@@ -145,6 +167,42 @@ class Callables(Generic[P, R_co]):
         is called with the error and describes any number of steps.
         """
         return StepCall(replace(self._order(), on_error=handler))
+
+    def options(  # noqa: PLR0913 - one for each thing that can be said
+        self,
+        *,
+        retry: Retry | None = None,
+        timeout: Length | None = None,
+        heartbeat_timeout: Length | None = None,
+        mutex: object = None,
+        when: object = None,
+        cancels: object = None,
+        completes: object = None,
+        fail_workflow: bool = False,
+        title: str | None = None,
+        description: str | None = None,
+    ) -> StepCall[P, R_co]:
+        """Set options of this step alone, in place of those of the task.
+
+        `mutex` is a text that no two steps hold at once. If `when` is false then, the step is
+        passed over and gives null. When the step completes, it cancels the steps `cancels` and ends
+        the loops `completes` with the results that they have. `fail_workflow`: its failure fails
+        the workflow at once, while other branches are under way.
+        """
+        order = self._order()
+        given = {
+            "retry": retry,
+            "timeout": timeout,
+            "heartbeat_timeout": heartbeat_timeout,
+            "mutex": mutex,
+            "when": when,
+            "cancels": cancels,
+            "completes": completes,
+            "fail_workflow": fail_workflow or None,
+            "title": title,
+            "description": description,
+        }
+        return StepCall(replace(order, settings={**order.settings, **set_ones(given)}))
 
     @overload
     def map(
@@ -245,6 +303,11 @@ class StepCall(Callables[P, R_co]):
         future value, or a function of the output: the step is undone only if it is true then.
         """
         return StepCall(replace(self._order(), undo=Reversal(by, when)))
+
+
+def set_ones(given: Mapping[str, object]) -> dict[str, object]:
+    """The settings that are given; a future value is compared with nothing."""
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def recording(what: str) -> Recorder:

@@ -132,7 +132,9 @@ def _described(name: str, each: Any, level: int, given_by: str = "") -> str:  # 
         head += f"\nWhat `{given_by}` gives.\n"
     text = f"{inspect.getdoc(each)}\n"
     if not isinstance(each, type):
-        return f"{head}\n{_code(name, each)}\n{text}"
+        # An object that is called, such as `child`, may have methods beside that.
+        methods = [] if inspect.isroutine(each) else _methods(type(each))
+        return "\n".join([head, f"{_code(name, each)}\n{text}", *methods])
     parts = [head, *([] if given_by else _constructor(name, each)), text]
     if issubclass(each, Enum):
         parts.append(", ".join(f"`{member.value}`" for member in each) + "\n")
@@ -204,8 +206,11 @@ def _results(each: Any) -> Iterator[type]:  # noqa: ANN401
     """The classes of Tenuto that a function gives back, as its annotations say."""
     if isinstance(each, type) or not callable(each):
         return
-    function = getattr(each, "__func__", each)
-    for written in [*get_overloads(function), function]:
+    function: Any = getattr(each, "__func__", each)
+    if not inspect.isfunction(function):
+        return
+    spellings: list[Any] = [*get_overloads(function), function]
+    for written in spellings:
         name = re.match(r"\w+", str(inspect.signature(written).return_annotation))
         found = getattr(import_module(_home(each)), name[0], None) if name else None
         if isinstance(found, type) and _home(found).startswith("tenuto."):
