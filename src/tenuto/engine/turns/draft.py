@@ -54,10 +54,8 @@ from tenuto.store.parts.turns import (
     Searchable,
     Snapshot,
 )
+from tenuto.store.parts.upkeep import ROW_BYTES
 from tenuto.store.parts.waits import WaitRow
-
-ROW_BYTES = 100
-"""Bytes of a row of the log beside its payload, about."""
 
 _encode = msgspec.json.Encoder().encode
 
