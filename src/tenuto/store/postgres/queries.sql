@@ -198,8 +198,8 @@ RETURNING instance_id;
 WHEN (SELECT count(*) FROM keys) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: still_there
--- Part, the gate too: those of these instances, which had ended, that were not erased, nor are before
--- the turn is over. A log that is being erased is still visible to a statement that began before.
+-- Part, the gate too: those of these instances that were not erased, nor are before the turn is over. A
+-- log that is being erased, or was since, is still visible to a statement that began before.
 SELECT id AS instance_id FROM tenuto.workflow_instances
 WHERE id = ANY(:instance_id::text[])
 ORDER BY id FOR KEY SHARE;
