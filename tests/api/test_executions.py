@@ -286,7 +286,7 @@ async def test_what_a_worker_gives_back_is_there_for_others_at_once(serve: Serve
             attempts.append(task["attempt"])
             given = {name: task[name] for name in ("executionId", "leaseToken")}
             back = {"tasks": [{**given, "hasBegun": has_begun}, {**given, "leaseToken": "1.0"}]}
-            done, refused = (await call.post("/executions/release", back)).json
+            done, refused = (await call.post("/executions/release", back)).json["results"]
             assert done == {"executionId": task["executionId"], "status": 200}
             assert (refused["status"], refused["error"]["code"]) == (409, "TEN-3012")
         assert attempts == [1, 1, 2]

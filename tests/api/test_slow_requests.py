@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +19,15 @@ from tenuto import Tenuto
 from tenuto.api.body_reader import BodyDeadline
 from tenuto.api.config import LiveBounds, ServiceConfig
 from tenuto.api.connections import ConnectionBounds, Connections
-from tenuto.api.http_protocol import LINGER, BoundedHttp, UnfinishedRequests
+from tenuto.api.http_protocol import (
+    LINGER,
+    MOST_HEAD,
+    PORTION,
+    BoundedHttp,
+    Counts,
+    UnfinishedRequests,
+    WaitingRequests,
+)
 from tenuto.api.live.protocol import IDLE
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.problems import Refusal
@@ -41,6 +50,7 @@ class Wire:
         self.address = address
         self.sent = b""
         self.is_closed = False
+        self.is_read = True
 
     def get_extra_info(self, name: str) -> object:
         return {"peername": (self.address, 4711), "sockname": ("127.0.0.1", 80)}.get(name)
@@ -54,9 +64,11 @@ class Wire:
     def is_closing(self) -> bool:
         return self.is_closed
 
-    def pause_reading(self) -> None: ...
+    def pause_reading(self) -> None:
+        self.is_read = False
 
-    def resume_reading(self) -> None: ...
+    def resume_reading(self) -> None:
+        self.is_read = True
 
     def set_protocol(self, protocol: object) -> None: ...
 
@@ -82,6 +94,7 @@ class Line:
         self.clock = HandClock()
         self.connections = Connections(self.clock, ConnectionBounds(100, 50, 25))
         self.unfinished_requests = UnfinishedRequests(most)
+        self.waiting_requests = WaitingRequests()
         self.config = uvicorn.Config(answer, ws="none", lifespan="off", log_config=None)
         self.state = ServerState()
 
@@ -92,8 +105,7 @@ class Line:
             {},
             clock=self.clock,
             ids=SystemIds(),
-            connections=self.connections,
-            unfinished_requests=self.unfinished_requests,
+            counts=Counts(self.connections, self.unfinished_requests, self.waiting_requests),
             head_seconds=HEAD_SECONDS,
         )
         wire = Wire(address)
@@ -102,6 +114,10 @@ class Line:
 
     async def answered(self) -> None:
         await asyncio.gather(*self.state.tasks)
+
+    async def all_answered(self, *protocols: BoundedHttp) -> None:
+        """Returns once no connection has a request that waits, and none is under way."""
+        await turn(lambda: not self.state.tasks and not any(each.has_waiting for each in protocols))
 
 
 async def test_headers_that_never_end_are_given_up_after_a_while() -> None:
@@ -146,6 +162,90 @@ async def test_who_sends_whole_requests_stays_however_long_it_takes() -> None:
         line.clock.move(HEAD_SECONDS * 2)
         assert not wire.is_closed
         assert len(line.unfinished_requests) == 0
+
+
+async def test_of_requests_that_come_before_their_answers_few_are_read_and_all_are_answered() -> (
+    None
+):
+    """Each takes a hundred times its bytes once it is read, and a client need not wait for one."""
+    line = Line()
+    protocol, wire = line.connect()
+    short, count = b"GET / HTTP/1.1\r\n\r\n", 5_000
+    most = 0
+
+    def is_done() -> bool:
+        nonlocal most
+        most = max(most, len(protocol.pipeline))
+        # While one waits nothing more is taken from the wire.
+        assert not (wire.is_read and protocol.has_waiting)
+        return wire.sent.count(b"HTTP/1.1 204") == count
+
+    protocol.data_received(short * count)
+    await turn(is_done)
+    assert 0 < most <= PORTION // len(short) + 1
+    await line.all_answered(protocol)
+    assert wire.sent.count(b"HTTP/1.1 204") == count
+    assert (wire.is_read, wire.is_closed) == (True, False)
+    protocol.data_received(WHOLE)
+    await line.answered()
+    assert wire.sent.count(b"HTTP/1.1 204") == count + 1
+
+
+async def test_a_request_with_a_body_that_comes_before_the_answer_to_another_is_read_whole() -> (
+    None
+):
+    bodies: list[int] = []
+
+    async def read(scope: Scope, receive: Receive, send: Send) -> None:
+        size, more = 0, True
+        while more:
+            message = await receive()
+            size += len(message["body"])
+            more = message["more_body"]
+        bodies.append(size)
+        await answer(scope, receive, send)
+
+    line = Line()
+    line.config = uvicorn.Config(read, ws="none", lifespan="off", log_config=None)
+    protocol, wire = line.connect()
+    large = WHOLE.replace(b"length: 2", b"length: 200000").removesuffix(b"{}") + b"x" * 200_000
+    said = WHOLE + large + WHOLE + large + WHOLE
+    for first in range(0, len(said), 60_000):
+        await turn(lambda: wire.is_read)
+        protocol.data_received(said[first : first + 60_000])
+    await turn(lambda: len(bodies) == 5)
+    assert bodies == [2, 200_000, 2, 200_000, 2]
+
+
+async def test_many_that_do_not_wait_for_answers_have_as_much_as_one_that_does() -> None:
+    line = Line(most=50)
+    begun: list[int] = []
+
+    async def note(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.append(scope["client"][1])
+        await answer(scope, receive, send)
+
+    line.config = uvicorn.Config(note, ws="none", lifespan="off", log_config=None)
+    protocols = [line.connect()[0] for _ in range(20)]
+    for protocol in protocols:
+        protocol.data_received(WHOLE * 30)
+    await line.answered()
+    counts = [len(begun)]
+
+    def is_done() -> bool:
+        counts.append(len(begun))
+        return len(begun) == 600
+
+    await turn(is_done)
+    # A look takes two passes of the loop.
+    assert max(after - before for before, after in pairwise(counts)) <= 2
+
+
+async def test_headers_that_come_in_one_piece_are_bounded_too() -> None:
+    line = Line()
+    protocol, wire = line.connect()
+    protocol.data_received(b"GET / HTTP/1.1\r\nx: " + b"a" * (MOST_HEAD + 2 * PORTION))
+    assert (wire.status, wire.is_closed) == (400, True)
 
 
 async def test_what_is_left_of_a_body_after_its_answer_is_waited_for_a_moment() -> None:

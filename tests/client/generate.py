@@ -199,7 +199,10 @@ def _call(
         arguments.append("wait=wait or 0.0")
     if any(each.name == "wait" for each in body):
         arguments.append("wait=wait")
-    return "async def", _asking(result, f'"{operation.method}", {", ".join(arguments)}')
+    asked = f'"{operation.method}", {", ".join(arguments)}'
+    if result == "Object" and getattr(operation.response, "__struct_fields__", ()) == ("results",):
+        return "async def", f"return await self._ask_results({asked})"
+    return "async def", _asking(result, asked)
 
 
 def _asking(result: str, arguments: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tenuto.client import Client
+from tenuto.client.connection import Answered
 from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.model.executions import ReleasedTask
 from tenuto.worker.http_broker_client import HttpBrokerClient
@@ -20,6 +22,19 @@ def test_the_client_reads_the_results_of_events_in_both_forms(answer: object) ->
     read: Any = msgspec.convert(answer, type=EventAnswer | list[EventAnswer])
     results = results_of(read)
     assert [each.event_id for each in results if isinstance(each, Published)] == ["a", "b"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("answer", [ITEMS, {"results": ITEMS}])
+async def test_an_operation_over_many_gives_results_in_both_forms(
+    monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    async def send(*_: object) -> Answered:
+        return Answered(200, {}, msgspec.json.encode(answer), "http://server.invalid")
+
+    async with Client("http://server.invalid") as client:
+        monkeypatch.setattr(client.connection, "send", send)
+        assert await client.operations.release_executions(tasks=[]) == {"results": ITEMS}
 
 
 @pytest.mark.asyncio

@@ -6,14 +6,21 @@ from collections import Counter
 
 import pytest
 
-from tenuto.core import Plan, outstanding
+from tenuto.core import Plan, decide, outstanding, outstanding_counted
 from tenuto.core.deciding import GO_ON
 from tenuto.definition import compile_definition
 from tenuto.model.effects import SetTimer
 from tenuto.model.entries import StatusChanged
-from tenuto.model.inputs import TimerDue
+from tenuto.model.inputs import Started, TimerDue
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import MOST_ENTRIES, MOST_STEPS, Limits
+from tenuto.model.policy import (
+    MOST_ENTRIES,
+    MOST_STEPS,
+    Limits,
+    Policies,
+    TaskPolicy,
+    Verdict,
+)
 from tenuto.model.status import Status
 from tests.core.drawing import condition, draw, loop, task, wait
 from tests.core.play import BEGIN, Run, decisions_of, play
@@ -189,6 +196,28 @@ def test_costly_expressions_end_a_decision_and_the_next_one_goes_on() -> None:
     assert len(sizes) > 300 * 8_000 // (MOST_STEPS + 8_000)
     assert max(sizes) < MOST_ENTRIES // 2
     assert run.running == ["z"]
+
+
+def test_values_that_are_costly_to_check_end_a_decision_and_the_next_one_goes_on() -> None:
+    costly = TaskPolicy(check_input=lambda _: Verdict(None, MOST_STEPS // 4))
+    document = draw("l:loop>t", l=loop("{{ctx.input}}", mode="parallel", concurrency=100), t=task())
+    run = play(document, check=None, policies=Policies(tasks={"work": costly}))
+    sizes = until_settled(run.start(list(range(40))))
+    assert len(sizes) >= 10
+    assert len(run.running) == 40
+
+
+def test_a_large_input_counts_when_it_is_given_to_a_task_and_when_that_is_owed() -> None:
+    """Each of its values is looked at: thousands of large attempts are taken over after a crash."""
+    document = draw("t", t=task(input="{{ctx.input}}"))
+    run = play(document, check=None)
+    many: JSON = [0] * 50_000
+    asked = Started(definition_id="w", definition_version=1, input=many)
+    large = decide(run.plan, run.state, asked, BEGIN, run.policies)
+    assert large.steps >= 50_000
+    owed, steps = outstanding_counted(run.plan, large.state, run.policies)
+    assert owed == outstanding(run.plan, large.state, run.policies)
+    assert steps >= 50_000
 
 
 def test_the_conditions_of_one_step_share_a_budget() -> None:

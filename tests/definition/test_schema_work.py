@@ -14,18 +14,18 @@ from tenuto.definition import check, compile_definition, input_problems
 from tenuto.definition.report import MOST_PROBLEMS
 from tenuto.definition.schema_nodes import SchemaTooCostly
 from tenuto.definition.schema_work import MOST_STEPS, SchemaWork
-from tenuto.definition.schemas import schema_problems, task_input_problems
+from tenuto.definition.schemas import check_task_input, schema_problems
 from tenuto.model.json import JSON, Object
 from tests.bombs.bomb import Bomb
 from tests.bombs.schemas import SCHEMAS, Case
 
 _CORPUS = """
 from tests.bombs.schemas import SCHEMAS
-from tenuto.definition.schemas import schema_problems, task_output_problems
+from tenuto.definition.schemas import check_task_output, schema_problems
 for bomb in SCHEMAS:
     case = bomb.make()
     saved = schema_problems(case.schema)
-    found = task_output_problems(case.schema, case.value)
+    found = check_task_output(case.schema, case.value).problems
     print(bomb.name, *{each.code for each in (*saved, *found)} or {"fits"})
 """
 
@@ -89,7 +89,7 @@ def test_a_costly_schema_that_was_saved_before_stays_and_refuses_every_value() -
     definition = compile_definition(_workflow(_doubling(40)), is_saved=True)
     [problem] = input_problems(definition, 1)
     assert problem.code == "TEN-2114"
-    [again] = task_input_problems(_doubling(40), 1)
+    [again] = check_task_input(_doubling(40), 1).problems
     assert again.code == "TEN-2114"
 
 

@@ -14,9 +14,12 @@ from tenuto.engine.turns.intake import Intake
 from tenuto.engine.turns.requests import Request, TakenOver
 from tenuto.engine.turns.sharing import Sharing
 from tenuto.model.inputs import CancelAsked
+from tenuto.model.json import Object
+from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.members import Orphan
 from tenuto.testing.wrapped_store import Call
 from tenuto.workspace.engine_workspace import EngineWorkspace
+from tenuto.workspace.task_definitions import TaskDefinitions
 from tests.core.drawing import child, draw, end, task
 from tests.engine.situations import at_rest
 from tests.kit.scripted_store import ScriptedStore
@@ -203,6 +206,26 @@ async def test_a_turn_takes_no_further_instance_after_many_steps_of_expressions(
         costly = "{{ctx.input.map(x => x + 1).length}}"
         await app.deploy(draw("d", d=end({"size": costly})) | {"id": "costly"})
         await asyncio.gather(*(app.start("costly", [0] * 1_000) for _ in range(30)))
+        await at_rest(app)
+    assert 1 < max(sizes) <= 4
+
+
+async def test_a_turn_takes_no_further_instance_after_many_steps_of_schemas_of_tasks() -> None:
+    sizes: list[int] = []
+
+    class Counting(ScriptedStore):
+        async def on_turns_commit(self, call: Call) -> object:
+            sizes.append(sum(write.create is not None for write in call.args[0].writes))
+            return await call()
+
+    settings = Settings(bounds=Bounds(turn_steps=3_000), unknown_tasks="wait")
+    async with Tenuto(Counting(lanes=1), settings=settings) as app:
+        numbers: Object = {"items": {"type": "integer"}}
+        checked = TaskDefinition(id="checked", kind="pull", input_schema=numbers)
+        await TaskDefinitions(app.engine, "default").put(checked)
+        step: Object = {"stepId": "a", "type": "TASK", "taskId": "checked"}
+        await app.deploy({"id": "costly", "steps": [step]})
+        await asyncio.gather(*(app.start("costly", [0] * 10_000) for _ in range(30)))
         await at_rest(app)
     assert 1 < max(sizes) <= 4
 

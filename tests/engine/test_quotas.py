@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from tenuto import Overloaded, Settings, Tenuto
+from tenuto.engine.bounds import Bounds
 from tenuto.metrics.metrics import Metrics
 from tenuto.model.json import Object
 from tenuto.model.quotas import QuotaExceeded, Quotas
@@ -98,3 +101,30 @@ async def test_a_tenant_has_so_many_events() -> None:
         with pytest.raises(QuotaExceeded, match="quota `events`"):
             await app.publish("told", 3)
         await of(app, "other").publish("told", 1)
+
+
+async def test_a_tenant_has_so_many_bytes_and_what_is_erased_makes_room() -> None:
+    settings = Settings(
+        quotas=Quotas(bytes=100_000), bounds=Bounds(weigh_again=0.01, weighed_rows=2)
+    )
+    async with Tenuto(settings=settings) as app:
+        await app.deploy(numbered("one"))
+        started = [await app.start("one", "x" * 30_000) for _ in range(3)]
+        for each in started:
+            await each.result(timeout=20)
+        await app.publish("large.came", "x" * 20_000)
+        for refused in (
+            app.start("one"),
+            app.publish("small.came"),
+            app.deploy(numbered("two")),
+        ):
+            with pytest.raises(QuotaExceeded, match="quota `bytes`"):
+                await refused
+        await of(app, "other").deploy(numbered("one"))
+        await of(app, "other").start("one", "x" * 30_000)
+        assert app.engine.usage.shown().keys() == {("bytes", "default")}
+        await app.engine.store.instances.erase("default", [started[0].id])
+        has_room = False
+        while not has_room:
+            with suppress(QuotaExceeded):
+                has_room = bool(await app.start("one"))

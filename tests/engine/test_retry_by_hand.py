@@ -10,16 +10,17 @@ from tenuto import Conflict, Context, InstanceRef, TaskError, Tenuto, WorkflowFa
 from tenuto.engine.upkeep.verification import verify
 from tenuto.model.json import Object
 from tenuto.store.parts.turns import Turn, TurnResult
-from tests.engine.situations import steps
+from tests.engine.situations import at_rest, steps
 
 pytestmark = pytest.mark.asyncio
 
+WAIT: Object = {"stepId": "w", "type": "EVENT_WAIT", "eventPattern": "paid"}
 FORK: Object = {
     "id": "fork",
     "steps": [
         {"stepId": "a", "type": "TASK", "taskId": "note", "transitions": {"default": ["b", "w"]}},
         {"stepId": "b", "type": "TASK", "taskId": "flaky", "outputVariable": "b"},
-        {"stepId": "w", "type": "EVENT_WAIT", "eventPattern": "paid"},
+        WAIT,
     ],
 }
 
@@ -112,7 +113,7 @@ async def test_an_instance_that_failed_in_another_process_is_retried(tmp_path: P
     assert [step for step, _, _ in shop.calls] == ["a", "b", "b"]
 
 
-async def test_a_turn_says_who_had_ended_and_may_be_erased_meanwhile() -> None:
+async def test_a_turn_says_who_may_be_erased_meanwhile() -> None:
     shop = Shop()
     async with shop.register(Tenuto()) as app:
         await app.deploy(steps("a", task="flaky"))
@@ -121,7 +122,7 @@ async def test_a_turn_says_who_had_ended_and_may_be_erased_meanwhile() -> None:
         commit, said = app.engine.store.turns.commit, list[bool]()
 
         async def noting(turn: Turn, lane: int = 0) -> TurnResult:
-            said.extend(write.had_ended for write in turn.writes)
+            said.extend(write.may_be_gone for write in turn.writes)
             return await commit(turn, lane)
 
         app.engine.store.turns.commit = noting  # type: ignore[method-assign]
@@ -129,3 +130,22 @@ async def test_a_turn_says_who_had_ended_and_may_be_erased_meanwhile() -> None:
         await failed(instance)
         assert said[0]
         assert not any(said[1:])
+
+
+async def test_a_turn_says_that_an_instance_which_it_does_not_own_may_be_erased_meanwhile() -> None:
+    """Another process may end it, and erase it, while the write is under way."""
+    shop = Shop()
+    async with shop.register(Tenuto()) as app:
+        await app.deploy({"id": "flow", "steps": [WAIT]})
+        instance = await app.start("flow")
+        await at_rest(app)
+        commit, said = app.engine.store.turns.commit, dict[int, bool]()
+
+        async def noting(turn: Turn, lane: int = 0) -> TurnResult:
+            said.update({write.version: write.may_be_gone for write in turn.writes if write.rows})
+            return await commit(turn, lane)
+
+        app.engine.store.turns.commit = noting  # type: ignore[method-assign]
+        await app.publish("paid")
+        await instance.result(timeout=20)
+        assert said[min(said)]

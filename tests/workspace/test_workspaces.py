@@ -99,8 +99,8 @@ async def test_definitions_are_listed_with_their_documents(place: Place) -> None
 
 
 async def test_many_events_have_a_result_each_in_the_order_asked(place: Place) -> None:
-    """Answers over many are `{results: [...]}` in the order asked (batch starts, arrays of events;
-    the bare arrays of `report` and `release` stay until 1.0).
+    """Answers over many are `{results: [...]}` in the order asked (batch starts, arrays of events,
+    reports; the bare array of `report` stays until 1.0).
     """
     refused, taken, again = await place.workspace.publish_all(
         [{"pattern": "workflow.x"}, {"pattern": "a.b", "id": "e"}, {"pattern": "a.b", "id": "e"}]

@@ -2,16 +2,23 @@
 
 The head of a request is bounded in size and time, an idle connection is closed, the rest of a body
 whose request is answered is waited for briefly, and the connections and unfinished requests of one
-address are bounded. The time for a body before its answer is bounded by the request pipeline.
+address are bounded. Of requests that a client sends without waiting for the answers, a few are
+read, and the rest stay where they are until those are answered. The time for a body before its
+answer is bounded by the request pipeline.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, cast
 
 import msgspec
+from uvicorn._types import ASGI3Application
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
@@ -21,8 +28,10 @@ from tenuto.api.connections import Connections
 from tenuto.api.problems import MEDIA, Refusal, problem_answer
 from tenuto.ports import Clock, Ids, Timer
 
+PORTION = 2_048
+"""Bytes that are parsed at once. A request in it takes more memory than its bytes, and time."""
 MOST_HEAD = 64_000
-"""Bytes of a request's first line and headers; one read may exceed it a little."""
+"""Bytes of a request's first line and headers; one portion may exceed it a little."""
 LINGER = 5.0
 """Seconds for the rest of a body whose request is answered already."""
 _REASONS = {408: b"Request Timeout", 429: b"Too Many Requests", 503: b"Service Unavailable"}
@@ -59,6 +68,55 @@ class UnfinishedRequests:
         return len(self._counts)
 
 
+class WaitingRequests:
+    """Begins requests that waited for the answer to another: one with each pass of the loop.
+
+    A client that waits for its answers has one request at a time. Many connections of one that does
+    not wait have together as much as one of those.
+    """
+
+    def __init__(self) -> None:
+        self._begins: deque[Callable[[], None]] = deque()
+
+    def add(self, begin: Callable[[], None]) -> None:
+        """Begin a request when it is its turn."""
+        self._begins.append(begin)
+        if len(self._begins) == 1:
+            self._soon()
+
+    def _soon(self) -> None:
+        asyncio.get_running_loop().call_soon(self._begin_first)
+
+    def _begin_first(self) -> None:
+        self._begins[0]()
+        self._begins.popleft()
+        if self._begins:
+            self._soon()
+
+
+class Counts(NamedTuple):
+    """What the connections of a server share."""
+
+    connections: Connections
+    unfinished: UnfinishedRequests
+    waiting: WaitingRequests
+
+
+class HeldFlow(FlowControl):
+    """Reads nothing more while requests of the connection wait for the answer to another.
+
+    The library begins to read again with each answer, and each time that a body is asked for.
+    """
+
+    def __init__(self, transport: asyncio.Transport, connection: BoundedHttp) -> None:
+        super().__init__(transport)
+        self._connection = connection
+
+    def resume_reading(self) -> None:
+        if not self._connection.has_waiting:
+            super().resume_reading()
+
+
 class BoundedHttp(HttpToolsProtocol):
     """Closes connections of clients that are too slow; they are not authenticated yet."""
 
@@ -71,21 +129,25 @@ class BoundedHttp(HttpToolsProtocol):
         *,
         clock: Clock,
         ids: Ids,
-        connections: Connections,
-        unfinished_requests: UnfinishedRequests,
+        counts: Counts,
         head_seconds: float,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        self._waiting = counts.waiting
+        self._has_waited = False
+        """Whether requests that begin now have waited for the answer to another."""
         self._clock = clock
         self._ids = ids
-        self._open = connections
-        self._half_read = unfinished_requests
+        self._open = counts.connections
+        self._half_read = counts.unfinished
         self._head_seconds = head_seconds
         self._head = 0
         """Bytes of a head that has not ended; -1 while a body is read."""
         self._is_inside = False
         """Whether a request has begun and not ended."""
         self._is_upgraded = False
+        self._unread = memoryview(b"")
+        """What has come and is not parsed, since a request waits for the answer to another."""
         self._is_counted = False
         """Whether the connection has found room among the open ones."""
         self._address: str | None = None
@@ -96,6 +158,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = HeldFlow(transport, self)
         self._is_counted = self._open.begin(_network(self.client))
         if self._is_counted:
             self._watch()
@@ -109,18 +172,45 @@ class BoundedHttp(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._head >= 0:
-            if self._head > MOST_HEAD:
-                self.send_400_response("The headers of the request are too large.")
-                return
-            self._head += len(data)
-        super().data_received(data)
+        if len(data) <= PORTION and not self.has_waiting:
+            self._parse(data)
+        else:
+            self._unread = memoryview(bytes(self._unread) + data)
+            self._parse_unread()
         self._watch()
 
     def handle_websocket_upgrade(self) -> None:
         # The WebSocket protocol takes over the connection, and the count of it.
         self._is_upgraded = True
         super().handle_websocket_upgrade()
+
+    # -- reading
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether a request of this connection waits for the answer to another."""
+        return bool(self.pipeline or self._unread)
+
+    def _parse_unread(self) -> None:
+        while self._unread and not self.pipeline and self._is_read:
+            portion, self._unread = self._unread[:PORTION], self._unread[PORTION:]
+            self._parse(portion)
+        if not self._is_read:
+            self._unread = memoryview(b"")
+        elif self.has_waiting:
+            self.flow.pause_reading()
+
+    def _parse(self, data: bytes | memoryview) -> None:
+        if self._head >= 0:
+            if self._head > MOST_HEAD:
+                self.send_400_response("The headers of the request are too large.")
+                return
+            self._head += len(data)
+        super().data_received(cast("bytes", data))
+
+    @property
+    def _is_read(self) -> bool:
+        return not (self._is_upgraded or self.transport.is_closing())
 
     # -- events of the parser
 
@@ -139,11 +229,24 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        self._has_waited = True
         super().on_response_complete()
+        if self.flow.read_paused and self._is_read:
+            self._parse_unread()
+            self.flow.resume_reading()
+            self._watch()
+        self._has_waited = False
         is_left = self._head < 0 and not self._is_answering
         if is_left and not self.transport.is_closing():
             self._cancel_timer()
             self._timer = self._clock.call_later(LINGER, self.transport.close)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        begin = partial(super()._start_asgi_task, cycle, app)
+        if self._has_waited:
+            self._waiting.add(lambda: None if self.transport.is_closing() else begin())
+        else:
+            begin()
 
     # -- bounds
 

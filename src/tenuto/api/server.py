@@ -14,7 +14,13 @@ import uvicorn
 
 from tenuto.api.config import ServiceConfig
 from tenuto.api.connections import Connections, connection_bounds
-from tenuto.api.http_protocol import BoundedHttp, BoundedSocket, UnfinishedRequests
+from tenuto.api.http_protocol import (
+    BoundedHttp,
+    BoundedSocket,
+    Counts,
+    UnfinishedRequests,
+    WaitingRequests,
+)
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.service import Service
 from tenuto.metrics.families import of_connections
@@ -115,8 +121,11 @@ def _http_protocol(service: Service, connections: Connections) -> type[asyncio.P
         BoundedHttp,
         clock=service.clock,
         ids=service.ids,
-        connections=connections,
-        unfinished_requests=UnfinishedRequests(service.config.unfinished_requests),
+        counts=Counts(
+            connections,
+            UnfinishedRequests(service.config.unfinished_requests),
+            WaitingRequests(),
+        ),
         head_seconds=service.config.head_seconds,
     )
 

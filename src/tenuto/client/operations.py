@@ -663,8 +663,8 @@ class Operations(OperationsBase):
         self, *, worker_id: str, tasks: Sequence[Mapping[str, Any]]
     ) -> Object:
         """Register the policies of a worker's tasks: retries and time-outs, where no step sets them."""  # noqa: E501 - the summary of the operation
-        return await self._ask(
-            Object, "POST", "/executions/register", fields={"workerId": worker_id, "tasks": tasks}
+        return await self._ask_results(
+            "POST", "/executions/register", fields={"workerId": worker_id, "tasks": tasks}
         )
 
     async def claim_executions(
@@ -702,9 +702,9 @@ class Operations(OperationsBase):
             list[Object], "POST", "/executions/report", fields={"results": results}
         )
 
-    async def release_executions(self, *, tasks: Sequence[Mapping[str, Any]]) -> list[Object]:
+    async def release_executions(self, *, tasks: Sequence[Mapping[str, Any]]) -> Object:
         """Release up to 1,000 tasks, which counts neither as a failure nor as a loss."""
-        return await self._ask(list[Object], "POST", "/executions/release", fields={"tasks": tasks})
+        return await self._ask_results("POST", "/executions/release", fields={"tasks": tasks})
 
     async def heartbeat_execution(
         self, execution_id: str, *, lease_token: str, details: Any = None

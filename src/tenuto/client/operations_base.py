@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, TypedDict, TypeVar, Unpack
+from typing import Any, Final, TypedDict, TypeVar, Unpack, cast
 
 from msgspec import UNSET, Raw
 
 from tenuto.client.connection import API, Answered, Ask, Connection, Socket
+from tenuto.model.json import JSON, Object
 from tenuto.workspace.values import Page
 
 T = TypeVar("T")
@@ -40,6 +41,12 @@ class OperationsBase:
 
     async def _ask(self, gives: type[T], method: str, path: str, **facts: Unpack[Facts]) -> T:
         return self.connection.decoded(await self._send(method, path, facts), gives)
+
+    async def _ask_results(self, method: str, path: str, **facts: Unpack[Facts]) -> Object:
+        """`{results: […]}`; a server of an older version may answer with the bare list."""
+        either = cast("type[Object | list[JSON]]", Object | list[JSON])
+        answer = await self._ask(either, method, path, **facts)
+        return {"results": answer} if isinstance(answer, list) else answer
 
     async def _page(
         self, gives: type[Page[T]], path: str, limit: int | None, cursor: str | None

@@ -14,7 +14,7 @@ from __future__ import annotations
 from tenuto.core.decide import decide
 from tenuto.core.deciding import Decision, Rejection
 from tenuto.core.fold import fold, fold_all
-from tenuto.core.outstanding import outstanding
+from tenuto.core.outstanding import outstanding, outstanding_counted
 from tenuto.core.plan import Plan
 from tenuto.core.state import InstanceState, blank
 
@@ -28,4 +28,5 @@ __all__ = [
     "fold",
     "fold_all",
     "outstanding",
+    "outstanding_counted",
 ]

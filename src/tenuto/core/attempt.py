@@ -49,7 +49,7 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
         fail(d, key, attempt, expression_failure(error))
         return
     policy = _policy(d, config)
-    if policy.check_input is not None and (misfit := policy.check_input(value)) is not None:
+    if (misfit := d.misfit(policy.check_input, value)) is not None:
         fail(d, key, attempt, misfit)
         return
     kept = UNSET if key.node in d.plan.fixed_inputs else value
@@ -121,7 +121,7 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
         fail(d, key, report.attempt, failure, output=report.output, execution_time=took)
         return None
     check = d.policies.policy(config.task_id).check_output
-    if check is not None and (misfit := check(report.output)) is not None:
+    if (misfit := d.misfit(check, report.output)) is not None:
         took = report.execution_time
         fail(d, key, report.attempt, misfit, output=report.output, execution_time=took)
         return None

@@ -284,7 +284,7 @@ def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
         return
     step = d.plan.undo_steps[item.step_id]
     check = _policy(d, item).check_input
-    if check is not None and (misfit := check(value)) is not None:
+    if (misfit := d.misfit(check, value)) is not None:
         _give_up(d, item, attempt, misfit)
         return
     kept = value if step.has_input else UNSET
@@ -301,7 +301,7 @@ def _again(d: Deciding, item: PlannedUndo, attempt: int) -> None:
 def _succeeded(d: Deciding, item: PlannedUndo, report: TaskSucceeded) -> None:
     if report.handle == DEFAULT:
         check = _policy(d, item).check_output
-        if check is not None and (misfit := check(report.output)) is not None:
+        if (misfit := d.misfit(check, report.output)) is not None:
             _give_up(d, item, report.attempt, misfit)
         else:
             _complete(d, item, report.attempt, report.output)

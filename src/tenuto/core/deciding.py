@@ -26,10 +26,11 @@ from tenuto.model.entries import (
     NodeEntry,
     RetryRequested,
 )
+from tenuto.model.failure import Failure
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
-from tenuto.model.policy import MOST_STEPS, Policies
+from tenuto.model.policy import MOST_STEPS, Check, Policies
 
 NO_SUCH_INSTANCE = "TEN-3001"
 NOT_THIS_STATUS = "TEN-3002"
@@ -60,7 +61,7 @@ class Decision(Struct, frozen=True, gc=False, kw_only=True):
     effects: tuple[Effect, ...] = ()
     rejection: Rejection | None = None
     steps: int = 0
-    """The steps that its expressions have taken."""
+    """The steps that its expressions, and the schemas of tasks, have taken."""
 
 
 class Deciding:
@@ -102,7 +103,7 @@ class Deciding:
         # A log's times never go back, whatever the clock does.
         self.now = max(now, state.updated_at)
         self.steps = Steps()
-        """Of the expressions that were evaluated."""
+        """Of the expressions that were evaluated, and of values that were checked by a schema."""
         self.entries: list[Entry] = []
         self.effects: list[Effect] = []
         self.gathered: dict[NodeKey, tuple[int, list[JSON]]] = {}
@@ -149,6 +150,14 @@ class Deciding:
         """What expressions of a node see now; `names` are further ones in `ctx`."""
         roots = scope_of(self.plan, self.state, key, names=names, variables=variables)
         return CountedScope(roots, self.steps)
+
+    def misfit(self, check: Check | None, value: JSON) -> Failure | None:
+        """Why a value cannot be taken, if it cannot; finding that out counts as steps."""
+        if check is None:
+            return None
+        verdict = check(value)
+        self.steps.taken += verdict.steps
+        return verdict.failure
 
     def done(self) -> Decision:
         """The whole decision, with a timer that continues it if it is not complete."""

@@ -18,8 +18,15 @@ from tenuto.model.policy import Policies
 
 def outstanding(plan: Plan, state: InstanceState, policies: Policies) -> tuple[Effect, ...]:
     """The attempts that should be running, the children to start and the timers to be set."""
+    return outstanding_counted(plan, state, policies)[0]
+
+
+def outstanding_counted(
+    plan: Plan, state: InstanceState, policies: Policies
+) -> tuple[tuple[Effect, ...], int]:
+    """The same, and how many steps their expressions have taken."""
     if state.has_ended:
-        return ()
+        return (), 0
     d = Deciding(plan, state, state.updated_at, policies)
     if state.compensation is not None and state.compensation.is_in_flight:
         d.order(compensation.start_attempt(d))
@@ -36,4 +43,5 @@ def outstanding(plan: Plan, state: InstanceState, policies: Policies) -> tuple[E
         d.order(SetTimer(key=timer_key, due=timer.due, set_at=timer.set_at))
     if state.is_unsettled:
         d.order(SetTimer(key=GO_ON, due=state.created_at, set_at=state.created_at))
-    return d.done().effects
+    decision = d.done()
+    return decision.effects, decision.steps

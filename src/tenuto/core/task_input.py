@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tenuto.core.deciding import Deciding
 from tenuto.core.scope import scope_of
-from tenuto.expr import Undefined
+from tenuto.expr import CountedScope, Undefined
 from tenuto.model.graph import SubWorkflow, Task
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON
@@ -16,6 +16,6 @@ def render_input(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> JSON:
         return d.state.input
     # What follows from the instance's own input does so also after its iteration is gone.
     seen_from = None if key.node in d.plan.fixed_inputs else key
-    scope = scope_of(d.plan, d.state, seen_from)
+    scope = CountedScope(scope_of(d.plan, d.state, seen_from), d.steps)
     value = d.plan.template(key.node, "input", config.input).render(scope)
     return None if isinstance(value, Undefined) else value

@@ -17,8 +17,10 @@ from tenuto.model.json import JSON
 
 MOST_STEPS: Final = 1_000_000
 """The most steps of one evaluation."""
-MOST_STEPS_FOR_A_LIST: Final = 5_000
-"""The most steps of an evaluation that lists every problem: one problem costs as many as 200."""
+STEPS_OF_A_PROBLEM: Final = 200
+"""A problem that is listed costs as many."""
+MOST_STEPS_FOR_A_LIST: Final = MOST_STEPS // STEPS_OF_A_PROBLEM
+"""The most steps of an evaluation that lists every problem: each of them may find one."""
 _MOST_LISTED_BYTES: Final = 20_000_000
 """The most bytes that the messages of every problem quote."""
 MOST_PER_VALUE: Final = 100_000
@@ -93,14 +95,13 @@ class SchemaWork:
         """Whether one problem may quote the problems of several branches."""
         return any(node.has_branches for node in self._nodes)
 
-    def admit(self, value: JSON) -> None:
-        """SchemaTooCostly if evaluating a value could be more work than a schema may cause.
+    def admit(self, value: JSON) -> int:
+        """The steps of evaluating a value; SchemaTooCostly if they are more than it may cause.
 
         As `of`, but quick where no text is read: that is so for most schemas, at every start.
         """
         if self._reads_text:
-            self.of(value)
-            return
+            return self.of(value).steps
         level, depth, steps = [value], 0, 0
         while level and (applications := self._most(depth)[0]):
             steps += applications * len(level)
@@ -114,6 +115,7 @@ class SchemaWork:
                     below.extend(each)
             level = below
             depth += 1
+        return steps
 
     def of(self, value: JSON) -> Work:
         """The work of evaluating a value; SchemaTooCostly if it is more than a schema may cause."""

@@ -15,7 +15,7 @@ from tenuto.definition.fields import UNUSABLE
 from tenuto.definition.report import MOST_PROBLEMS, Place, Report
 from tenuto.definition.schema_nodes import ReferenceNotFound, SchemaTooCostly
 from tenuto.definition.schema_patterns import BACKTRACKS
-from tenuto.definition.schema_work import SchemaWork
+from tenuto.definition.schema_work import MOST_STEPS, STEPS_OF_A_PROBLEM, SchemaWork
 from tenuto.model.errors import Problem
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON, Object, kind_of, size_of
@@ -31,6 +31,8 @@ _MOST_OF_A_TASK = 10
 """The most problems of a task's value that are recorded in the log."""
 _MOST_NAMED = 8
 """The most properties that an advice names."""
+_STEPS_OF_A_REFUSAL = MOST_STEPS // 10
+"""To find that a value would take too many steps costs at most about as many."""
 _LINEAR = RegexOptions()
 _BACKTRACKING = FancyRegexOptions(backtrack_limit=BACKTRACKS)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
@@ -114,14 +116,21 @@ def given_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
     return _problems(schema, value, _GIVEN)
 
 
-def task_input_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
+class Finding(NamedTuple):
+    """The problems of a value, and the steps of work that it took to find them."""
+
+    problems: tuple[Problem, ...]
+    steps: int
+
+
+def check_task_input(schema: JSON, value: JSON) -> Finding:
     """The first problems of a step's input by its task's `inputSchema`."""
-    return _problems(schema, value, _TASK_INPUT, most=_MOST_OF_A_TASK)
+    return _found(schema, value, _TASK_INPUT, most=_MOST_OF_A_TASK)
 
 
-def task_output_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
+def check_task_output(schema: JSON, value: JSON) -> Finding:
     """The first problems of a step's output by its task's `outputSchema`."""
-    return _problems(schema, value, _TASK_OUTPUT, most=_MOST_OF_A_TASK)
+    return _found(schema, value, _TASK_OUTPUT, most=_MOST_OF_A_TASK)
 
 
 class _Checked(NamedTuple):
@@ -140,21 +149,26 @@ _TASK_INPUT = _Checked("input", "$", "TEN-2112", "inputSchema")
 _TASK_OUTPUT = _Checked("output", "$", "TEN-2113", "outputSchema")
 
 
-def _problems(
-    schema: JSON, value: JSON, what: _Checked, most: int = MOST_PROBLEMS
-) -> tuple[Problem, ...]:
+def _problems(schema: JSON, value: JSON, what: _Checked) -> tuple[Problem, ...]:
+    return _found(schema, value, what, MOST_PROBLEMS).problems
+
+
+def _found(schema: JSON, value: JSON, what: _Checked, most: int) -> Finding:
     if schema is None:
-        return ()
+        return Finding((), 0)
+    steps = 0
     try:
         validator, work = _VALIDATORS.of(cast("SchemaJSON", schema))
-        work.admit(value)
+        steps = _STEPS_OF_A_REFUSAL
+        steps = work.admit(value)
         if validator.is_valid(value):
-            return ()
+            return Finding((), steps)
     except SchemaTooCostly as error:
         message = f"the {what.name} cannot be checked by `{what.field}`: {error}"
-        return _problem(what, "TEN-2114", message)
+        return Finding(_problem(what, "TEN-2114", message), steps)
     except ValueError as error:
-        return _problem(what, what.code, f"the {what.name} cannot be checked: {_short(str(error))}")
+        message = f"the {what.name} cannot be checked: {_short(str(error))}"
+        return Finding(_problem(what, what.code, message), steps)
     report = Report()
     root = Place(what.path, report)
     may_list = work.of(value).may_list
@@ -163,7 +177,7 @@ def _problems(
         there.wrong(what.code, _message(each), _advice(each, what, schema))
     if not may_list:
         root.wrong(what.code, _AT_LEAST, f"Correct the {what.name}, then check it again.")
-    return report.problems
+    return Finding(report.problems, steps * (1 + STEPS_OF_A_PROBLEM if may_list else 2))
 
 
 def _problem(what: _Checked, code: str, message: str) -> tuple[Problem, ...]:

@@ -20,7 +20,7 @@ _COUNTS = 40
 _UNCOUNTED = 4
 """For so many times that share additions go on until the first count is known."""
 _FULL_SECONDS = 1.0
-"""For so long a key that had its most is not counted again."""
+"""For so long a key that had its most is not counted again, where counting is cheap."""
 _MOST_KEPT = 100_000
 """The most keys that are remembered: those with the newest additions."""
 
@@ -55,11 +55,13 @@ class BoundedCounts:
         most: int,
         is_shared: bool,
         kept: int = _MOST_KEPT,
+        full_seconds: float = _FULL_SECONDS,
     ) -> None:
         """`ask` counts those of a key in the store, up to a number.
 
         `most`: the bound of each key; `is_shared`: whether other processes add too; `kept`: the
-        most keys in memory.
+        most keys in memory; `full_seconds`: for so long a key that had its most is not counted
+        again.
         """
         self._ask_store = ask
         self._clock = clock
@@ -68,6 +70,7 @@ class BoundedCounts:
         self.most = most
         self._every = max(1, most // _COUNTS)
         self._kept = kept
+        self._full_seconds = full_seconds
         self._counts: OrderedDict[str, _Count] = OrderedDict()
         self._asking: dict[str, asyncio.Future[None]] = {}
 
@@ -105,11 +108,11 @@ class BoundedCounts:
             await self._asked(key)
         return verdict
 
-    def added(self, key: str) -> None:
-        """There is one more."""
+    def added(self, key: str, amount: int = 1) -> None:
+        """There is so much more."""
         count = self._count(key)
-        count.number += 1
-        count.uncounted += 1
+        count.number += amount
+        count.uncounted += amount
 
     def settled(self, key: str, *, added: bool) -> None:
         """One that was admitted is durable, or was refused for another reason."""
@@ -148,7 +151,7 @@ class BoundedCounts:
             # were found, and at most all of them. In between what was seen here is exact.
             count.number = max(found, min(count.number, found + count.pending))
             count.uncounted, count.is_counted = 0, True
-            count.full_until = self._clock.ticks() + _FULL_SECONDS
+            count.full_until = self._clock.ticks() + self._full_seconds
         finally:
             self._count(key).is_asked = False
             self._asking.pop(key, None)

@@ -18,7 +18,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     turn_bytes: int = 4_000_000
     """With more bytes of the log a turn takes no further instance."""
     turn_steps: int = 10_000
-    """With more steps of expressions a turn takes no further instance."""
+    """With more steps of expressions and schemas a turn takes no further instance."""
     turn_requests: int = 1_000
     """The most inputs of a kind in one turn; results, timers and mail count together."""
     turn_share: int = 10
@@ -54,6 +54,10 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """The most failing webhooks that are served at once."""
     retention_batch: int = 1_000
     """The most rows that retention deletes at once: other writes wait meanwhile."""
+    weighed_rows: int = 5_000
+    """The most rows whose bytes are added up at once."""
+    weigh_again: float = 60.0
+    """Seconds for which a tenant that had its most bytes counts as full: adding up is costly."""
     first_retry: float = 1.0
     """Seconds until an input is retried whose consequences the store refuses; doubled each time."""
 

@@ -88,7 +88,7 @@ class Engine:
             died=self._loop_died,
         )
         self.usage = Usage(shared)
-        self.definitions = Definitions(shared)
+        self.definitions = Definitions(shared, self.usage.admit_document)
         self.quarantine = Quarantine(
             store=store, clock=clock, notes=notes or NoNotes(), spawn=shared.background.spawn
         )
@@ -308,7 +308,7 @@ class Engine:
             result = await self.events.router.publish(event)
             is_stored = result.outcome == "stored"
         finally:
-            self.usage.settle_event(event.tenant, is_stored=is_stored)
+            self.usage.settle_event(event, is_stored=is_stored)
         self.outbox.hint()
         if self.settings.is_guest and (result.resumed or result.cancelled or result.started):
             await self.effects.hinted(())

@@ -7,17 +7,20 @@ from functools import partial
 from tenuto.engine.bounded_counts import BoundedCounts
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.draft import Draft
+from tenuto.model.events import Event
+from tenuto.model.json import size_of
 from tenuto.model.quotas import QuotaExceeded
-from tenuto.store.parts.upkeep import Stored
+from tenuto.store.parts.upkeep import ROW_BYTES, WEIGHED, Place, Stored
 
 _SHOWN = 0.8
 """Quotas of which more than this share is used are shown in metrics."""
 
 
 class Usage:
-    """Counts instances, waits and events of tenants; an index of the store has the last word.
+    """Counts instances, waits, events, bytes of tenants; an index of the store has the last word.
 
-    Ends of waits and of events are not counted here: they are found when the store is asked.
+    Ends of waits and of events, and what is erased, are not counted here: they are found when the
+    store is asked.
     """
 
     def __init__(self, shared: Shared) -> None:
@@ -25,20 +28,42 @@ class Usage:
         self._instances = _counts(shared, "instances", quotas.instances, is_shared=is_shared)
         self._waits = _counts(shared, "waits", quotas.waits, is_shared=True)
         self._events = _counts(shared, "events", quotas.events, is_shared=True)
+        self._bytes = BoundedCounts(
+            partial(_weighed, shared),
+            shared.clock,
+            shared.background.spawn,
+            most=quotas.bytes,
+            is_shared=True,
+            full_seconds=shared.settings.bounds.weigh_again,
+        )
+        self._counts = {
+            "instances": self._instances,
+            "waits": self._waits,
+            "events": self._events,
+            "bytes": self._bytes,
+        }
 
     async def refuse_start(self, tenant: str) -> None:
-        """QuotaExceeded where a tenant has too many open instances or waits for another start."""
-        for name, counts in (("instances", self._instances), ("waits", self._waits)):
-            await _refuse(name, counts, tenant)
+        """QuotaExceeded where a tenant has too many instances, waits or bytes for another start."""
+        for name in ("instances", "waits", "bytes"):
+            await _refuse(name, self._counts[name], tenant)
+
+    async def admit_document(self, tenant: str, size: int) -> None:
+        """QuotaExceeded where a tenant has too many bytes for a document; it counts from now on."""
+        await _refuse("bytes", self._bytes, tenant)
+        self._bytes.added(tenant, size)
 
     async def admit_event(self, tenant: str) -> None:
-        """QuotaExceeded where a tenant has too many events for another one from outside."""
+        """QuotaExceeded where a tenant has too many events, or bytes, for another from outside."""
+        await _refuse("bytes", self._bytes, tenant)
         if not await self._events.admit(tenant):
             raise QuotaExceeded("events", self._events.most, self._events.most)
 
-    def settle_event(self, tenant: str, *, is_stored: bool) -> None:
+    def settle_event(self, event: Event, *, is_stored: bool) -> None:
         """An event that was admitted is in the inbox, or was not stored."""
-        self._events.settled(tenant, added=is_stored)
+        self._events.settled(event.tenant, added=is_stored)
+        if is_stored:
+            self._bytes.added(event.tenant, size_of(event.payload) + ROW_BYTES)
 
     def concluded(self, draft: Draft) -> None:
         """An instance has begun, opened waits, published events, or ended."""
@@ -47,6 +72,8 @@ class Usage:
             self._instances.added(tenant)
         if state.status.is_final and not before.status.is_final:
             self._instances.ended(tenant)
+        if draft.size:
+            self._bytes.added(tenant, draft.size)
         for _ in range(draft.waits_opened):
             self._waits.added(tenant)
         for _ in range(draft.events_published):
@@ -54,10 +81,9 @@ class Usage:
 
     def shown(self) -> dict[tuple[str, str], tuple[int, int]]:
         """Used and limit by quota and tenant, of those that are nearly used up."""
-        counted = {"instances": self._instances, "waits": self._waits, "events": self._events}
         return {
             (name, tenant): (used, counts.most)
-            for name, counts in counted.items()
+            for name, counts in self._counts.items()
             for tenant, used in counts.above(_SHOWN).items()
         }
 
@@ -70,6 +96,20 @@ def _counts(shared: Shared, what: Stored, most: int, *, is_shared: bool) -> Boun
         most=most,
         is_shared=is_shared,
     )
+
+
+async def _weighed(shared: Shared, tenant: str, most: int) -> int:
+    """The bytes of a tenant, about, up to a bound: what changes meanwhile may be left out."""
+    upkeep, until = shared.store.upkeep, shared.clock.now()
+    rows = shared.settings.bounds.weighed_rows
+    size = 0
+    for what in WEIGHED:
+        after: Place | None = Place()
+        while after is not None and size < most:
+            weight = await upkeep.weigh(what, tenant, after=after, until=until, limit=rows)
+            size += weight.size
+            after = weight.after
+    return size
 
 
 async def _refuse(name: str, counts: BoundedCounts, tenant: str) -> None:

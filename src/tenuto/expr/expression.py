@@ -14,7 +14,7 @@ from tenuto.expr.evaluators import evaluator
 from tenuto.expr.frame import Frame, Meter
 from tenuto.expr.links import Evaluator
 from tenuto.expr.parser import parse
-from tenuto.expr.results import leave, leave_measured, set_aside
+from tenuto.expr.results import leave_measured, set_aside
 from tenuto.expr.syntax import ALL_ROOTS, AnyNode, Member, Node, Path, as_path, children
 from tenuto.expr.values import Operand, Undefined, Value
 
@@ -36,8 +36,8 @@ class Expression:
         """The value as JSON, or UNDEFINED."""
         frame = Frame(scope, self._slots, self._fuel)
         try:
-            value = leave(self._evaluate(frame))
-            frame.settle()
+            value, _, values = leave_measured(self._evaluate(frame))
+            frame.settle(values)
         except ExpressionError as error:
             error.within(self.source)
             raise
@@ -47,9 +47,9 @@ class Expression:
         """The value as JSON, or UNDEFINED, at the cost of the template that it is part of."""
         frame = Frame(scope, self._slots, self._fuel)
         try:
-            value, size = leave_measured(self._evaluate(frame))
+            value, size, values = leave_measured(self._evaluate(frame))
             meter.pay(FUEL - frame.fuel, size)
-            frame.settle()
+            frame.settle(values)
         except ExpressionError as error:
             error.within(self.source)
             raise

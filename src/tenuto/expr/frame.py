@@ -51,9 +51,9 @@ class CountedScope(dict[str, Any]):
         self._fuel = TEMPLATE_FUEL
         self._steps = steps
 
-    def pay(self, steps: int) -> None:
-        """Count what an evaluation took."""
-        self._steps.taken += steps
+    def pay(self, steps: int, values: int) -> None:
+        """Count what an evaluation took; the values of its result take time, and no fuel."""
+        self._steps.taken += steps + values
         self._fuel -= steps
         if self._fuel < 0:
             raise ExpressionError(
@@ -84,10 +84,10 @@ class Frame:
         if self.fuel < 0:
             raise ExpressionError(f"the expression needs more than {FUEL:,} steps")
 
-    def settle(self) -> None:
-        """Count what was taken where the scope counts."""
+    def settle(self, values: int = 0) -> None:
+        """Count what was taken where the scope counts, and the values of the result."""
         if type(self.scope) is CountedScope:
-            self.scope.pay(FUEL - max(self.fuel, 0))
+            self.scope.pay(FUEL - max(self.fuel, 0), values)
 
     def pay_text(self, characters: int) -> None:
         """Use up what reading or building so many characters costs. Pay before building."""

@@ -24,13 +24,13 @@ def leave(value: Operand) -> Value | Undefined:
     return leave_measured(value)[0]
 
 
-def leave_measured(value: Operand) -> tuple[Value | Undefined, int]:
-    """As `leave`, with about how many bytes the value takes."""
+def leave_measured(value: Operand) -> tuple[Value | Undefined, int, int]:
+    """As `leave`, with about how many bytes the value takes, and how many values it holds."""
     if value is None or type(value) in (bool, Undefined):
-        return value, _SMALL  # type: ignore[return-value]
+        return value, _SMALL, 0  # type: ignore[return-value]
     leaving = _Leaving(keeps_special=False)
     left: Value | Undefined = leaving.left(value, 0)  # type: ignore[assignment]
-    return left, leaving.size
+    return left, leaving.size, leaving.values
 
 
 def set_aside(value: Operand) -> Operand:
@@ -41,11 +41,13 @@ def set_aside(value: Operand) -> Operand:
 class _Leaving:
     """One walk over one value, which counts down what may still leave."""
 
-    __slots__ = ("_keeps_special", "_room")
+    __slots__ = ("_keeps_special", "_room", "values")
 
     def __init__(self, *, keeps_special: bool) -> None:
         self._room = RESULT_BYTES
         self._keeps_special = keeps_special
+        self.values = 0
+        """How many items and fields were looked at."""
 
     @property
     def size(self) -> int:
@@ -82,12 +84,14 @@ class _Leaving:
         return value or 0
 
     def _list(self, values: list[Operand], depth: int) -> Operand:
+        self.values += len(values)
         result = [self.left(value, depth + 1) for value in values]
         if not self._keeps_special:
             result = [None if value is UNDEFINED else value for value in result]
         return result if _changed(result, values) else values
 
     def _object(self, value: dict[str, Operand], depth: int) -> Operand:
+        self.values += len(value)
         result: dict[str, Operand] = {}
         for key, each in value.items():
             if each is UNDEFINED and not self._keeps_special:

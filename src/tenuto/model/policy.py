@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -23,8 +23,16 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     on_lost: Literal["retry", "fail"] = "retry"
 
 
-Check: TypeAlias = Callable[[JSON], Failure | None]
-"""Why a value cannot be taken, if it cannot."""
+class Verdict(NamedTuple):
+    """Why a value cannot be taken, if it cannot, and how much work it was to find out."""
+
+    failure: Failure | None
+    steps: int = 0
+    """About as many as those of an expression that takes as long."""
+
+
+Check: TypeAlias = Callable[[JSON], Verdict]
+"""Whether a value can be taken; the same value always gets the same verdict."""
 
 
 class TaskPolicy(Struct, frozen=True, kw_only=True):
@@ -67,7 +75,8 @@ OUTAGE_RETRY_SECONDS = 1.0
 MOST_ENTRIES = 1_000
 """The most entries of one decision; further decisions continue it."""
 MOST_STEPS = 10_000
-"""The most steps of the expressions of one decision, beyond the last; further ones continue it."""
+"""The most steps of the expressions and schemas of one decision, beyond the last; further decisions
+continue it."""
 LOSSES_UNTIL_POISON = 5
 """How many attempts in a row may be lost with their process before the node counts as poison."""
 

@@ -27,6 +27,8 @@ class Quotas(Struct, frozen=True, kw_only=True):
     """Open waits for events, and triggers."""
     events: int = 10_000_000
     """Events in the inbox."""
+    bytes: int = 100_000_000_000
+    """Bytes of the logs of instances, of events and of definitions, about."""
 
 
 DEFAULT_QUOTAS = Quotas()

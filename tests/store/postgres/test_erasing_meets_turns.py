@@ -25,16 +25,16 @@ RETRY = replace(
     timers_set=(timer("i1", 60_000),),
     waits_opened=(wait("i1"),),
     jobs_offered=(JobRow(key=JobKey("i1", "a", "", 1), task_id="t", offered_at=NOON),),
-    had_ended=True,
+    may_be_gone=True,
 )
 LATE_RESULT = replace(
-    step("i1", 1), update=None, dead_letters=(dead_letter("d1", "i1"),), had_ended=True
+    step("i1", 1), update=None, dead_letters=(dead_letter("d1", "i1"),), may_be_gone=True
 )
 NOT_TAKEN = InstanceWrite(
     instance_id="i1",
     version=1,
     deliveries=(Delivery("e1", "i1", "w", "", "discarded"),),
-    had_ended=True,
+    may_be_gone=True,
 )
 
 
@@ -122,4 +122,39 @@ async def test_who_does_not_know_that_an_instance_has_ended_leaves_nothing_eithe
         await other.execute("COMMIT")
     assert await erasure == ["i1"]
     assert (await going_on).writes["i1"].outcome == "lost"
+    assert await rows_about(url, "i1") == []
+
+
+async def test_a_turn_that_began_before_an_instance_ended_leaves_nothing_of_it(
+    url: str, opened: Opener
+) -> None:
+    """Its statement sees the log as it was: neither the end, nor that it was erased."""
+    store, other_store = await opened(url, "p1"), await opened(url, "p2")
+    await store.turns.commit(turn("t1", begin("i0"), begin("i1"), process_id="p1"))
+    end = replace(step("i1", 1), update=update(status=Status.COMPLETED))
+    stale = replace(
+        step("i1", 1),
+        update=None,
+        deliveries=(Delivery("e1", "i1", "w", "", "discarded"),),
+        may_be_gone=True,
+    )
+    async with connected(url) as other:
+        # The turn waits for the entry of another instance, which is not written in the end.
+        await other.execute(
+            "BEGIN; INSERT INTO tenuto.workflow_execution_history"
+            " (instance_id, seq, event_type, iteration, attempt, at_ms)"
+            " VALUES ('i0', 2, 'X', '', 1, 0)"
+        )
+        going_on = asyncio.create_task(
+            other_store.turns.commit(turn("t3", step("i0", 1), stale, process_id="p2"))
+        )
+        await waits_for_lock(url)
+        ended = await store.turns.commit(turn("t2", end, process_id="p1"))
+        assert ended.writes["i1"].outcome == "won"
+        erasure = asyncio.create_task(store.instances.erase("default", ["i1"]))
+        await waits_for_lock(url, 2)
+        await other.execute("ROLLBACK")
+    outcomes = (await going_on).writes
+    assert [outcomes[id].outcome for id in ("i0", "i1")] == ["won", "lost"]
+    assert await erasure == ["i1"]
     assert await rows_about(url, "i1") == []

@@ -142,6 +142,12 @@ class ReportItem(Answer):
     """Why the attempt failed although its task had succeeded: its result cannot be taken."""
 
 
+class ReleaseAnswer(Answer):
+    """A result for each task, in their order."""
+
+    results: list[ReportItem]
+
+
 @EXECUTIONS.post("/register", size="batch")
 async def register_worker(call: Call[NoQuery], body: RegisterRequest) -> RegisterAnswer:
     """Register the policies of a worker's tasks: retries and time-outs, where no step sets them."""
@@ -185,10 +191,10 @@ async def report_executions(call: Call[NoQuery], body: ReportRequest) -> list[Re
 
 
 @EXECUTIONS.post("/release", size="batch", is_audited=False)
-async def release_executions(call: Call[NoQuery], body: ReleaseRequest) -> list[ReportItem]:
+async def release_executions(call: Call[NoQuery], body: ReleaseRequest) -> ReleaseAnswer:
     """Release up to 1,000 tasks, which counts neither as a failure nor as a loss."""
     released = await call.service.broker.release(call.principal.tenant, body.tasks)
-    return [_item(each) for each in released]
+    return ReleaseAnswer(results=[_item(each) for each in released])
 
 
 @EXECUTIONS.post("/{executionId}/heartbeat", other_statuses=(409,), size="value", is_audited=False)

@@ -21,13 +21,13 @@ from msgspec.structs import replace
 
 from tenuto.definition import compile_definition
 from tenuto.definition.lone_task import workflow_of
-from tenuto.definition.schemas import task_input_problems, task_output_problems
+from tenuto.definition.schemas import check_task_input, check_task_output
 from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import Problem, TenutoError
 from tenuto.model.failure import INVALID_INPUT, INVALID_OUTPUT, Failure
 from tenuto.model.graph import Task
 from tenuto.model.json import JSON
-from tenuto.model.policy import NO_POLICY, Policies, TaskPolicy
+from tenuto.model.policy import NO_POLICY, Policies, TaskPolicy, Verdict
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.tasks import TaskRow, TasksMark, mark_of
 from tenuto.store.protocol import Store
@@ -37,6 +37,8 @@ log = logging.getLogger("tenuto.engine")
 _PAGE = 1_000
 _COMPILED = 4_096
 """So many declarations stay compiled."""
+_SCHEMA_STEPS = 10
+"""So many steps of a schema take as long as one of an expression."""
 _decode = msgspec.json.Decoder(TaskDefinition).decode
 
 
@@ -227,16 +229,17 @@ class _InputCheck(Struct, frozen=True):
 
     schema: JSON
 
-    def __call__(self, value: JSON) -> Failure | None:
-        problems = task_input_problems(self.schema, value)
+    def __call__(self, value: JSON) -> Verdict:
+        problems, steps = check_task_input(self.schema, value)
         if not problems:
-            return None
-        return Failure(
+            return Verdict(None, steps // _SCHEMA_STEPS)
+        failure = Failure(
             code=INVALID_INPUT,
             message=f"the input does not fit the task's inputSchema: {_first(problems)}",
             details=_details(problems),
             retryable=False,
         )
+        return Verdict(failure, steps // _SCHEMA_STEPS)
 
 
 class _OutputCheck(Struct, frozen=True):
@@ -244,11 +247,11 @@ class _OutputCheck(Struct, frozen=True):
 
     schema: JSON
 
-    def __call__(self, value: JSON) -> Failure | None:
-        problems = task_output_problems(self.schema, value)
+    def __call__(self, value: JSON) -> Verdict:
+        problems, steps = check_task_output(self.schema, value)
         if not problems:
-            return None
-        return Failure(
+            return Verdict(None, steps // _SCHEMA_STEPS)
+        failure = Failure(
             code=INVALID_OUTPUT,
             message=f"the output does not fit the task's outputSchema: {_first(problems)}",
             details=_details(problems),
@@ -256,6 +259,7 @@ class _OutputCheck(Struct, frozen=True):
             # It returned: its work is done.
             was_done=True,
         )
+        return Verdict(failure, steps // _SCHEMA_STEPS)
 
 
 def _first(problems: tuple[Problem, ...]) -> str:

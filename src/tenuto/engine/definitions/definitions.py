@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
@@ -15,7 +15,8 @@ from tenuto.engine.turns.requests import Request
 class Definitions:
     """Compiled versions, and what tenants declare of their tasks."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Shared, admit: Callable[[str, int], Awaitable[None]]) -> None:
+        """`admit` refuses a document of so many bytes where a tenant has its most."""
         self._shared = shared
         settings = shared.settings
         self.declared_tasks = DeclaredTasks(shared.store, shared.registry)
@@ -29,6 +30,7 @@ class Definitions:
             bounds=settings.bounds,
             timeout=timedelta(seconds=settings.task_timeout),
         )
+        self.plans.admit = admit
 
     async def start(self) -> None:
         await self.declared_tasks.read()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -53,6 +53,9 @@ _KEPT_BYTES = 32_000_000
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _HEARD_FOR = STILL_WANTED / 4
 """A version that was listed so short a time ago stays listed until an instance has started."""
+
+
+async def _admit_all(_tenant: str, _size: int) -> None: ...
 
 
 def is_there(row: DefinitionRow | None) -> TypeGuard[DefinitionRow]:
@@ -117,6 +120,8 @@ class Plans:
         timeout: timedelta = DEFAULT_TIMEOUT,
     ) -> None:
         """`listeners_changed` is called when a saved definition subscribes to lifecycle events."""
+        self.admit: Callable[[str, int], Awaitable[None]] = _admit_all
+        """Refuses a document of so many bytes where its tenant has its most."""
         self._listeners_changed = listeners_changed
         self._most_entries = bounds.decision_entries
         self._timeout = timeout
@@ -213,7 +218,7 @@ class Plans:
             await self._refuse_unless_newest(tenant, plan.definition.id, only_after)
         content = msgspec.json.encode(document)
         digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
-        await self._refuse_beyond_quotas(tenant, plan.definition.id, digest)
+        await self._refuse_beyond_quotas(tenant, plan.definition.id, digest, len(content))
         now = self._clock.now()
         listener = listener_of(plan.definition, digest, now, tenant)
         if listener is not None:
@@ -243,8 +248,8 @@ class Plans:
             log.warning("definition=%s starts %s, which is not saved yet", row.id, name)
         return await self._keep(row, plan)
 
-    async def _refuse_beyond_quotas(self, tenant: str, id: str, digest: bytes) -> None:
-        """QuotaExceeded where a tenant has too many definitions, or one too many versions."""
+    async def _refuse_beyond_quotas(self, tenant: str, id: str, digest: bytes, size: int) -> None:
+        """QuotaExceeded where a tenant has too many definitions, versions of one, or bytes."""
         known = self._deployed.get((tenant, id, self._newest.get((tenant, id), 0)))
         if is_test_run(id) or (known is not None and known.digest == digest):
             return
@@ -254,6 +259,9 @@ class Plans:
             refuse_beyond("definitions", used, self._quotas.definitions)
         elif newest.content_hash != digest:
             refuse_beyond("versions", newest.version, self._quotas.versions)
+        else:
+            return
+        await self.admit(tenant, size)
 
     async def _refuse_unless_newest(self, tenant: str, id: str, version: int) -> None:
         newest = await self._store.definitions.get(tenant, id)

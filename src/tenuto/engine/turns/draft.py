@@ -54,10 +54,8 @@ from tenuto.store.parts.turns import (
     Searchable,
     Snapshot,
 )
+from tenuto.store.parts.upkeep import ROW_BYTES
 from tenuto.store.parts.waits import WaitRow
-
-ROW_BYTES = 100
-"""Bytes of a row of the log beside its payload, about."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -260,7 +258,7 @@ class Draft(Struct, eq=False):
             owed = self._obligations
             owed.mail_sent.append(self._message_to_owner())
         self._snapshot = self._new_snapshot(ownership)
-        had_ended = self.before.status.is_final
+        may_be_gone = self._may_be_gone
         searchable = self._searchable() if held.plan.searchable else None
         if owed is None:
             return InstanceWrite(
@@ -273,7 +271,7 @@ class Draft(Struct, eq=False):
                 snapshot=self._snapshot,
                 ownership=ownership,
                 lifecycle=self._lifecycle,
-                had_ended=had_ended,
+                may_be_gone=may_be_gone,
             )
         return InstanceWrite(
             instance_id=self.instance_id,
@@ -299,7 +297,7 @@ class Draft(Struct, eq=False):
             events=tuple(owed.events),
             ownership=ownership,
             lifecycle=self._lifecycle,
-            had_ended=had_ended,
+            may_be_gone=may_be_gone,
         )
 
     @property
@@ -314,7 +312,17 @@ class Draft(Struct, eq=False):
         is_newest = self.held.is_fresh or not self.before.version
         if not self.is_shared or is_newest or not self.requests:
             return None
-        return InstanceWrite(instance_id=self.instance_id, version=self.before.version)
+        return InstanceWrite(
+            instance_id=self.instance_id,
+            version=self.before.version,
+            may_be_gone=self._may_be_gone,
+        )
+
+    @property
+    def _may_be_gone(self) -> bool:
+        """Whether it may be erased meanwhile: what this process owns ends by its turns alone."""
+        before = self.before
+        return before.version > 0 and (before.status.is_final or not self.held.is_owned)
 
     def committed(self) -> None:
         """The write is durable: the held instance advances."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, outstanding
+from tenuto.core import Decision, InstanceState, Plan, Rejection, blank, outstanding_counted
 from tenuto.core.attempt import refused_for_good
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.turns.draft import Draft, is_owed
@@ -275,7 +275,8 @@ class Drafter:
         held = draft.held
         self._note.on(draft.instance_id, TAKING_OVER)
         try:
-            owed = outstanding(held.plan, draft.state, draft.policies)
+            owed, steps = outstanding_counted(held.plan, draft.state, draft.policies)
+            draft.steps += steps
         finally:
             self._note.off()
         if self._quarantine.suspects:

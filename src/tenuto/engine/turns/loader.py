@@ -9,7 +9,7 @@ from tenuto.core import InstanceState, Plan, blank, fold_all
 from tenuto.core.snapshot import decode, references
 from tenuto.engine.batcher import Batcher
 from tenuto.engine.definitions.plans import Plans
-from tenuto.engine.turns.draft import ROW_BYTES, size_of_rows
+from tenuto.engine.turns.draft import size_of_rows
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.note import LOADING, DecisionStopped
 from tenuto.engine.turns.quarantine import Quarantine
@@ -17,6 +17,7 @@ from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.log import LogRow, UnknownEntry, from_row
 from tenuto.model.status import Status
 from tenuto.store.parts.turns import StoredInstance
+from tenuto.store.parts.upkeep import ROW_BYTES
 from tenuto.store.protocol import Store
 
 _NOTHING: Mapping[str, InstanceState] = MappingProxyType({})

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.log import LogRow
 from tenuto.model.status import FINAL
 from tenuto.model.test_run import is_test_run
-from tenuto.store.columns import InstanceColumns, MailColumns, TimerColumns, WaitColumns
+from tenuto.store.columns import (
+    DefinitionColumns,
+    InstanceColumns,
+    MailColumns,
+    TimerColumns,
+    WaitColumns,
+)
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Job, MemoryDisk, StoredEvent, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
-from tenuto.store.parts.upkeep import Depths, RowSecurity, Stored
+from tenuto.store.parts.upkeep import (
+    ROW_BYTES,
+    Depths,
+    Place,
+    RowSecurity,
+    Stored,
+    Weighed,
+    Weight,
+)
 
 
 class MemoryUpkeep(MemoryPart):
@@ -66,6 +80,32 @@ class MemoryUpkeep(MemoryPart):
         else:
             found = sum(key[0] == tenant for key in disk.event_numbers)
         return min(found, most)
+
+    async def weigh(
+        self, what: Weighed, tenant: str, *, after: Place, until: datetime, limit: int
+    ) -> Weight:
+        rows = sorted(each for each in self._weights(what, tenant) if each[0] > after)
+        page = [each for each in rows if each[0].at <= epoch_ms(until)][:limit]
+        size = sum(payload + ROW_BYTES for _, payload in page)
+        return Weight(size, page[-1][0] if len(page) == limit else None)
+
+    def _weights(self, what: Weighed, tenant: str) -> Iterator[tuple[Place, int]]:
+        disk = self._disk
+        if what == "logs":
+            for (id, seq), packed in disk.log.items():
+                row = unpack(InstanceColumns, disk.instances[id])
+                if row.tenant == tenant:
+                    payload = unpack(LogRow, packed).payload
+                    yield Place(row.updated_at, id, seq), len(payload or b"")
+        elif what == "events":
+            for (of, _), number in disk.event_numbers.items():
+                if of == tenant:
+                    event = unpack(StoredEvent, disk.events[number]).event
+                    yield Place(event.received_at, "", number), len(event.payload)
+        else:
+            for (of, id, version), packed in disk.definitions.items():
+                if of == tenant:
+                    yield Place(0, id, version), len(unpack(DefinitionColumns, packed).content)
 
     async def tenants(self) -> list[str]:
         disk = self._disk

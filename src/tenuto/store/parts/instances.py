@@ -139,5 +139,5 @@ class Instances(Protocol):
         conditions are waived.
 
         A tree is erased as a whole or not at all. A concurrent write to one of its instances (see
-        `had_ended`) either comes first, and the tree stays; or it comes too late, and is `LOST`.
+        `may_be_gone`) either comes first, and the tree stays; or it comes too late, and is `LOST`.
         """

@@ -142,9 +142,9 @@ class InstanceWrite(Struct, frozen=True, gc=False, kw_only=True):
     ownership: Ownership = Ownership.KEEP
     lifecycle: Lifecycle | None = None
     """Adds an outbox row if there is a listener for entries of that level."""
-    had_ended: bool = False
-    """Whether its status was final before this write: such an instance may be erased at any moment,
-    and a write after that is `LOST`."""
+    may_be_gone: bool = False
+    """Whether the instance may be erased at any moment, since it had ended before this write, or
+    another process may have ended it since. A write after that is `LOST`."""
 
 
 class MatchWrite(Struct, frozen=True, gc=False, kw_only=True):

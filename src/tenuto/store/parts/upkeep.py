@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
+
+from tenuto.model.durations import epoch_ms
 
 COUNTED = 100_000
 """Counts stop here, so that counting a backlog stays cheap."""
@@ -18,6 +20,47 @@ STORED: dict[Stored, str] = {
     "events": "stored_events",
 }
 """The statements that count them."""
+
+Weighed: TypeAlias = Literal["logs", "events", "definitions"]
+WEIGHED: dict[Weighed, str] = {
+    "logs": "bytes_of_logs",
+    "events": "bytes_of_events",
+    "definitions": "bytes_of_definitions",
+}
+"""The statements that add up their bytes."""
+ROW_BYTES = 100
+"""What a row takes beside its payload, about."""
+
+
+class Place(NamedTuple):
+    """Where a part of a tenant's rows ends: a moment, an id and a number, by which they are sorted.
+
+    Of an entry: when its instance changed, that instance, its number. Of an event: when it was
+    received, its number. Of a definition: its id and version.
+    """
+
+    at: int = 0
+    id: str = ""
+    number: int = 0
+
+
+class Weight(NamedTuple):
+    """The bytes of some rows, and where the next ones begin."""
+
+    size: int
+    after: Place | None
+    """None: there are no more."""
+
+
+def weighing(tenant: str, after: Place, until: datetime, limit: int) -> dict[str, int | str]:
+    """The parameters of the statements that weigh."""
+    return {
+        "tenant": tenant,
+        **after._asdict(),
+        "until": epoch_ms(until),
+        "limit": limit,
+        "row_bytes": ROW_BYTES,
+    }
 
 
 class Depths(Struct, frozen=True, gc=False, kw_only=True):
@@ -66,6 +109,15 @@ class Upkeep(Protocol):
         """How many of a kind a tenant has, by an index; it counts to `most` at most.
 
         Instances that have not ended; open waits, with their arms, and triggers; events.
+        """
+
+    async def weigh(
+        self, what: Weighed, tenant: str, *, after: Place, until: datetime, limit: int
+    ) -> Weight:
+        """The bytes of the next rows of a kind that a tenant has, by an index: `limit` at most.
+
+        With `ROW_BYTES` for each. `until`: rows that are newer, and logs that have changed since,
+        are left out.
         """
 
     async def tenants(self) -> list[str]:

@@ -198,8 +198,8 @@ RETURNING instance_id;
 WHEN (SELECT count(*) FROM keys) < cardinality(:instance_id::text[]) THEN tenuto.contended();
 
 -- name: still_there
--- Part, the gate too: those of these instances, which had ended, that were not erased, nor are before
--- the turn is over. A log that is being erased is still visible to a statement that began before.
+-- Part, the gate too: those of these instances that were not erased, nor are before the turn is over. A
+-- log that is being erased, or was since, is still visible to a statement that began before.
 SELECT id AS instance_id FROM tenuto.workflow_instances
 WHERE id = ANY(:instance_id::text[])
 ORDER BY id FOR KEY SHARE;
@@ -3019,6 +3019,76 @@ SELECT count(*) FROM (
 SELECT count(*) FROM (
     SELECT event.number FROM tenuto.events AS event WHERE event.tenant = :tenant LIMIT :most
 ) AS found;
+
+-- name: bytes_of_logs
+-- The bytes of the next entries of a tenant's instances, in the order of the change of these, and the
+-- place of the last one, unless that is the end. Without OFFSET they might be read in another order.
+WITH page AS MATERIALIZED (
+    SELECT instance.updated_at AS at, instance.id, entry.seq AS number, entry.size
+    FROM tenuto.workflow_instances AS instance
+    CROSS JOIN LATERAL (
+        SELECT history.seq, coalesce(octet_length(history.payload), 0) + :row_bytes::bigint AS size
+        FROM tenuto.workflow_execution_history AS history
+        WHERE
+            history.instance_id = instance.id
+            AND history.seq > CASE WHEN instance.id = :id THEN :number::bigint ELSE 0 END
+        ORDER BY history.seq OFFSET 0
+    ) AS entry
+    WHERE
+        instance.tenant = :tenant
+        AND (instance.updated_at, instance.id) >= (:at::bigint, :id)
+        AND instance.updated_at <= :until
+    ORDER BY instance.updated_at, instance.id LIMIT :limit
+)
+
+SELECT
+    coalesce(sum(page.size), 0)::bigint,
+    (
+        SELECT jsonb_build_array(last.at, last.id, last.number)::text
+        FROM page AS last LIMIT 1 OFFSET :limit - 1
+    )
+FROM page;
+
+-- name: bytes_of_events
+-- The same of a tenant's events, oldest first.
+WITH page AS MATERIALIZED (
+    SELECT
+        event.received_at AS at, event.number,
+        octet_length(event.payload) + :row_bytes::bigint AS size
+    FROM tenuto.events AS event
+    WHERE
+        event.tenant = :tenant
+        AND (event.received_at, event.number) > (:at::bigint, :number::bigint)
+        AND event.received_at <= :until
+    ORDER BY event.tenant, event.received_at, event.number LIMIT :limit
+)
+
+SELECT
+    coalesce(sum(page.size), 0)::bigint,
+    (
+        SELECT jsonb_build_array(last.at, '', last.number)::text
+        FROM page AS last LIMIT 1 OFFSET :limit - 1
+    )
+FROM page;
+
+-- name: bytes_of_definitions
+-- The same of a tenant's definitions, by id and version.
+WITH page AS MATERIALIZED (
+    SELECT
+        saved.id, saved.version AS number,
+        octet_length(saved.content) + :row_bytes::bigint AS size
+    FROM tenuto.workflow_definitions AS saved
+    WHERE saved.tenant = :tenant AND (saved.id, saved.version) > (:id, :number::bigint)
+    ORDER BY saved.tenant, saved.id, saved.version LIMIT :limit
+)
+
+SELECT
+    coalesce(sum(page.size), 0)::bigint,
+    (
+        SELECT jsonb_build_array(0, last.id, last.number)::text
+        FROM page AS last LIMIT 1 OFFSET :limit - 1
+    )
+FROM page;
 
 -- name: open_of_origin
 -- How many instances of an origin have not ended.

@@ -162,8 +162,8 @@ def taken(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
 
 
 def over(writes: Iterable[InstanceWrite]) -> list[tuple[Any, ...]]:
-    """Instances that had ended, and may be erased meanwhile."""
-    return [(write.instance_id,) for write in writes if write.had_ended]
+    """Instances that may be erased meanwhile."""
+    return [(write.instance_id,) for write in writes if write.may_be_gone]
 
 
 def leased(writes: Iterable[InstanceWrite], ended: Container[JobKey] = ()) -> list[tuple[Any, ...]]:

@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import msgspec
+
 from tenuto.model.durations import epoch_ms
 from tenuto.store.columns import depths_of
 from tenuto.store.erasing import ACTIVE
-from tenuto.store.parts.upkeep import COUNTED, STORED, Depths, RowSecurity, Stored, Upkeep
+from tenuto.store.parts.upkeep import (
+    COUNTED,
+    STORED,
+    WEIGHED,
+    Depths,
+    Place,
+    RowSecurity,
+    Stored,
+    Upkeep,
+    Weighed,
+    Weight,
+    weighing,
+)
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.queries import Column
 from tenuto.store.postgres.row_security import reader_of, row_security_of
@@ -38,6 +52,13 @@ class PostgresUpkeep(Upkeep):
             asked["statuses"] = list(ACTIVE)
         [(found,)] = await self._database.connections.rows(STORED[what], asked)
         return int(found)
+
+    async def weigh(
+        self, what: Weighed, tenant: str, *, after: Place, until: datetime, limit: int
+    ) -> Weight:
+        asked = weighing(tenant, after, until, limit)
+        [(size, last)] = await self._database.connections.rows(WEIGHED[what], asked)
+        return Weight(size, Place(*msgspec.json.decode(last)) if last else None)
 
     async def tenants(self) -> list[str]:
         return [tenant for (tenant,) in await self._database.connections.rows("tenants")]

@@ -1821,6 +1821,58 @@ SELECT count(*) FROM (
 -- How many events a tenant has in the inbox.
 SELECT count(*) FROM (SELECT 1 FROM events WHERE tenant = :tenant LIMIT :most);
 
+-- name: bytes_of_logs
+-- The bytes of the next entries of a tenant's instances, in the order of the change of these, and the
+-- place of the last one, unless that is the end. The key of the log has the entries in their order.
+WITH page AS MATERIALIZED (
+    SELECT
+        instance.updated_at AS at, instance.id, entry.seq AS number,
+        coalesce(length(entry.payload), 0) + :row_bytes AS size
+    FROM workflow_instances AS instance INDEXED BY workflow_instances_by_change
+    CROSS JOIN workflow_execution_history AS entry
+    WHERE
+        instance.tenant = :tenant
+        AND (instance.updated_at, instance.id) >= (:at, :id)
+        AND instance.updated_at <= :until
+        AND entry.instance_id = instance.id
+        AND entry.seq > CASE WHEN instance.id = :id THEN :number ELSE 0 END
+    ORDER BY instance.updated_at, instance.id LIMIT :limit
+)
+
+SELECT json_array(
+    coalesce(sum(size), 0),
+    json((SELECT json_array(at, id, number) FROM page LIMIT 1 OFFSET :limit - 1))
+) FROM page;
+
+-- name: bytes_of_events
+-- The same of a tenant's events, oldest first.
+WITH page AS MATERIALIZED (
+    SELECT received_at AS at, number, length(payload) + :row_bytes AS size
+    FROM events INDEXED BY events_by_time
+    WHERE
+        tenant = :tenant AND (received_at, number) > (:at, :number) AND received_at <= :until
+    ORDER BY received_at, number LIMIT :limit
+)
+
+SELECT json_array(
+    coalesce(sum(size), 0),
+    json((SELECT json_array(at, '', number) FROM page LIMIT 1 OFFSET :limit - 1))
+) FROM page;
+
+-- name: bytes_of_definitions
+-- The same of a tenant's definitions, by id and version.
+WITH page AS MATERIALIZED (
+    SELECT id, version AS number, length(content) + :row_bytes AS size
+    FROM workflow_definitions
+    WHERE tenant = :tenant AND (id, version) > (:id, :number)
+    ORDER BY id, version LIMIT :limit
+)
+
+SELECT json_array(
+    coalesce(sum(size), 0),
+    json((SELECT json_array(0, id, number) FROM page LIMIT 1 OFFSET :limit - 1))
+) FROM page;
+
 -- name: open_of_origin
 -- How many instances of an origin have not ended.
 SELECT count(*) FROM (

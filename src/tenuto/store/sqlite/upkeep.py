@@ -7,7 +7,18 @@ from datetime import datetime
 from tenuto.model.durations import epoch_ms
 from tenuto.store.columns import depths_of
 from tenuto.store.erasing import ACTIVE
-from tenuto.store.parts.upkeep import COUNTED, STORED, Depths, RowSecurity, Stored
+from tenuto.store.parts.upkeep import (
+    COUNTED,
+    STORED,
+    WEIGHED,
+    Depths,
+    Place,
+    RowSecurity,
+    Stored,
+    Weighed,
+    Weight,
+    weighing,
+)
 from tenuto.store.sqlite.part import SqlitePart, looks
 from tenuto.store.sqlite.session import Column, Session, as_json
 
@@ -33,6 +44,21 @@ class SqliteUpkeep(SqlitePart):
         if what == "instances":
             asked["statuses"] = as_json(ACTIVE)
         return int(session.rows(STORED[what], asked)[0][0])
+
+    @looks
+    def weigh(
+        self,
+        session: Session,
+        what: Weighed,
+        tenant: str,
+        *,
+        after: Place,
+        until: datetime,
+        limit: int,
+    ) -> Weight:
+        asked: dict[str, Column] = {**weighing(tenant, after, until, limit)}
+        size, last = session.packed(WEIGHED[what], asked)
+        return Weight(size, Place(*last) if last else None)
 
     @looks
     def tenants(self, session: Session) -> list[str]:
