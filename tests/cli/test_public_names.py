@@ -90,6 +90,8 @@ INSTANCE = [
     "details",
     "explain",
     "history",
+    "log_page",
+    "logs",
     "pause",
     "rerun",
     "result",
