@@ -12,6 +12,7 @@ from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.tenants import refuse_bad_tenant
 from tenuto.ports import Clock, Ids, Sender
 from tenuto.store.protocol import Store
+from tenuto.tasks.capture import CAPTURE
 from tenuto.tasks.collector import COLLECTOR
 from tenuto.tasks.registry import DEFAULT_REGISTRY, Registry
 from tenuto.tasks.watchdog import Watchdog
@@ -53,7 +54,7 @@ class Tenuto(EngineWorkspace):
         super().__init__(engine, self.bulk_runner)
         self.task = registry.task
         """Registers a task with this app alone; it is looked up before those of `@task`."""
-        self._spares_program = False
+        self._spares_program = self._captures = False
         self._watchdog = Watchdog(engine.clock, threshold=engine.settings.report_block_after)
 
     async def __aenter__(self) -> Self:
@@ -74,6 +75,9 @@ class Tenuto(EngineWorkspace):
         self._watchdog.start()
         self._spares_program = True
         COLLECTOR.spare()
+        if self.engine.settings.task_logs:
+            self._captures = True
+            CAPTURE.begin()
         return taken_over
 
     async def close(self) -> None:
@@ -83,7 +87,12 @@ class Tenuto(EngineWorkspace):
             self._spares_program = False
             COLLECTOR.spare_no_more()
         await self.bulk_runner.stop()
-        await self.engine.close()
+        try:
+            await self.engine.close()
+        finally:
+            if self._captures:
+                self._captures = False
+                CAPTURE.end()
 
     def workspace(self, tenant: str, actor: str) -> EngineWorkspace:
         """The workspace of the principal `actor` of `tenant`, who is not checked.

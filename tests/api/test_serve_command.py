@@ -124,7 +124,7 @@ def test_make_run_serves_every_example_and_says_which_event_to_send(tmp_path: Pa
     words = [str(each) for each in files if each.name != "tasks.py"]
     order = 'order={"orderId": "A1", "items": ["metronome"]}'
     with running("dev", *words, "--start", order, folder=tmp_path) as (process, url):
-        said = _read_until(process, "tenuto logs ")
+        said = _read_until(process, "tenuto history ")
         terminal = Terminal(tmp_path)
         # What it says is done as it stands there, and the order comes to its end.
         [sending] = [line for line in said.splitlines() if "tenuto events send" in line]

@@ -199,6 +199,6 @@ def test_the_last_one_is_what_somebody_started_and_no_child(terminal: Terminal) 
 
 
 def test_a_store_that_is_not_there_is_reported_before_the_id(terminal: Terminal) -> None:
-    for command in ("logs", "cancel", "explain", "show"):
+    for command in ("logs", "history", "cancel", "explain", "show"):
         ended = terminal.call(command, "nope-id", "--store", "sqlite:///none.db")
         assert (ended.code, "TEN-4005" in ended.err) == (5, True), command

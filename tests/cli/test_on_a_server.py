@@ -141,8 +141,8 @@ def test_looking_shows_what_a_store_shows(do: Do) -> None:
     assert "waits  for payment.received" in shown.out
     assert "INPUT_SET" in shown.out
     assert do("show", "@last", "-o", "json").json["id"] == id
-    assert "INPUT_SET" in do("logs", id).out
-    lines = do("logs", id, "-o", "json").out.splitlines()
+    assert "INPUT_SET" in do("history", id).out
+    lines = do("history", id, "-o", "json").out.splitlines()
     assert [json.loads(line)["seq"] for line in lines] == list(range(1, len(lines) + 1))
     assert do("show", "019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b").code == 3
 
@@ -182,14 +182,14 @@ def test_many_are_acted_on_and_foreseen_at_a_server(do: Do, tmp_path: Path) -> N
     assert "kept" in do("retry", failed, "--dry-run").out
 
 
-def test_logs_go_on_until_the_end(do: Do) -> None:
+def test_history_goes_on_until_the_end(do: Do) -> None:
     id = started(do, "double", {"number": 1})
-    ended = do("logs", id, "-f")
+    ended = do("history", id, "-f")
     assert ended.code == 0
     assert '"to":"COMPLETED"' in ended.out
 
 
-@pytest.mark.parametrize("words", [("logs", "-f"), ("run", "--timeout", "60", "--instance")])
+@pytest.mark.parametrize("words", [("history", "-f"), ("run", "--timeout", "60", "--instance")])
 def test_what_is_followed_is_told_by_the_server_and_not_asked_for(
     do: Do, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
@@ -215,7 +215,7 @@ def test_what_is_followed_is_told_by_the_server_and_not_asked_for(
 
 
 @pytest.mark.parametrize(
-    "words", [("logs", "-f"), ("run", "--follow", "--timeout", "60", "--instance")]
+    "words", [("history", "-f"), ("run", "--follow", "--timeout", "60", "--instance")]
 )
 def test_who_follows_is_not_sent_away_by_a_restart(
     do: Do, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
@@ -297,14 +297,14 @@ def test_events_are_sent_and_shown(do: Do, tmp_path: Path) -> None:
 
 def test_dead_letters_are_looked_at_tried_again_and_discarded(do: Do) -> None:
     id = started(do, "refuse")
-    do("logs", id, "-f")
+    do("history", id, "-f")
     assert id in do("dead-letters", "list").out
     (letter,) = [
         each for each in do("dead-letters", "list", "-o", "id").out.split() if each.startswith(id)
     ]
     assert "OUT_OF_STOCK" in do("dead-letters", "show", letter).out
     assert do("dead-letters", "retry", letter).code == 0
-    do("logs", id, "-f")
+    do("history", id, "-f")
     (letter,) = [
         each for each in do("dead-letters", "list", "-o", "id").out.split() if each.startswith(id)
     ]

@@ -95,6 +95,8 @@ INSTANCE = [
     "details",
     "explain",
     "history",
+    "log_page",
+    "logs",
     "pause",
     "rerun",
     "result",

@@ -1,4 +1,4 @@
-"""`deploy`, `start` and `logs` on a store; and what is done about dead letters there."""
+"""`deploy`, `start` and `history` on a store; and what is done about dead letters there."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ def test_what_is_deployed_is_started_by_its_id_and_run_by_whoever_has_its_tasks(
     assert id in again.out
     assert "No process works on the store now" in again.err
     assert terminal.run("run", "double.json", "--instance", id).json == 42
-    lines = [json.loads(line) for line in terminal.call("logs", id, "-o", "json").out.splitlines()]
+    lines = [
+        json.loads(line) for line in terminal.call("history", id, "-o", "json").out.splitlines()
+    ]
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
-    followed = terminal.call("logs", id, "-f")
+    followed = terminal.call("history", id, "-f")
     assert (followed.code, '"to":"COMPLETED"' in followed.out) == (0, True)
 
 
@@ -78,7 +80,7 @@ def test_a_dead_letter_is_tried_again_with_another_input(past: Terminal) -> None
     letter, *_ = past.call("dead-letters", "list", "-o", "id").out.split()
     ended = past.call("dead-letters", "retry", letter, "--input", '{"number": 8}', "-o", "json")
     assert ended.code == 0, ended.out
-    log = past.call("logs", ended.json["id"], "-o", "json").out
+    log = past.call("history", ended.json["id"], "-o", "json").out
     assert '"edited"' in log
     assert past.call("dead-letters", "retry", "x", "--input", "{").code == 2
 

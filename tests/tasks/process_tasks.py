@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import ctypes
+import logging
 import os
 import signal
 import subprocess
@@ -52,6 +53,28 @@ def shout(text: str) -> str:
     os.write(1, b"\xff\xff\xff\xff raw bytes\n")
     sys.stdout.write("x" * 100_000 + "\n")
     return sys.stdin.read()
+
+
+@registry.task(isolation="process")
+def write(how: str) -> None:
+    written(how)
+
+
+@registry.task(isolation="process")
+def write_and_die(how: str) -> None:
+    written(how)
+    os._exit(3)
+
+
+def written(how: str) -> None:
+    """Write a line in one of the ways in which tasks do."""
+    match how:
+        case "print":
+            print("a line")
+        case "stderr":
+            print("a line", file=sys.stderr)
+        case _:
+            logging.getLogger("shop").warning("a %s", "line")
 
 
 @registry.task(isolation="process")

@@ -17,6 +17,7 @@ from tenuto.model.json import JSON
 from tenuto.model.policy import Limits
 from tenuto.ports import Timer
 from tenuto.tasks import Facts, Registry, Runner
+from tenuto.tasks.runner import Lines
 from tests.kit.turns import turns
 
 INSTANCE = "0190a0b0-0000-7000-8000-000000000001"
@@ -34,6 +35,7 @@ class Options(TypedDict, total=False):
     max_stuck_threads: int
     max_processes: int
     on_block: Callable[[str], None]
+    lines: Lines
 
 
 class Fields(TypedDict, total=False):

@@ -35,6 +35,8 @@ OF_INSTANCE: dict[str, OfInstance] = {
     "context": lambda it: it.context(),
     "details": lambda it: it.details(),
     "history": lambda it: it.history(),
+    "logs": lambda it: it.logs(),
+    "log_page": lambda it: it.log_page(limit=1),
     "result": lambda it: it.result(timeout=5),
     "cancel": lambda it: it.cancel("mine now"),
     "undo_plan": lambda it: it.undo_plan(),

@@ -25,6 +25,7 @@ from tenuto.model.executions import (
     TaskReport,
 )
 from tenuto.model.task_definition import WorkerTask
+from tenuto.model.task_logs import LogChunk
 from tenuto.worker.broker_client import RegisteredTask, TooLarge
 from tenuto.workspace.task_definitions import TaskDefinitions
 
@@ -105,13 +106,17 @@ class LocalBroker:
         return claimed
 
     async def heartbeat(
-        self, execution_id: str, lease_token: str, details: object = None
+        self,
+        execution_id: str,
+        lease_token: str,
+        details: object = None,
+        logs: LogChunk | None = None,
     ) -> Heartbeat:
         self._reach()
         if self._steps[execution_id] in self.hangs_for:
             await asyncio.Event().wait()
         msgspec.json.encode(details)
-        return await self.broker.heartbeat(self._tenant, execution_id, lease_token, details)
+        return await self.broker.heartbeat(self._tenant, execution_id, lease_token, details, logs)
 
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:
         self._reach()

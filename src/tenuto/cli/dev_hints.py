@@ -121,7 +121,7 @@ async def say_what_to_try(
         for event in _awaited(details, _taken_fields(sources, details)):
             say(f"  {details['workflowDefinitionId']} {instance.id} waits for it:")
             say_command(f"tenuto events send {event}{flag}")
-            say_command(f"tenuto logs {instance.id} -f{flag}")
+            say_command(f"tenuto history {instance.id} -f{flag}")
 
 
 async def _at_rest(instance: InstanceRef, stopped: asyncio.Event) -> Object:

@@ -31,6 +31,7 @@ from tenuto.cli.views.watchers import watcher_for
 from tenuto.compose import MEMORY
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.json import JSON
+from tenuto.tasks.capture import CAPTURE
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
@@ -141,6 +142,8 @@ async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOpti
     policies = ours.declared_tasks.of(held.tenant)
     shown = watcher_for(held.plan, held.state, ours.clock.now, policies)
     with interruptible() as stopped, shown as watcher:
+        # The live list replaces the streams.
+        CAPTURE.renew()
         newest, is_over = held.state, asyncio.Event()
 
         def changed_to(state: InstanceState, steps: Iterable[str]) -> None:

@@ -16,6 +16,7 @@ from tenuto.model.errors import WorkflowCancelled, WorkflowFailed
 from tenuto.model.failure import Cancellation, LastError
 from tenuto.model.json import JSON, Given, Object
 from tenuto.model.status import Status
+from tenuto.workspace.values import Page
 
 _LONGEST_WAIT: Final = 30.0
 """Seconds that one request waits for an end."""
@@ -77,6 +78,37 @@ class RemoteInstance:
             if page.next_cursor is None:
                 return items
             after = int(page.next_cursor)
+
+    async def logs(
+        self, step: str | None = None, *, iteration: str | None = None, attempt: int | None = None
+    ) -> list[Object]:
+        """The lines that its tasks logged and printed; those of a step, or of one attempt."""
+        items: list[Object] = []
+        cursor: str | None = None
+        while True:
+            page = await self.log_page(step, iteration=iteration, attempt=attempt, cursor=cursor)
+            items += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return items
+
+    async def log_page(
+        self,
+        step: str | None = None,
+        *,
+        iteration: str | None = None,
+        attempt: int | None = None,
+        limit: int = _PAGE,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """A page of these lines; `cursor` is the `next_cursor` of the page before."""
+        if step is None:
+            return await self._operations.get_logs(
+                self.id, iteration=iteration, attempt=attempt, limit=limit, cursor=cursor
+            )
+        return await self._operations.get_step_logs(
+            self.id, step, iteration=iteration, attempt=attempt, limit=limit, cursor=cursor
+        )
 
     def changes(self, after: int = 0) -> AsyncGenerator[None, None]:
         """Yields each time its log may have grown beyond the entry of number `after`.

@@ -707,14 +707,19 @@ class Operations(OperationsBase):
         return await self._ask_results("POST", "/executions/release", fields={"tasks": tasks})
 
     async def heartbeat_execution(
-        self, execution_id: str, *, lease_token: str, details: Any = None
+        self,
+        execution_id: str,
+        *,
+        lease_token: str,
+        details: Any = None,
+        logs: Mapping[str, Any] | None = None,
     ) -> Heartbeat:
         """Send a heartbeat of a task, which extends its lease."""
         return await self._ask(
             Heartbeat,
             "POST",
             f"/executions/{part(execution_id)}/heartbeat",
-            fields={"leaseToken": lease_token, "details": details},
+            fields={"leaseToken": lease_token, "details": details, "logs": logs},
         )
 
     async def complete_execution(
@@ -727,6 +732,7 @@ class Operations(OperationsBase):
         execution_time: float | None = None,
         delay: str | float | None = None,
         queue_delay: str | float | None = None,
+        logs: Mapping[str, Any] | None = None,
     ) -> Object:
         """Report that an attempt has succeeded; a repeated report changes nothing."""
         return await self._ask(
@@ -740,6 +746,7 @@ class Operations(OperationsBase):
                 "executionTime": execution_time,
                 "delay": delay,
                 "queueDelay": queue_delay,
+                "logs": logs,
             },
         )
 
@@ -750,13 +757,19 @@ class Operations(OperationsBase):
         lease_token: str,
         error: Mapping[str, Any],
         execution_time: float | None = None,
+        logs: Mapping[str, Any] | None = None,
     ) -> Object:
         """Report that an attempt has failed; code CANCELLED confirms a cancellation."""
         return await self._ask(
             Object,
             "POST",
             f"/executions/{part(execution_id)}/fail",
-            fields={"leaseToken": lease_token, "error": error, "executionTime": execution_time},
+            fields={
+                "leaseToken": lease_token,
+                "error": error,
+                "executionTime": execution_time,
+                "logs": logs,
+            },
         )
 
     async def task_callback(
@@ -969,3 +982,38 @@ class Operations(OperationsBase):
     async def docs(self) -> str:
         """A page with all operations."""
         return await self._text("GET", "/docs", is_of_api=False)
+
+    async def get_logs(
+        self,
+        id: str,
+        *,
+        iteration: str | None = None,
+        attempt: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """List the lines that the tasks of an instance logged and printed."""
+        return await self._ask(
+            Page[Object],
+            "GET",
+            f"/instances/{part(id)}/logs",
+            query={"iteration": iteration, "attempt": attempt, "limit": limit, "cursor": cursor},
+        )
+
+    async def get_step_logs(
+        self,
+        id: str,
+        step_id: str,
+        *,
+        iteration: str | None = None,
+        attempt: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """List the lines that the attempts of one step logged and printed."""
+        return await self._ask(
+            Page[Object],
+            "GET",
+            f"/instances/{part(id)}/steps/{part(step_id)}/logs",
+            query={"iteration": iteration, "attempt": attempt, "limit": limit, "cursor": cursor},
+        )

@@ -38,6 +38,8 @@ class SyncInstance(InstanceFace):
     details = waited(RemoteInstance.details)
     explain = waited(RemoteInstance.explain)
     history = waited(RemoteInstance.history)
+    log_page = waited(RemoteInstance.log_page)
+    logs = waited(RemoteInstance.logs)
     pause = waited(RemoteInstance.pause)
     rerun = giving(RemoteInstance.rerun)
     result = waited(RemoteInstance.result)
@@ -213,6 +215,8 @@ class SyncOperations(Face[Operations]):
     openapi = waited(Operations.openapi)
     workflow_schema = waited(Operations.workflow_schema)
     docs = waited(Operations.docs)
+    get_logs = waited(Operations.get_logs)
+    get_step_logs = waited(Operations.get_step_logs)
 
 
 class SyncClient(ClientFace):

@@ -223,6 +223,7 @@ class Engine:
         await self._settle()
         if self._fault is None and not self.settings.is_guest:
             await self.outbox.finish(_LAST_DELIVERIES)
+        await self.effects.task_logs.finish()
         await self.shared.background.stop()
 
     async def _end(self, *, clean: bool) -> None:

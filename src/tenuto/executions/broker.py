@@ -25,6 +25,7 @@ from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
+from tenuto.model.task_logs import LogChunk
 from tenuto.store.parts.jobs import Beat, Extension, Lease, WorkerClaim
 
 
@@ -99,11 +100,17 @@ class TaskBroker:
     # -- heartbeats
 
     async def heartbeat(
-        self, tenant: str, execution_id: str, lease_token: str, details: object = None
+        self,
+        tenant: str,
+        execution_id: str,
+        lease_token: str,
+        details: object = None,
+        logs: LogChunk | None = None,
     ) -> Heartbeat:
-        """Extend a lease; Conflict when it is over."""
+        """Extend a lease; Conflict when it is over. `logs` are lines of the attempt so far."""
         text = details_json(details)
         lease = await self._proof.proven(tenant, execution_id, lease_token)
+        self._keep(lease, logs)
         extension = await self._beats.ask(Beat(lease, text))
         if extension is None:
             raise lease_over(execution_id)
@@ -135,6 +142,8 @@ class TaskBroker:
         """Send a report to the engine; None if there is no such lease."""
         if lease is None:
             return None
+        # Also of an attempt whose outcome does not count any more: they are its lines.
+        self._keep(lease, report.logs)
         try:
             limit = self._engine.settings.limits.output_bytes
             outcome = outcome_of(lease.key, report, limit)
@@ -142,6 +151,10 @@ class TaskBroker:
         except TenutoError as error:
             return error
         return _Sent(lease, outcome, future)
+
+    def _keep(self, lease: Lease, logs: LogChunk | None) -> None:
+        if logs is not None and self._engine.settings.task_logs:
+            self._engine.effects.task_logs.keep(lease.key, logs)
 
     async def _result(
         self, tenant: str, report: TaskReport, sent: _Sent | TenutoError | None

@@ -15,6 +15,7 @@ from tenuto.executions.tokens import execution_id
 from tenuto.model.durations import Duration
 from tenuto.model.effects import StartAttempt
 from tenuto.model.executions import (
+    LOGS,
     MOST_OUTPUT_BYTES,
     REPORT_FIELDS,
     ClaimedTask,
@@ -33,14 +34,23 @@ def tasks_of(
     now: datetime,
     *,
     with_outputs: bool = False,
+    keeps_logs: bool = False,
 ) -> list[ClaimedTask]:
     """The tasks of an instance's jobs that are still outstanding, in the order of the grants.
 
     `with_outputs` adds the outputs of earlier steps, or their size if they are too large.
+    `keeps_logs`: reports may have lines of the attempt.
     """
     orders = _orders(held, policies)
     tasks = [
-        _task(held, orders[grant.lease.key[1:]], grant, token_of(grant.lease), now)
+        _task(
+            held,
+            orders[grant.lease.key[1:]],
+            grant,
+            token_of(grant.lease),
+            now,
+            keeps_logs=keeps_logs,
+        )
         for grant in grants
         if grant.lease.key[1:] in orders
     ]
@@ -61,7 +71,15 @@ def _orders(held: Held, policies: Policies) -> dict[Place, StartAttempt]:
     }
 
 
-def _task(held: Held, order: StartAttempt, grant: Grant, token: str, now: datetime) -> ClaimedTask:
+def _task(
+    held: Held,
+    order: StartAttempt,
+    grant: Grant,
+    token: str,
+    now: datetime,
+    *,
+    keeps_logs: bool,
+) -> ClaimedTask:
     state = held.state
     overdue = Duration(order.timeout).after(now)
     silence = order.heartbeat_timeout
@@ -82,7 +100,7 @@ def _task(held: Held, order: StartAttempt, grant: Grant, token: str, now: dateti
         timeout=order.timeout.total_seconds(),
         heartbeat_timeout=None if silence is None else silence.total_seconds(),
         handles=order.handles,
-        reports=REPORT_FIELDS,
+        reports=(*REPORT_FIELDS, LOGS) if keeps_logs else REPORT_FIELDS,
         undo=None
         if undo is None
         else UndoneStep(step_id=undo.step_id, has_input=undo.has_input, output=undo.output),

@@ -189,7 +189,13 @@ class Claims:
                 policies = self._engine.declared_tasks.of(found.tenant)
                 now = self._engine.clock.now()
                 tasks += tasks_of(
-                    found, policies, of_instance, sign, now, with_outputs=claim.with_outputs
+                    found,
+                    policies,
+                    of_instance,
+                    sign,
+                    now,
+                    with_outputs=claim.with_outputs,
+                    keeps_logs=self._engine.settings.task_logs,
                 )
             elif found is not None:
                 leases = [each.lease for each in of_instance]

@@ -11,6 +11,7 @@ from typing import Final, Literal, TextIO, TypeAlias
 
 from tenuto.logs.lines import JsonLines, TextLines
 from tenuto.model.errors import InvalidInput, Problem
+from tenuto.tasks.capture import CURRENT
 
 Format: TypeAlias = Literal["text", "json"]
 Level: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -24,6 +25,7 @@ _LEVELS: Final[dict[Level, int]] = {
 
 
 STDERR: Final = "stderr"
+_OURS: Final = "tenuto"
 
 
 @contextmanager
@@ -41,10 +43,11 @@ def logging_to(
     """
     handler = logging.StreamHandler(stream or sys.stderr) if to == STDERR else _file(to)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
-    root, ours = logging.getLogger(), logging.getLogger("tenuto")
+    handler.addFilter(_is_for_us)
+    root, ours = logging.getLogger(), logging.getLogger(_OURS)
     before = root.level, ours.level
     root.addHandler(handler)
-    root.setLevel(max(_LEVELS[level], logging.WARNING))
+    root.setLevel(_LEVELS[level])
     ours.setLevel(_LEVELS[level])
     try:
         yield
@@ -54,6 +57,13 @@ def logging_to(
             handler.close()
         root.setLevel(before[0])
         ours.setLevel(before[1])
+
+
+def _is_for_us(record: logging.LogRecord) -> bool:
+    """Whether it is a warning, or of this program or a task."""
+    if record.levelno >= logging.WARNING or CURRENT.get() is not None:
+        return True
+    return record.name == _OURS or record.name.startswith(f"{_OURS}.")
 
 
 def _file(path: str) -> logging.Handler:

@@ -8,7 +8,10 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from tenuto.model.json import JSON, Body
+from tenuto.model.task_logs import LogChunk
 
+LOGS = "logs"
+"""The field of reports and heartbeats that has lines of the attempt."""
 REPORT_FIELDS = ("executionTime", "delay")
 """Fields of reports that servers of earlier versions do not take."""
 MOST_OUTPUT_BYTES = 64_000
@@ -95,6 +98,8 @@ class TaskReport(Body, frozen=True, kw_only=True):
     """How much later what follows is dispatched: ISO 8601 text, or milliseconds."""
     queue_delay: str | float | None = None
     """Another name of `delay`."""
+    logs: LogChunk | None = None
+    """Lines that the attempt logged and printed since those that were sent before."""
 
 
 class ReleasedTask(Body, frozen=True, kw_only=True):

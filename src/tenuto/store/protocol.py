@@ -38,6 +38,7 @@ from tenuto.store.parts.members import Members
 from tenuto.store.parts.outbox import Outbox
 from tenuto.store.parts.quarantine import Quarantine
 from tenuto.store.parts.stats import Stats
+from tenuto.store.parts.task_logs import TaskLogs
 from tenuto.store.parts.tasks import Tasks
 from tenuto.store.parts.timers import Timers
 from tenuto.store.parts.turns import Turns
@@ -66,6 +67,7 @@ class Parts:
     tasks: Tasks
     bulk: Bulk
     quarantine: Quarantine
+    task_logs: TaskLogs
     stats: Stats
     upkeep: Upkeep
 

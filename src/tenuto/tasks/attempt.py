@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 from math import inf
+from threading import Lock
 from typing import Any, Protocol
 
 from tenuto.model.effects import StartAttempt
 from tenuto.model.failure import UNKNOWN_HANDLE, Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON, Object
+from tenuto.model.task_logs import LogChunk
+from tenuto.tasks.attempt_log import AttemptLog
 from tenuto.tasks.context import Cancelled, Context, Facts
 from tenuto.tasks.failures import Refused, cancelled, failure_of
 from tenuto.tasks.function import TaskFunction
@@ -20,6 +24,8 @@ from tenuto.tasks.undo import Undo
 Key = tuple[str, str, str, int]
 """Instance, node, iteration, attempt."""
 Outcome = TaskSucceeded | TaskFailed
+_making = Lock()
+"""Threads of an attempt may print their first lines at once."""
 
 
 class Place(Protocol):
@@ -45,7 +51,9 @@ class Attempt:
     """
 
     __slots__ = (
+        "_log",
         "_ticks",
+        "_wrote",
         "beat_at",
         "began_at",
         "details",
@@ -54,6 +62,7 @@ class Attempt:
         "has_begun",
         "is_asked_to_stop",
         "is_settled",
+        "keeps_lines",
         "key",
         "order",
         "place",
@@ -68,7 +77,10 @@ class Attempt:
         facts: Facts,
         task: TaskFunction[..., Any],
         ticks: Callable[[], float],
+        *,
+        wrote: Callable[[Attempt], None] | None = None,
     ) -> None:
+        """`wrote` is called, from any thread, when it has lines to take; None: none are kept."""
         self.key = key
         self.order = order
         self.facts = facts
@@ -82,7 +94,31 @@ class Attempt:
         self.due = inf
         self.beat_at = inf
         self.details: object = None
+        self.keeps_lines = wrote is not None
+        self._wrote = wrote
+        self._log: AttemptLog | None = None
         self._ticks = ticks
+
+    @property
+    def log(self) -> AttemptLog:
+        """The lines that it logs and prints; made for the first of them."""
+        if self._log is None:
+            with _making:
+                if self._log is None:
+                    self._log = AttemptLog(self._ticks, self._ready)
+        return self._log
+
+    def lines(self, now: Callable[[], datetime], *, is_last: bool) -> LogChunk | None:
+        """Its lines since they were asked for before; None where there are none."""
+        log = self._log
+        if log is None:
+            return None
+        lines = log.end() if is_last else log.take()
+        return log.chunk(lines, now()) if lines else None
+
+    def _ready(self) -> None:
+        if self._wrote is not None:
+            self._wrote(self)
 
     @property
     def is_told_to_stop(self) -> bool:

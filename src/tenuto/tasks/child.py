@@ -12,6 +12,7 @@ import contextlib
 import contextvars
 import ctypes
 import inspect
+import logging
 import os
 import queue
 import signal
@@ -22,9 +23,13 @@ from typing import Any, NoReturn
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tenuto.model.json import Object
+from tenuto.ports import SystemClock
 from tenuto.tasks.address import find
+from tenuto.tasks.attempt_log import AttemptLog, Line
+from tenuto.tasks.capture import CAPTURE, CURRENT
 from tenuto.tasks.context import Cancelled, Context
 from tenuto.tasks.failures import details_of, failure_of
 from tenuto.tasks.frames import (
@@ -40,6 +45,7 @@ from tenuto.tasks.frames import (
     Ready,
     Run,
     Stop,
+    Wrote,
     encode,
     frame,
 )
@@ -138,15 +144,36 @@ def main() -> NoReturn:
         parent.is_busy = True
         parent.say(Begun())
         # Changes of context variables end with the task.
-        outcome = contextvars.copy_context().run(_perform, parent, order)
+        writer = Writer(parent) if order.keeps_lines else None
+        outcome = contextvars.copy_context().run(_perform, parent, order, writer)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
+        if writer is not None:
+            writer.send(writer.log.end())
         parent.is_busy = False
         parent.say(outcome)
 
 
-def _perform(parent: Parent, order: Run) -> Done | Failed:
+class Writer:
+    """Sends the lines of a task at once: the process may be killed at any moment."""
+
+    def __init__(self, parent: Parent) -> None:
+        self._parent = parent
+        self._ticks = SystemClock().ticks
+        self.log = AttemptLog(self._ticks, lambda: self.send(self.log.take()))
+
+    def send(self, lines: list[Line]) -> None:
+        if lines:
+            now = self._ticks()
+            self._parent.say(Wrote([replace(each, ticks=each.ticks - now) for each in lines]))
+
+
+def _perform(parent: Parent, order: Run, writer: Writer | None) -> Done | Failed:
+    if writer is not None:
+        CAPTURE.begin()
+        CURRENT.set(writer)
+        _log_from(order.log_level)
     try:
         for folder in order.path:
             if folder not in sys.path:
@@ -160,6 +187,16 @@ def _perform(parent: Parent, order: Run) -> Done | Failed:
     except BaseException as error:  # noqa: BLE001 - SystemExit of a task is the task's failure
         is_stop = isinstance(error, asyncio.CancelledError | Cancelled)
         return Failed(failure_of(error), was_told=is_stop and parent.is_told_to_stop)
+    finally:
+        if writer is not None:
+            CAPTURE.end()
+
+
+def _log_from(level: int) -> None:
+    """Make log records from the level of the parent on, unless the task's module chose another."""
+    root = logging.getLogger()
+    if root.level == logging.WARNING:
+        root.setLevel(level)
 
 
 def _call(parent: Parent, task: TaskFunction[..., Any], order: Run) -> object:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from tenuto.ports import Clock
 from tenuto.tasks.attempt import Attempt, Outcome
+from tenuto.tasks.capture import CURRENT
 
 _IN_ONE_GO = 128
 """How many attempts run before other callbacks of the loop get a turn."""
@@ -131,6 +132,8 @@ class Coroutines:
                 self._wake()
             attempt.runner = runner
             self._begin(attempt)
+            # Reset for each: a task that it leaves behind must not write for the next one.
+            token = CURRENT.set(attempt) if attempt.keeps_lines else None
             try:
                 binding = attempt.task.binding
                 context = attempt.context() if binding.takes_context else None
@@ -147,6 +150,8 @@ class Coroutines:
                 outcome = attempt.failed(error)
             else:
                 outcome = attempt.succeeded(value, self._limit)
+            if token is not None:
+                CURRENT.reset(token)
             self._settle(attempt, outcome)
             if runner.cancelling() or contextvars.copy_context() != fresh:
                 return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import struct
 from datetime import datetime
 from typing import TypeAlias
@@ -10,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tenuto.model.failure import Failure
+from tenuto.tasks.attempt_log import Line
 
 _LENGTH = struct.Struct(">I")
 
@@ -40,6 +42,10 @@ class Run(Struct, frozen=True, kw_only=True, tag="run"):
     deadline: datetime | None
     output_limit: int
     traceparent: str | None = None
+    keeps_lines: bool = False
+    """Whether the child sends the lines that the task logs and prints."""
+    log_level: int = logging.WARNING
+    """That of the parent's root logger."""
 
 
 class Stop(Struct, frozen=True, tag="stop"):
@@ -64,6 +70,12 @@ class Beat(Struct, frozen=True, tag="beat"):
     """Child: the task is alive."""
 
     details: Raw
+
+
+class Wrote(Struct, frozen=True, tag="wrote"):
+    """Child: the task has logged or printed these lines; their ticks are negative: how long ago."""
+
+    lines: list[Line]
 
 
 class AskOutputs(Struct, frozen=True, tag="ask-outputs"):
@@ -91,7 +103,7 @@ class Failed(Struct, frozen=True, tag="failed"):
 
 
 FromParent: TypeAlias = Run | Stop | Answer
-FromChild: TypeAlias = Ready | Begun | Beat | AskOutputs | AskUndo | Done | Failed
+FromChild: TypeAlias = Ready | Begun | Beat | Wrote | AskOutputs | AskUndo | Done | Failed
 
 encode = msgspec.json.encode
 _from_parent = msgspec.json.Decoder(FromParent)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import os
 import queue
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Callable
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import TaskSucceeded
@@ -37,6 +39,7 @@ from tenuto.tasks.frames import (
     Ready,
     Run,
     Stop,
+    Wrote,
     encode,
 )
 
@@ -113,7 +116,8 @@ class Processes:
         if len(self._lanes) >= self._most:
             return None
         loop = asyncio.get_running_loop()
-        lane = Lane(self._limit, self._up, self._take_back, self._closed, loop)
+        ticks = self._clock.ticks
+        lane = Lane(self._limit, self._up, self._take_back, self._closed, loop, ticks=ticks)
         self._lanes.add(lane)
         lane.start(f"tenuto-process-{next(self._numbers)}")
         return lane
@@ -149,9 +153,12 @@ class Lane:
         back: Callable[[Lane, Attempt, Outcome], None],
         closed: Callable[[Lane], None],
         loop: asyncio.AbstractEventLoop,
+        *,
+        ticks: Callable[[], float],
     ) -> None:
         self.inbox: queue.SimpleQueue[Attempt | None] = queue.SimpleQueue()
         self._limit = output_limit
+        self._ticks = ticks
         self._up = up
         self._back = back
         self._closed = closed
@@ -228,6 +235,9 @@ class Lane:
             match child.receive(attentive):
                 case Beat(details):
                     attempt.beat(msgspec.json.decode(details))
+                case Wrote(lines):
+                    now = self._ticks()
+                    attempt.log.extend([replace(each, ticks=now + each.ticks) for each in lines])
                 case AskOutputs():
                     child.send(Answer(Raw(encode(attempt.previous_outputs()))), attentive)
                 case AskUndo():
@@ -253,6 +263,8 @@ class Lane:
             deadline=facts.deadline,
             output_limit=self._limit,
             traceparent=facts.traceparent,
+            keeps_lines=attempt.keeps_lines,
+            log_level=logging.getLogger().level,
         )
 
     def _ordered_child(self, attempt: Attempt, attentive: _Attentive) -> Child:

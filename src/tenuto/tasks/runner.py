@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from tenuto.model.effects import StartAttempt
 from tenuto.model.failure import UNKNOWN_TASK, Failure
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.policy import DEFAULT_CANCEL_GRACE, Limits
+from tenuto.model.task_logs import LogChunk
 from tenuto.ports import Clock
 from tenuto.tasks.attempt import Attempt, Key, Outcome, Place
 from tenuto.tasks.context import Facts
@@ -28,6 +30,8 @@ from tenuto.tasks.threads import Threads
 
 _log = logging.getLogger("tenuto.tasks")
 
+_LINES_EVERY = 0.5
+"""Seconds in which the lines of a running attempt are collected."""
 _PATIENCE = 1.0
 """Seconds that attempts have to end after their grace period."""
 
@@ -38,10 +42,16 @@ class Report(Protocol):
     def __call__(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None: ...
 
 
+class Lines(Protocol):
+    """The receiver of lines that attempts log and print."""
+
+    def __call__(self, key: Key, chunk: LogChunk) -> None: ...
+
+
 class Runner:
     """The in-process executors of an engine."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each bound and receiver
         self,
         registry: Registry,
         clock: Clock,
@@ -52,7 +62,11 @@ class Runner:
         max_stuck_threads: int = 32,
         max_processes: int | None = None,
         on_block: Callable[[str], None] | None = None,
+        lines: Lines | None = None,
     ) -> None:
+        """`lines` gets those of an attempt while it runs, and the last before its outcome."""
+        self._lines = lines
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._registry = registry
         self._clock = clock
         self._ticks = clock.ticks
@@ -106,7 +120,10 @@ class Runner:
         if task is None:
             self._refuse(key, order, facts)
             return
-        attempt = Attempt(key, order, facts, task, self._ticks)
+        wrote = None
+        if self._lines is not None:
+            wrote, self._loop = self._wrote, asyncio.get_running_loop()
+        attempt = Attempt(key, order, facts, task, self._ticks, wrote=wrote)
         self._attempts[key] = attempt
         attempt.place = place = self._place(task)
         place.add(attempt)
@@ -218,11 +235,30 @@ class Runner:
         if not self._attempts:
             self._deadlines.rest()
             self._end_waiting()
+        self._hand_over_lines(attempt)
         try:
             self._report(attempt.key[0], outcome)
         except Exception:  # noqa: BLE001 - logged with its traceback
             # Raised further, it would end the runner with other attempts.
             _log.exception("the report of an attempt was not taken")
+
+    def _wrote(self, attempt: Attempt) -> None:
+        """An attempt, in any thread, has lines that can be handed over."""
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._hand_over_soon, attempt)
+
+    def _hand_over_soon(self, attempt: Attempt) -> None:
+        if not attempt.is_settled:
+            self._clock.call_later(_LINES_EVERY, lambda: self._hand_over_lines(attempt))
+
+    def _hand_over_lines(self, attempt: Attempt) -> None:
+        if self._lines is None:
+            return
+        chunk = attempt.lines(self._clock.now, is_last=attempt.is_settled)
+        if chunk is not None:
+            self._lines(attempt.key, chunk)
 
     def _expire(self, attempt: Attempt, failure: Failure) -> None:
         self._settle(attempt, attempt.failed(failure))
@@ -233,6 +269,7 @@ class Runner:
         for attempt in attempts:
             attempt.is_settled = True
             del self._attempts[attempt.key]
+            self._hand_over_lines(attempt)
             if attempt.place is not None and attempt.has_begun:
                 attempt.place.abandon(attempt)
 

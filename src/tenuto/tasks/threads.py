@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Callable
 
 from tenuto.tasks.attempt import Attempt, Outcome
+from tenuto.tasks.capture import CURRENT
 
 _log = logging.getLogger("tenuto.tasks")
 
@@ -147,6 +148,8 @@ class Threads:
                 return
 
     def _perform(self, attempt: Attempt) -> Outcome:
+        if attempt.keeps_lines:
+            CURRENT.set(attempt)
         try:
             binding = attempt.task.binding
             context = attempt.context() if binding.takes_context else None

@@ -17,6 +17,7 @@ from tenuto.model.executions import (
     TaskReport,
 )
 from tenuto.model.task_definition import Registration, WorkerTask
+from tenuto.model.task_logs import LogChunk
 
 
 class RegisteredTask(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -65,9 +66,16 @@ class BrokerClient(Protocol):
         ...
 
     async def heartbeat(
-        self, execution_id: str, lease_token: str, details: object = None
+        self,
+        execution_id: str,
+        lease_token: str,
+        details: object = None,
+        logs: LogChunk | None = None,
     ) -> Heartbeat:
-        """Extend a lease; Conflict or NotFound when it is over."""
+        """Extend a lease; Conflict or NotFound when it is over.
+
+        `logs` are lines of the attempt, for servers that take them.
+        """
         ...
 
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:

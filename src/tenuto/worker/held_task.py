@@ -8,11 +8,18 @@ from msgspec import UNSET
 
 from tenuto.model.effects import StartAttempt
 from tenuto.model.errors import TaskError
-from tenuto.model.executions import MOST_OUTPUT_BYTES, ClaimedTask, ReportedError, TaskReport
+from tenuto.model.executions import (
+    LOGS,
+    MOST_OUTPUT_BYTES,
+    ClaimedTask,
+    ReportedError,
+    TaskReport,
+)
 from tenuto.model.failure import TOO_LARGE
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.json import Object
 from tenuto.model.policy import DEFAULT_TIMEOUT, NO_POLICY, TaskPolicy
+from tenuto.model.task_logs import LogChunk, LogLine
 from tenuto.tasks.attempt import Key
 from tenuto.tasks.context import Facts
 from tenuto.tasks.undo import UndoFacts
@@ -32,6 +39,9 @@ class HeldTask:
         bounds = (lease.total_seconds(), task.timeout, task.heartbeat_timeout)
         self._seconds = min(bound for bound in bounds if bound is not None)
         self.is_cancelled = False
+        self._lines: list[LogLine] = []
+        self._sent = 0
+        """How many lines of the attempt the server has."""
         self.extended(now)
 
     def extended(self, now: float) -> None:
@@ -47,6 +57,23 @@ class HeldTask:
     def put_off(self, now: float) -> None:
         """A heartbeat failed: another one follows soon."""
         self.beat_at = now + min(self._seconds / _BEATS_PER_LEASE, 1.0)
+
+    def wrote(self, chunk: LogChunk) -> None:
+        """The attempt has logged or printed lines."""
+        if LOGS in self.task.reports:
+            self._lines += chunk.lines
+
+    @property
+    def logs(self) -> LogChunk | None:
+        """The lines that the server does not have yet."""
+        return LogChunk(first=self._sent, lines=tuple(self._lines)) if self._lines else None
+
+    def have_arrived(self, logs: LogChunk) -> None:
+        """The server has these lines."""
+        count = logs.first + len(logs.lines) - self._sent
+        if count > 0:
+            del self._lines[:count]
+            self._sent += count
 
     @property
     def log_keys(self) -> str:
@@ -134,6 +161,7 @@ class HeldTask:
                 output=UNSET,
                 error=error,
                 execution_time=took,
+                logs=self.logs,
             )
         handle = None if outcome.handle == "default" else outcome.handle
         return TaskReport(
@@ -144,4 +172,5 @@ class HeldTask:
             execution_time=took,
             # A server that does not know it refuses the report: it would follow too early.
             delay=outcome.delay or None,
+            logs=self.logs,
         )

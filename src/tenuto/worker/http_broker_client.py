@@ -27,6 +27,7 @@ from tenuto.model.executions import (
     TaskReport,
 )
 from tenuto.model.task_definition import WorkerTask
+from tenuto.model.task_logs import LogChunk
 from tenuto.worker.broker_client import NotTaken, RegisteredTask, TooLarge
 from tenuto.worker.credential import Credential, Key, NoToken, Shown
 
@@ -120,11 +121,17 @@ class HttpBrokerClient:
         return (await self._post("claim", asked, _Claimed, patience)).tasks
 
     async def heartbeat(
-        self, execution_id: str, lease_token: str, details: object = None
+        self,
+        execution_id: str,
+        lease_token: str,
+        details: object = None,
+        logs: LogChunk | None = None,
     ) -> Heartbeat:
         said: dict[str, object] = {"leaseToken": lease_token}
         if details is not None:
             said["details"] = details
+        if logs is not None:
+            said["logs"] = logs
         return await self._post(f"{quote(execution_id, safe='')}/heartbeat", said, Heartbeat)
 
     async def report(self, reports: Sequence[TaskReport]) -> list[ReportAnswer]:

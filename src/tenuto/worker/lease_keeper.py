@@ -114,14 +114,17 @@ class LeaseKeeper:
 
     async def _said(self, held: HeldTask) -> Heartbeat:
         task = held.task
-        details = details_of(self._details(held.key))
+        details, logs = details_of(self._details(held.key)), held.logs
         try:
-            return await self._broker.heartbeat(task.execution_id, task.lease_token, details)
+            beat = await self._broker.heartbeat(task.execution_id, task.lease_token, details, logs)
         except NotTaken as error:
-            if details is None:
+            if details is None and logs is None:
                 raise
             log.warning("heartbeat details refused %s: %s", held.log_keys, error)
             return await self._broker.heartbeat(task.execution_id, task.lease_token)
+        if logs is not None:
+            held.have_arrived(logs)
+        return beat
 
     def _soon(self, held: HeldTask) -> None:
         held.put_off(self._clock.ticks())

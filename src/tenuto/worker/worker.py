@@ -12,8 +12,10 @@ from datetime import timedelta
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
 from tenuto.model.policy import NO_POLICY, Limits
+from tenuto.model.task_logs import LogChunk
 from tenuto.ports import Clock
 from tenuto.tasks.attempt import Key
+from tenuto.tasks.capture import CAPTURE
 from tenuto.tasks.registry import Registry
 from tenuto.tasks.runner import Runner
 from tenuto.worker.broker_client import BrokerClient
@@ -73,7 +75,14 @@ class Worker:
         self._batch = batch
         self._lease = lease
         self._wait = wait
-        self._runner = Runner(registry, clock, self._ended, limits=_LIMITS, max_threads=concurrency)
+        self._runner = Runner(
+            registry,
+            clock,
+            self._ended,
+            limits=_LIMITS,
+            max_threads=concurrency,
+            lines=self._wrote,
+        )
         self._held: dict[Key, HeldTask] = {}
         """Tasks that are claimed and not reported."""
         self._ready: deque[HeldTask] = deque()
@@ -137,11 +146,13 @@ class Worker:
         beside = [loop.create_task(self._leases.run()), loop.create_task(self._reporter.run())]
         for task in beside:
             task.add_done_callback(self._stop_if_dead)
+        CAPTURE.begin()
         try:
             claiming = [self._claim_until_stopped(number) for number in range(_CLAIMS_AT_ONCE)]
             await asyncio.gather(*claiming)
             await self._leave(grace)
         finally:
+            CAPTURE.end()
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
@@ -274,6 +285,11 @@ class Worker:
                 self._runner.start(held.key[0], held.order, held.facts)
 
     # -- ends
+
+    def _wrote(self, key: Key, chunk: LogChunk) -> None:
+        held = self._held.get(key)
+        if held is not None:
+            held.wrote(chunk)
 
     def _ended(self, instance_id: str, report: TaskSucceeded | TaskFailed) -> None:
         if self._on_failure is not None and isinstance(report, TaskFailed):

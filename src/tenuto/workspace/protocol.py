@@ -268,6 +268,24 @@ class Instance(Protocol):
         """Its log after the entry of number `after`, oldest first."""
         ...
 
+    async def logs(
+        self, step: str | None = None, *, iteration: str | None = None, attempt: int | None = None
+    ) -> list[Object]:
+        """The lines that its tasks logged and printed; those of a step, or of one attempt."""
+        ...
+
+    async def log_page(
+        self,
+        step: str | None = None,
+        *,
+        iteration: str | None = None,
+        attempt: int | None = None,
+        limit: int = 1_000,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """A page of these lines; `cursor` is the `next_cursor` of the page before."""
+        ...
+
     def changes(self, after: int = 0) -> AsyncGenerator[None, None]:
         """Yields each time its log may have grown beyond the entry of number `after`.
 

@@ -19,6 +19,7 @@ from tenuto.engine.events.explainer import Explainer, explanation_view
 from tenuto.engine.tenancy import stored_id
 from tenuto.engine.turns.approvals import decision_asked, refuse_bad_form
 from tenuto.engine.turns.held import Held
+from tenuto.model.checks import within
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import not_there
 from tenuto.model.inputs import (
@@ -35,6 +36,14 @@ from tenuto.workspace.commands import Commands, refuse_misfit
 from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_views import instance_view
 from tenuto.workspace.source import Source
+from tenuto.workspace.task_logs import (
+    LinesOf,
+    all_lines,
+    page_of_lines,
+    read_lines_cursor,
+    refuse_unknown_step,
+)
+from tenuto.workspace.values import MOST_ITEMS, Page
 from tenuto.workspace.widgets import read_config, shape
 
 
@@ -143,6 +152,41 @@ class StoredInstance(ABC):
         if last == 0:
             raise not_there(self.id)
         return items
+
+    async def logs(
+        self, step: str | None = None, *, iteration: str | None = None, attempt: int | None = None
+    ) -> list[Object]:
+        """The lines that its tasks logged and printed; those of a step, or of one attempt.
+
+        Each is `{stepId, iteration, attempt, number, at, text}` with the `stream` that it was
+        printed to, or the `level` and `logger` that it was logged with; a line with `dropped`
+        stands for so many that were left out. They are written a moment after they were printed,
+        and may be lost when a process dies. NotFound where there is no such step.
+        """
+        return await all_lines(
+            lambda cursor: self.log_page(step, iteration=iteration, attempt=attempt, cursor=cursor)
+        )
+
+    async def log_page(
+        self,
+        step: str | None = None,
+        *,
+        iteration: str | None = None,
+        attempt: int | None = None,
+        limit: int = 1_000,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """A page of these lines; `cursor` is the `next_cursor` of the page before.
+
+        Lines that other processes write at the same time may come before the end of a page.
+        """
+        within(limit, "limit", 1, MOST_ITEMS)
+        begin = read_lines_cursor(cursor)
+        await self._refuse_unless_known()
+        if step is not None:
+            refuse_unknown_step((await self._held()).plan, step)
+        which = LinesOf(self._tenant, self.id, step, iteration, attempt)
+        return await page_of_lines(self._seen, which, limit, begin)
 
     async def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Status:
         """Cancel it, and undo its completed steps if `should_compensate`; may be repeated."""

@@ -25,6 +25,7 @@ KEPT = frozenset(
         "secrets",
         "shares",
         "task_definitions",
+        "task_logs",
         "workflow_definitions",
         "workflow_execution_history",
         "workflow_instances",

@@ -29,6 +29,7 @@ from tenuto.model.executions import (
 )
 from tenuto.model.json import JSON
 from tenuto.model.task_definition import Registration, WorkerTask
+from tenuto.model.task_logs import LogChunk
 
 EXECUTIONS = Resource(f"{API}/executions", tag="executions", write=Permission.EXECUTIONS_WORK)
 
@@ -89,6 +90,8 @@ class HeartbeatRequest(Body):
     lease_token: str
     details: JSON = None
     """Progress, for people."""
+    logs: LogChunk | None = None
+    """Lines that the attempt has logged and printed, since those that were sent before."""
 
 
 class CompleteRequest(Body):
@@ -103,6 +106,8 @@ class CompleteRequest(Body):
     """How much later what follows is dispatched: ISO 8601 text, or milliseconds."""
     queue_delay: str | float | None = None
     """Another name of `delay`."""
+    logs: LogChunk | None = None
+    """Lines that the attempt logged and printed."""
 
 
 class FailRequest(Body):
@@ -111,6 +116,8 @@ class FailRequest(Body):
     lease_token: str
     error: ReportedError
     execution_time: ExecutionTime | None = None
+    logs: LogChunk | None = None
+    """Lines that the attempt logged and printed."""
 
 
 class ReportRequest(Body):
@@ -201,7 +208,11 @@ async def release_executions(call: Call[NoQuery], body: ReleaseRequest) -> Relea
 async def heartbeat_execution(call: Call[NoQuery], body: HeartbeatRequest) -> Heartbeat:
     """Send a heartbeat of a task, which extends its lease."""
     return await call.service.broker.heartbeat(
-        call.principal.tenant, call.path["executionId"], body.lease_token, body.details
+        call.principal.tenant,
+        call.path["executionId"],
+        body.lease_token,
+        body.details,
+        body.logs,
     )
 
 
@@ -219,6 +230,7 @@ async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> Repo
             execution_time=body.execution_time,
             delay=body.delay,
             queue_delay=body.queue_delay,
+            logs=body.logs,
         ),
     )
 
@@ -233,6 +245,7 @@ async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:
             lease_token=body.lease_token,
             error=body.error,
             execution_time=body.execution_time,
+            logs=body.logs,
         ),
     )
 

@@ -1,4 +1,4 @@
-"""`tenuto start`, `list`, `show`, `explain` and `logs`, and their options."""
+"""`tenuto start`, `list`, `show`, `explain`, `logs` and `history`, and their options."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def start(  # noqa: PLR0913 - one for each option
         show(status_line(started.id, status))
         if backend.is_worked_on:
             say("  To watch it:")
-            say_command(f"tenuto logs {started.id} -f{backend.flag}")
+            say_command(f"tenuto history {started.id} -f{backend.flag}")
         elif not status.is_final:
             say_how_to_run(started.id, backend.flag)
         return exits.DONE
@@ -110,6 +110,49 @@ def start(  # noqa: PLR0913 - one for each option
 def logs(
     instance: Instance,
     *,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            "--step", metavar="STEP", help="Only of this step; in a loop, STEP[ITERATION]."
+        ),
+    ] = None,
+    attempt: Annotated[
+        int | None, typer.Option("--attempt", metavar="N", min=1, help="Only of these attempts.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on until the instance has ended.")
+    ] = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Print what the tasks of an instance logged and printed.
+
+    A line has its time, step and attempt; the level, where it was logged; then the text. Lines come
+    a moment after they were printed. With -o json each line is an object. The entries of the
+    instance's own log are in `tenuto history`.
+
+    tenuto logs @last-failed --step charge
+
+    tenuto logs @last -f
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli.lookup import step_and_iteration
+        from tenuto.cli.task_lines import Wanted, show_lines
+
+        which = Wanted(attempt=attempt)
+        if step is not None:
+            name, iteration = step_and_iteration(step, "")
+            which = Wanted(name, iteration or None, attempt)
+        is_json = output == "json"
+        return await show_lines(backend, instance, which, follows=follow, is_json=is_json)
+
+    perform_on(store, work, output)
+
+
+def history(
+    instance: Instance,
+    *,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the instance has ended.")
     ] = False,
@@ -118,9 +161,10 @@ def logs(
 ) -> None:
     """Print the log of an instance, an entry a line.
 
-    With -o json each line is an object with all that the entry says.
+    With -o json each line is an object with all that the entry says. What its tasks logged and
+    printed is in `tenuto logs`.
 
-    tenuto logs @last -f
+    tenuto history @last -f
     """
 
     async def work(backend: Backend) -> int:
@@ -296,6 +340,7 @@ def show(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.lookup import find_instance
+        from tenuto.cli.task_lines import logs_of_failure
         from tenuto.cli.views.instance import instance_json, show_instance
         from tenuto.cli.views.terminal import show_json
 
@@ -309,7 +354,15 @@ def show(
             show_json(instance_json(held, near, foreseen=foreseen, history=log))
         else:
             now = backend.clock.now()
-            show_instance(held, near, now, foreseen=foreseen, history=log, with_traceback=traceback)
+            show_instance(
+                held,
+                near,
+                now,
+                foreseen=foreseen,
+                history=log,
+                with_traceback=traceback,
+                logs=await logs_of_failure(backend, held),
+            )
             await _say_what_to_do(backend, shown, await found.explain())
         return exits.DONE
 

@@ -39,8 +39,11 @@ def failures_of(error: LastError) -> list[Failed]:
     return [first, *_causes(error.details)]
 
 
-def show_failure(error: LastError, *, with_traceback: bool) -> None:
-    """Step, code, message and the line that raised it; its traceback where it is asked for."""
+def show_failure(error: LastError, *, with_traceback: bool, logs: str | None = None) -> None:
+    """Step, code, message and the line that raised it; its traceback where it is asked for.
+
+    `logs` is the command that shows what the step logged and printed.
+    """
     found = failures_of(error)
     show("")
     show(styled("last error", "bold red", f"  {found[0].line}"))
@@ -52,6 +55,8 @@ def show_failure(error: LastError, *, with_traceback: bool) -> None:
         show(f"  raised at {raised}")
     elif last.details is not None:
         show(f"  details   {one_line(last.details)}")
+    if logs is not None:
+        show(f"  logs      {logs}")
     trace = own_traceback(last.details)
     if trace is not None and with_traceback:
         show("")

@@ -41,11 +41,15 @@ def show_instance(
     foreseen: Object | None,
     history: list[Object] | None,
     with_traceback: bool = False,
+    logs: str | None = None,
 ) -> None:
-    """An instance, and its undo plan and log where they are given."""
+    """An instance, and its undo plan and log where they are given.
+
+    `logs` is the command that shows the lines of the step that failed.
+    """
     _show_head(held, now)
     show(_steps(held, now))
-    _show_end(held, near, now, with_traceback=with_traceback)
+    _show_end(held, near, now, with_traceback=with_traceback, logs=logs)
     if foreseen is not None:
         show_undo_plan(foreseen)
     if history is not None:
@@ -110,7 +114,9 @@ def _steps(held: Held, now: datetime) -> Table:
     return table_of(("  STEP", "", "OUTPUT"), rows, whole=2 if longest < data().width - 20 else 1)
 
 
-def _show_end(held: Held, near: NearEvents, now: datetime, *, with_traceback: bool) -> None:
+def _show_end(
+    held: Held, near: NearEvents, now: datetime, *, with_traceback: bool, logs: str | None
+) -> None:
     state = held.state
     for wait in waits_of(held.plan, state, in_full=True):
         assert isinstance(wait, dict)
@@ -126,7 +132,7 @@ def _show_end(held: Held, near: NearEvents, now: datetime, *, with_traceback: bo
         for line in near_event_lines(near.get(WaitKey(state.id, *names), []), now):
             show(f"  {line}")
     if state.last_error is not None:
-        show_failure(state.last_error, with_traceback=with_traceback)
+        show_failure(state.last_error, with_traceback=with_traceback, logs=logs)
     if state.cancellation is not None:
         cancellation = state.cancellation
         show("")

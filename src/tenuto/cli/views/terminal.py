@@ -249,14 +249,17 @@ class _Talk(logging.Handler):
 
 @contextmanager
 def logs_on_stderr() -> Iterator[None]:
-    """Show warnings and errors while inside."""
+    """Show warnings and errors while inside; records of tasks are made from INFO on, to be kept."""
     root = logging.getLogger()
     handler = _Talk(logging.WARNING)
+    before = root.level
     root.addHandler(handler)
+    root.setLevel(min(before, logging.INFO))
     try:
         yield
     finally:
         root.removeHandler(handler)
+        root.setLevel(before)
 
 
 @contextmanager

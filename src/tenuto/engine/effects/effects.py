@@ -15,6 +15,7 @@ from tenuto.engine.effects.job_runner import JobRunner
 from tenuto.engine.effects.mailbox_delivery import MailboxDelivery
 from tenuto.engine.effects.mailbox_starts import MailboxStarts
 from tenuto.engine.effects.task_context import context_for, context_of
+from tenuto.engine.effects.task_log_recorder import TaskLogRecorder
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.effects.unreadable import Unreadable
 from tenuto.engine.events.events import Events
@@ -45,12 +46,14 @@ class Effects:
         self._definitions = definitions
         self._turns = turns
         store, clock, settings = shared.store, shared.clock, shared.settings
+        self.task_logs = TaskLogRecorder(store, clock, shared.background.spawn)
         self.runner = Runner(
             shared.registry,
             clock,
             self.reported,
             limits=settings.limits,
             max_threads=settings.threads,
+            lines=self.task_logs.keep if settings.task_logs else None,
         )
         self.timekeeper = Timekeeper(
             store,

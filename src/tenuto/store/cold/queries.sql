@@ -215,3 +215,44 @@ SELECT {suspect_columns} FROM tenuto.quarantine WHERE instance_id = :instance_id
 -- name: clear_suspect
 -- Remove a suspect.
 DELETE FROM tenuto.quarantine WHERE instance_id = :instance_id RETURNING 1;
+
+------------------------------------------------------------------------------------------ task logs
+
+-- fragment: task_log_columns
+-- Lines that a task logged and printed.
+instance_id, step, iteration, attempt, first, size, lines, at
+
+-- name: put_task_log
+-- Keep lines, if their instance is there and is not being erased, and their attempt has room for them.
+INSERT INTO tenuto.task_logs AS known (tenant, {task_log_columns})
+SELECT
+    instance.tenant, instance.id, :step::text, :iteration::text, :attempt::bigint,
+    :first::bigint, :size::bigint, :lines::bytea, :at::bigint
+FROM tenuto.workflow_instances AS instance
+WHERE instance.id = :instance_id AND :most::bigint >= :size + (
+    SELECT coalesce(sum(other.size), 0)
+    FROM tenuto.task_logs AS other
+    WHERE other.instance_id = :instance_id AND other.step = :step
+        AND other.iteration = :iteration AND other.attempt = :attempt AND other.first <> :first
+)
+FOR KEY SHARE
+ON CONFLICT (instance_id, step, iteration, attempt, first) DO UPDATE SET
+    size = excluded.size,
+    lines = excluded.lines,
+    at = excluded.at
+WHERE excluded.size > known.size
+RETURNING 1;
+
+-- name: task_logs
+-- Those of an instance, in the order in which they were written.
+SELECT {task_log_columns}
+FROM tenuto.task_logs
+WHERE instance_id = :instance_id AND tenant = :tenant
+    AND (at, step, iteration, attempt, first) >= (
+        :from_at::bigint, :from_step::text, :from_iteration::text,
+        :from_attempt::bigint, :from_first::bigint
+    )
+    AND (:step::text IS NULL OR step = :step)
+    AND (:iteration::text IS NULL OR iteration = :iteration)
+    AND (:attempt::bigint IS NULL OR attempt = :attempt)
+ORDER BY instance_id, at, step, iteration, attempt, first LIMIT :limit;

@@ -180,7 +180,7 @@ CREATE TABLE quarantine (
     at INTEGER NOT NULL,
     reason TEXT NOT NULL,
     is_quarantined INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, version INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID;
 
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -203,6 +203,19 @@ CREATE TABLE task_definitions (
     updated_at INTEGER NOT NULL,
     PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE task_logs (
+    tenant TEXT NOT NULL,
+    instance_id TEXT NOT NULL,
+    step TEXT NOT NULL,
+    iteration TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    lines BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (instance_id, step, iteration, attempt, first)
+) STRICT;
 
 CREATE TABLE timers (
     instance_id TEXT NOT NULL,
@@ -352,9 +365,13 @@ CREATE INDEX listeners_by_id ON listeners (id);
 
 CREATE UNIQUE INDEX outbox_by_event ON outbox (event_number) WHERE event_number IS NOT NULL;
 
+CREATE INDEX outbox_by_tenant ON outbox (tenant, number);
+
 CREATE INDEX owners_by_process ON owners (process_id);
 
 CREATE INDEX task_definitions_pushed ON task_definitions (tenant, id) WHERE is_pushed;
+
+CREATE INDEX task_logs_by_time ON task_logs (instance_id, at, step, iteration, attempt, first);
 
 CREATE INDEX timers_by_due ON timers (due);
 
@@ -391,12 +408,18 @@ CREATE UNIQUE INDEX workflow_execution_history_node_once
     ON workflow_execution_history (instance_id, node_id, iteration, event_type, attempt)
     WHERE event_type >= 'NODE_' AND event_type < 'NODE`';
 
+CREATE INDEX workflow_instances_by_change
+ON workflow_instances (tenant, updated_at);
+
 CREATE INDEX workflow_instances_by_correlation
     ON workflow_instances (tenant, correlation_id, created_at)
     WHERE correlation_id IS NOT NULL;
 
 CREATE INDEX workflow_instances_by_definition
     ON workflow_instances (tenant, definition_id, status, created_at);
+
+CREATE INDEX workflow_instances_by_parent
+ON workflow_instances (tenant, parent_id, created_at);
 
 CREATE INDEX workflow_instances_by_root
 ON workflow_instances (root_id) WHERE root_id IS NOT NULL;
@@ -436,6 +459,11 @@ END;
 CREATE TRIGGER quarantine_ends AFTER DELETE ON workflow_instances
 BEGIN
     DELETE FROM quarantine WHERE instance_id = old.id;
+END;
+
+CREATE TRIGGER task_logs_go AFTER DELETE ON workflow_instances
+BEGIN
+    DELETE FROM task_logs WHERE instance_id = old.id;
 END;
 
 CREATE TRIGGER workflow_instances_created

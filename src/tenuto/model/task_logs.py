@@ -1,0 +1,100 @@
+"""Lines that tasks log and print, and how many of one attempt are kept."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Meta
+from msgspec.structs import replace
+
+from tenuto.model.json import Body
+from tenuto.model.secret_text import whole_text, without_secret_text
+
+MOST_BYTES = 64_000
+"""The most bytes of one attempt's lines."""
+HEAD_BYTES = 48_000
+"""Of these, the bytes of its first lines; the rest is for its last ones."""
+MOST_TEXT = 2_000
+"""The most characters of a line."""
+LINE_BYTES = 64
+"""What a line counts beside its text: an attempt has at most 1,000 lines."""
+_MOST_NAME = 200
+_FARTHEST = 1_000_000_000
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+"""Sequences that colour text or move the cursor of a terminal."""
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""Characters that end a line, control a terminal or reverse the writing direction."""
+
+Stream = Literal["stdout", "stderr"]
+Number = Annotated[int, Meta(ge=0, le=_FARTHEST)]
+
+
+class LogLine(Body, frozen=True, kw_only=True):
+    """A line: printed to a stream, or logged with a level."""
+
+    at: Annotated[datetime, Meta(tz=True)]
+    text: str
+    stream: Stream | None = None
+    level: str | None = None
+    logger: str | None = None
+    """The name of the logger, of a line that was logged."""
+    dropped: Number = 0
+    """So many lines before it, or in its place, are left out."""
+
+    @property
+    def size(self) -> int:
+        """What it counts of the bytes of its attempt."""
+        return size_of(self.text)
+
+
+class LogChunk(Body, frozen=True, kw_only=True):
+    """Successive lines of one attempt."""
+
+    first: Number = 0
+    """The number of its first line; those of an attempt are numbered from 0."""
+    lines: Annotated[tuple[LogLine, ...], Meta(max_length=MOST_BYTES // LINE_BYTES + 1)]
+
+
+def size_of(text: str) -> int:
+    """What a line with this text counts of the bytes of its attempt."""
+    return LINE_BYTES + (len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
+
+
+def cleaned(text: str) -> str:
+    """A text on one line: nothing in it controls a terminal, and it is not endless.
+
+    What a carriage return wrote over, as progress bars do, is left out.
+    """
+    if text.isprintable() and len(text) <= MOST_TEXT:
+        return text
+    shown = _ESCAPES.sub("", text.rstrip("\r").rpartition("\r")[2])
+    if len(shown) > MOST_TEXT:
+        shown = f"{shown[:MOST_TEXT]}…"
+    return whole_text(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))
+
+
+def recorded_chunk(chunk: LogChunk) -> LogChunk:
+    """A chunk as it is stored: cleaned, without secrets, and no more than one attempt may have."""
+    lines: list[LogLine] = []
+    room = MOST_BYTES
+    for line in chunk.lines:
+        safe = replace(
+            line,
+            text=without_secret_text(cleaned(line.text)),
+            level=_name(line.level),
+            logger=_name(line.logger),
+        )
+        room -= safe.size
+        if room < 0:
+            break
+        lines.append(safe)
+    return LogChunk(first=chunk.first, lines=tuple(lines))
+
+
+def _name(text: str | None) -> str | None:
+    return None if text is None else without_secret_text(cleaned(text[:_MOST_NAME]))
