@@ -16,7 +16,7 @@ from tests.bombs.beside import Beside
 from tests.crash.services import services
 from tests.kit.postgres_database import fresh_database
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+pytestmark = pytest.mark.asyncio
 
 MOST_BYTES = 1_000_000_000
 _DEEP = ("recursion-tenfold", "emits-twice", "schemas", "inputs")
@@ -31,6 +31,7 @@ async def test_a_small_tenant_goes_on_beside_bombs_and_after_a_restart(
     await _thrown(attacks, f"sqlite:///{tmp_path / 'store.db'}", tmp_path, processes=1)
 
 
+@pytest.mark.soak
 async def test_a_small_tenant_goes_on_beside_bombs_at_two_processes(tmp_path: Path) -> None:
     attacks = ("recursion-tenfold", "schemas", "half-open")
     await _thrown(attacks, await fresh_database("tenuto_bombs"), tmp_path, processes=2)

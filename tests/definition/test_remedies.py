@@ -87,9 +87,10 @@ def reached(document: Document, path: str) -> None:
     document["steps"][0]["transitions"]["default"].append(owner[key]["stepId"])
 
 
-def without_back_edge(document: Document, path: str) -> None:
-    owner, _ = _at(document, path)
-    owner[-1].pop("transitions")
+def with_body(document: Document, path: str) -> None:
+    owner, key = _at(document, path)
+    owner[key]["transitions"] = {"loop": "first_of_body"}
+    owner.append({"stepId": "first_of_body", "type": "TASK", "taskId": "work"})
 
 
 def behind_done(document: Document, path: str) -> None:
@@ -140,8 +141,28 @@ REMEDIES: dict[Fault, Remedy] = {
     faults.duplicate_id: Remedy("Rename one of them", renamed("later")),
     faults.refused_variable: Remedy("another name", written("result")),
     faults.reserved_branch: Remedy("another id", written("broken")),
-    faults.broken_expression: Remedy("Correct it", written("ctx.a === 1")),
-    faults.broken_template: Remedy("Correct it", written("{{ctx.n}}")),
+    faults.broken_expression: Remedy("Correct it", written("ctx.input.a === 1")),
+    faults.broken_template: Remedy("Correct it", written("{{ctx.input.n}}")),
+    faults.unknown_step_in_an_expression: Remedy(
+        "Name a step of this definition", written("{{steps.begin.output}}")
+    ),
+    faults.quoted_unknown_step: Remedy(
+        "Name a step of this definition", written("steps.begin.status === 'COMPLETED'")
+    ),
+    faults.body_seen_from_outside: Remedy("`steps.ID.output`", written("{{steps.begin.output}}")),
+    faults.context_item_outside_a_loop: Remedy("`ctx.input`", written("{{ctx.input.items}}")),
+    faults.compensation_that_names_no_step: Remedy(
+        "Name a step of this definition", written("steps.c.output.id")
+    ),
+    faults.text_that_is_meant_as_a_template: Remedy("as a template", written("{{ctx.input.id}}")),
+    faults.variable_that_is_never_set: Remedy("`ctx.input`", written("{{ctx.input.id}}")),
+    faults.later_step: Remedy("`steps.ID.output`", written("{{steps.begin.output}}")),
+    faults.item_of_a_while: Remedy("Correct the name", written("{{index}}")),
+    faults.field_that_events_do_not_have: Remedy(
+        "`event.payload`", written("event.payload.orderId === ctx.input.orderId")
+    ),
+    faults.loop_without_a_body: Remedy("Lead the handle `loop`", with_body),
+    faults.more_than_there_are_items: Remedy("Remove it", removed),
     faults.event_where_there_is_none: Remedy("exists at this place", written("ctx.input.x")),
     faults.item_outside_a_loop: Remedy("exists at this place", written("{{ctx.input.x}}")),
     faults.bad_payload_path: Remedy("`customer.id`", written("customer.id")),
@@ -162,7 +183,7 @@ REMEDIES: dict[Fault, Remedy] = {
     faults.long_lookback: Remedy("Set the look-back to", written("P1D")),
     faults.unknown_target: Remedy("Name a step of this definition", written("late")),
     faults.unreachable: Remedy("Add a transition to it", reached),
-    faults.cycle: Remedy("Remove one of the transitions", without_back_edge),
+    faults.cycle: Remedy("Remove one of the transitions", removed),
     faults.edge_twice: Remedy("Keep one of the two", removed),
     faults.foreign_handle: Remedy("declares its own in `handles`", handles_declared),
     faults.late_start: Remedy("Keep one start node", removed_step),

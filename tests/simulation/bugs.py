@@ -150,8 +150,13 @@ def recovery_forgets_attempts() -> Iterator[None]:
         owed = outstanding(plan, state, policies)
         return tuple(effect for effect in owed if not isinstance(effect, StartAttempt))
 
+    def counted(
+        plan: Plan, state: InstanceState, policies: Policies
+    ) -> tuple[tuple[Effect, ...], int]:
+        return without_attempts(plan, state, policies), 0
+
     with (
-        patch("tenuto.engine.turns.drafter.outstanding", without_attempts),
+        patch("tenuto.engine.turns.drafter.outstanding_counted", counted),
         patch("tenuto.engine.effects.dispatcher.outstanding", without_attempts),
     ):
         yield

@@ -126,7 +126,7 @@ ONLY_OWN = frozenset(
         *("bulk.list", "bulk.start", "bulk.start_on_dead_letters"),
         *("dead_letters.list", "dead_letters.page", "dead_letters.rows"),
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),
-        *("definitions.checked", "definitions.create", "definitions.page"),
+        *("definitions.checked", "definitions.create", "definitions.page", "definitions.warnings"),
         *("inbox.latest", "inbox.list", "inbox.publish", "inbox.publish_all"),
         "inbox.publish_given",
         *("keys.create", "keys.list"),

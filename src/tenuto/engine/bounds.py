@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from msgspec import Struct
 
 from tenuto.model.policy import MOST_ENTRIES
@@ -13,13 +15,13 @@ class Bounds(Struct, frozen=True, kw_only=True):
     snapshot_every: int = 100
     """A tail of the log longer than this, and than the snapshot itself in bytes and in parts, is
     folded into a new snapshot: all snapshots together cost about what the log does."""
-    turn_rows: int = 1_000
+    turn_rows: int = 2_000
     """With more rows of the log a turn takes no further instance."""
     turn_bytes: int = 4_000_000
     """With more bytes of the log a turn takes no further instance."""
     turn_steps: int = 10_000
     """With more steps of expressions and schemas a turn takes no further instance."""
-    turn_requests: int = 1_000
+    turn_requests: int = 2_000
     """The most inputs of a kind in one turn; results, timers and mail count together."""
     turn_share: int = 10
     """The most inputs of each tenant in one turn, about, and half of the most rows, while several
@@ -63,3 +65,5 @@ class Bounds(Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_BOUNDS = Bounds()
+WITHOUT_THREADS = Bounds(large_document=sys.maxsize)
+"""For readers without an event loop."""

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tenuto.engine.bounds import WITHOUT_THREADS
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.draft import Draft
 from tenuto.engine.turns.held import Held
@@ -30,7 +31,9 @@ class DiskReader:
         self._disk = disk
         self._store = MemoryStore(disk)
         self._known: dict[str, Held] = {}
-        self._loader = Loader(self._store, Plans(self._store, SystemClock()))
+        self._loader = Loader(
+            self._store, Plans(self._store, SystemClock(), bounds=WITHOUT_THREADS)
+        )
 
     def exists(self, instance_id: str) -> bool:
         return bool(_now(self._store.turns.load([instance_id])))

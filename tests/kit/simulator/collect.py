@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from tenuto.core.view import state_of
+from tenuto.engine.bounds import WITHOUT_THREADS
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.loader import Loader
@@ -98,7 +99,7 @@ class _Reader:
     async def prepare(self) -> None:
         store = self._store
         self._letters = await store.dead_letters.page(self._tenant, _ALL)
-        self._loader = Loader(store, Plans(store, SystemClock()))
+        self._loader = Loader(store, Plans(store, SystemClock(), bounds=WITHOUT_THREADS))
 
     async def rows(self) -> list[InstanceRow]:
         return await self._rows(self._tenant)
