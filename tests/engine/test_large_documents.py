@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
+from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -56,7 +59,7 @@ async def test_large_documents_wait_for_each_other_and_too_many_are_refused() ->
             await documents.read(LARGE, work)
         except Overloaded:
             refused += 1
-            if refused == 10:
+            if refused == 9:
                 enough.set()
 
     reading = [asyncio.ensure_future(read()) for _ in range(30)]
@@ -64,7 +67,7 @@ async def test_large_documents_wait_for_each_other_and_too_many_are_refused() ->
     await enough.wait()
     all_asked.set()
     await asyncio.gather(*reading, needed)
-    assert (most, refused) == (1, 10)
+    assert (most, refused) == (1, 9)
 
 
 @pytest.mark.asyncio
@@ -126,3 +129,53 @@ async def test_inputs_and_payloads_from_outside_are_checked_beside_the_loop(
         await app.publish_all([{"pattern": "a.b", "payload": large}])
     assert threads
     assert threading.get_ident() not in threads
+
+
+@pytest.mark.asyncio
+async def test_tenants_take_turns_and_the_bound_is_each_ones_own() -> None:
+    documents, begin, done = LargeDocuments(), threading.Event(), list[str]()
+
+    def work(tenant: str) -> None:
+        assert begin.wait(60)
+        done.append(tenant)
+
+    async def read(tenant: str) -> None:
+        with suppress(Overloaded):
+            await documents.read(LARGE, partial(work, tenant), tenant=tenant)
+
+    reading = [asyncio.ensure_future(read("large")) for _ in range(40)]
+    await asyncio.sleep(0)
+    small = asyncio.ensure_future(read("small"))
+    value = asyncio.ensure_future(
+        documents.check("x" * LARGE, partial(work, "large"), tenant="large")
+    )
+    await asyncio.sleep(0)
+    begin.set()
+    await asyncio.gather(*reading, small, value)
+    assert done.index("small") <= 2
+    assert done.count("large") == 1 + 20 + 1, "the value is not refused"
+
+
+@pytest.mark.asyncio
+async def test_a_turn_that_is_given_up_goes_to_the_next() -> None:
+    documents, begin = LargeDocuments(), threading.Event()
+    first = asyncio.ensure_future(documents.read(LARGE, lambda: begin.wait(60)))
+    await asyncio.sleep(0)
+    waiting = [asyncio.ensure_future(documents.read(LARGE, lambda: True)) for _ in range(3)]
+    await asyncio.sleep(0)
+    first.cancel()
+    waiting[0].cancel()
+    await asyncio.sleep(0)
+    begin.set()
+    assert await asyncio.gather(*waiting[1:]) == [True, True]
+
+
+@pytest.mark.asyncio
+async def test_the_interpreter_is_switched_as_before_once_no_thread_is_at_work() -> None:
+    usual, begin = sys.getswitchinterval(), threading.Event()
+    one, other = LargeDocuments(), LargeDocuments()
+    first = asyncio.ensure_future(one.read(LARGE, lambda: begin.wait(60)))
+    assert await other.read(LARGE, sys.getswitchinterval) < usual
+    begin.set()
+    await first
+    assert sys.getswitchinterval() == pytest.approx(usual)

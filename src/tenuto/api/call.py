@@ -89,7 +89,8 @@ class Call(Generic[QueryT]):
 
     async def read(self, work: Callable[[], T]) -> T:
         """What `work` makes of the body: in a thread where it is large."""
-        return await self.workspace.engine.plans.large.read(len(self.body), work)
+        values, tenant = self.workspace.engine.plans.values, self.principal.tenant
+        return await values.read(len(self.body), work, tenant=tenant, may_refuse=False)
 
     async def while_connected(
         self,

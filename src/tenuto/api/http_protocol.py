@@ -88,10 +88,12 @@ class WaitingRequests:
         asyncio.get_running_loop().call_soon(self._begin_first)
 
     def _begin_first(self) -> None:
-        self._begins[0]()
-        self._begins.popleft()
-        if self._begins:
-            self._soon()
+        try:
+            self._begins[0]()
+        finally:
+            self._begins.popleft()
+            if self._begins:
+                self._soon()
 
 
 class Counts(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -235,22 +236,36 @@ class _Validators:
     def __init__(self) -> None:
         self._kept: OrderedDict[int, _Kept] = OrderedDict()
         self._size = 0
+        self._lock = threading.Lock()
+        """Large values are checked in a thread."""
 
     def of(self, schema: SchemaJSON) -> tuple[Validator, SchemaWork]:
         """The validator of a schema; SchemaTooCostly."""
-        key = id(schema)
-        kept = self._kept.get(key)
-        if kept is None or kept.schema is not schema:
-            # The schema is kept beside its validator, so that no other object gets its identity.
-            kept = self._kept[key] = _Kept(schema, _compile_or_refuse(schema), size_of(schema))
-            self._size += kept.size
-            while len(self._kept) > _MOST_VALIDATORS or self._size > _MOST_VALIDATOR_BYTES:
-                self._size -= self._kept.popitem(last=False)[1].size
-        else:
-            self._kept.move_to_end(key)
+        kept = self._found(schema)
+        if kept is None:
+            kept = _Kept(schema, _compile_or_refuse(schema), size_of(schema))
+            self._keep(kept)
         if isinstance(kept.made, SchemaTooCostly):
             raise kept.made
         return kept.made
+
+    def _found(self, schema: SchemaJSON) -> _Kept | None:
+        key = id(schema)
+        with self._lock:
+            kept = self._kept.get(key)
+            # The schema is kept beside its validator, so that no other object gets its identity.
+            if kept is None or kept.schema is not schema:
+                return None
+            self._kept.move_to_end(key)
+            return kept
+
+    def _keep(self, kept: _Kept) -> None:
+        with self._lock:
+            before = self._kept.pop(id(kept.schema), None)
+            self._size += kept.size - (0 if before is None else before.size)
+            self._kept[id(kept.schema)] = kept
+            while len(self._kept) > _MOST_VALIDATORS or self._size > _MOST_VALIDATOR_BYTES:
+                self._size -= self._kept.popitem(last=False)[1].size
 
 
 def _compile_or_refuse(schema: SchemaJSON) -> tuple[Validator, SchemaWork] | SchemaTooCostly:

@@ -70,7 +70,7 @@ class Definitions:
         """
         if isinstance(document, dict) and "id" not in document:
             return await self._create_named(document)
-        id = (await self._source.plans.read(document)).definition.id
+        id = (await self._source.plans.read(document, tenant=self._tenant)).definition.id
         there = await self._seen.definitions.get(self._tenant, id)
         if is_there(there):
             raise _is_taken(id)
@@ -98,7 +98,7 @@ class Definitions:
         if isinstance(document, dict) and "id" not in document:
             return await self.create(document)
         plans = self._source.plans
-        plan = await plans.read(document)
+        plan = await plans.read(document, tenant=self._tenant)
         id = plan.definition.id
         before = await self._seen.definitions.get(self._tenant, id)
         newest = 0 if before is None else before.version
@@ -106,15 +106,15 @@ class Definitions:
         return Saved(
             id=id,
             version=saved.version,
-            problems=(await self.checked(document)).problems,
+            problems=(await self.checked(document, may_refuse=False)).problems,
             is_new=saved.version != newest,
             before=before,
             digest=saved.digest,
         )
 
-    async def checked(self, document: JSON) -> Checked:
+    async def checked(self, document: JSON, *, may_refuse: bool = True) -> Checked:
         """All problems of a document; warnings also for what nothing here runs."""
-        checked = await self._checked(document)
+        checked = await self._checked(document, may_refuse=may_refuse)
         if checked.definition is None:
             return checked
         undeclared = await self._undeclared(checked.definition)
@@ -122,11 +122,13 @@ class Definitions:
 
     async def warnings(self, document: JSON) -> tuple[Problem, ...]:
         """The problems of a document that is saved; not the tasks, which may be declared later."""
-        return (await self._checked(document)).problems
+        return (await self._checked(document, may_refuse=False)).problems
 
-    async def _checked(self, document: JSON) -> Checked:
+    async def _checked(self, document: JSON, *, may_refuse: bool) -> Checked:
         kept = timedelta(seconds=self._source.settings.inbox_retention)
-        checked = await self._source.plans.check(document, kept)
+        checked = await self._source.plans.check(
+            document, kept, tenant=self._tenant, may_refuse=may_refuse
+        )
         if checked.definition is None:
             return checked
         found = await self._source.plans.unavailable(checked.definition, size_of(document))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
-
 import msgspec
 
 from tenuto.definition.event_patterns import event_patterns
+from tenuto.definition.report import nearest
 from tenuto.events import fits
 from tenuto.workspace.definitions import Definitions
 from tenuto.workspace.source import Source
 
 _MOST_DEFINITIONS = 100
 _MOST_PATTERNS = 1_000
+_MOST_COMPARED = 200
+_LONGEST_COMPARED = 60
 _MOST_LISTED = 5
 
 
@@ -39,10 +40,10 @@ class KnownPatterns:
         """What to correct in the name of an event; None where something may take it."""
         if any(fits(pattern, name) for pattern in self._patterns):
             return None
-        near = difflib.get_close_matches(name, self._patterns, n=3, cutoff=0.6)
-        if near:
-            listing = " or ".join(f"`{each}`" for each in near)
-            return f"no definition or listener names `{name}`; did you mean {listing}?"
+        short = [each for each in self._patterns if len(each) <= _LONGEST_COMPARED]
+        near = nearest(name[:_LONGEST_COMPARED], short[:_MOST_COMPARED])
+        if near is not None:
+            return f"no definition or listener names `{name}`; did you mean `{near}`?"
         if not self._is_complete:
             return None
         if not self._patterns:

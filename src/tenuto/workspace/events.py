@@ -29,6 +29,8 @@ from tenuto.workspace.source import Source
 from tenuto.workspace.values import Published
 
 _DAY = timedelta(hours=24)
+_MOST_HINTED = 10
+"""So many events of a document have hints at most."""
 
 Deliver: TypeAlias = Callable[[Event], Awaitable[EventResult]]
 
@@ -81,13 +83,13 @@ class Events:
             *id_problems(correlation_id, "$.correlationId"),
         ]
         check = partial(self._intake.checked, given, problems=wrong)
-        await self._source.plans.large.check(given.payload, check)
+        await self._source.plans.values.check(given.payload, check, tenant=self._tenant)
         return await self._hinted(given, await self._publish(given, dry_run=dry_run))
 
     async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
         """Publish an event that was read from a request."""
         check = partial(self._intake.checked, given)
-        await self._source.plans.large.check(given.payload, check)
+        await self._source.plans.values.check(given.payload, check, tenant=self._tenant)
         return await self._hinted(given, await self._publish(given, dry_run=dry_run))
 
     async def publish_all(
@@ -96,11 +98,12 @@ class Events:
         """Publish the events of a document: one, or an array of up to 1,000; a result each."""
         given = as_json(document)
         check = partial(self._intake.checked_all, given)
-        checked = await self._source.plans.large.check(given, check)
+        checked = await self._source.plans.values.check(given, check, tenant=self._tenant)
         results = await asyncio.gather(
             *(self._publish_if_fit(each, dry_run=dry_run) for each in checked)
         )
-        for index, (each, result) in enumerate(zip(checked, results, strict=True)):
+        for index, each in enumerate(checked[:_MOST_HINTED]):
+            result = results[index]
             if isinstance(each, GivenEvent) and isinstance(result, Published):
                 results[index] = await self._hinted(each, result)
         return results

@@ -81,7 +81,7 @@ class Starting:
         aware(asked.deadline, "deadline")
         if asked.version is not None or await self.begun(asked) is not None:
             return await self.begin(asked)
-        plan = await self._engine.plans.read(document)
+        plan = await self._engine.plans.read(document, tenant=self._tenant)
         await self._refuse_unfit(plan, asked.input)
         saved = await self._engine.plans.save(self._tenant, document, plan=plan)
         return await self.begin(asked, version=saved.version)
@@ -89,7 +89,7 @@ class Starting:
     async def _refuse_unfit(self, plan: Plan, input: JSON) -> None:
         engine = self._engine
         check = partial(refuse_unfit, plan, input, engine.settings, engine.registry)
-        await engine.plans.large.check(input, check)
+        await engine.plans.values.check(input, check, tenant=self._tenant)
 
     async def begun(self, asked: Start) -> Answer | None:
         """What the same start made before, if that was under the same key; Conflict."""

@@ -139,8 +139,9 @@ class Plans:
         """Versions that were asked for by number → when their listener was last renewed."""
         self._about_to_read: dict[tuple[str, str], asyncio.Future[DefinitionRow | None]] = {}
         self._reading = asyncio.Lock()
-        self.large = LargeDocuments(bounds.large_document)
-        """Checks documents and values from outside without blocking the loop."""
+        self._large = LargeDocuments(bounds.large_document)
+        self.values = LargeDocuments(bounds.large_document)
+        """Checks bodies, inputs and payloads without blocking the loop; none takes long."""
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""
@@ -211,7 +212,7 @@ class Plans:
         With `only_after` it is saved only while that is the newest version; Conflict. `plan`: what
         it was compiled to before.
         """
-        plan = plan or await self.read(document)
+        plan = plan or await self.read(document, tenant=tenant)
         if only_after is not None:
             # Before the listener is written: a refused save changes nothing. A save that is
             # overtaken after this leaves a listener, which retention removes.
@@ -299,7 +300,7 @@ class Plans:
     async def _compiled(self, row: DefinitionRow) -> Plan:
         work = partial(self._plan_of, row)
         weight = _weight(len(row.content), has_schema=_SCHEMA.encode() in row.content)
-        return await self.large.read(weight, work, may_refuse=False)
+        return await self._large.read(weight, work, may_refuse=False)
 
     def _plan_of(self, row: DefinitionRow) -> Plan:
         if not is_test_run(row.id):
@@ -353,18 +354,27 @@ class Plans:
             document = msgspec.json.decode(removed.content)
             await self.save(tenant, document, only_after=removed.version + 1)
 
-    async def check(self, document: JSON, events_kept: timedelta) -> Checked:
+    async def check(
+        self,
+        document: JSON,
+        events_kept: timedelta,
+        *,
+        tenant: str = "",
+        may_refuse: bool = True,
+    ) -> Checked:
         """All problems of a document; `events_kept`: for how long events are kept."""
         work = partial(check, document, events_kept=events_kept)
-        return await self.large.read(_size_of(document), work)
+        size = _size_of(document)
+        return await self._large.read(size, work, tenant=tenant, may_refuse=may_refuse)
 
     async def unavailable(self, definition: Definition, size: int) -> tuple[Problem, ...]:
         """What this version does not run of a definition whose document has so many bytes."""
-        return await self.large.read(size, lambda: unavailable(definition), may_refuse=False)
+        return await self._large.read(size, lambda: unavailable(definition), may_refuse=False)
 
-    async def read(self, document: JSON) -> Plan:
+    async def read(self, document: JSON, *, tenant: str = "") -> Plan:
         """Check and compile a document from outside; InvalidDefinition names all problems."""
-        return await self.large.read(_size_of(document), lambda: self.compile(document))
+        size = _size_of(document)
+        return await self._large.read(size, lambda: self.compile(document), tenant=tenant)
 
     def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all problems."""

@@ -105,6 +105,10 @@ class FairQueue(Generic[Item]):
         """The tenants with items."""
         return self._queues
 
+    def count_of(self, tenant: str) -> int:
+        """How many items a tenant has."""
+        return len(self._queues.get(tenant, ()))
+
     def clear(self) -> None:
         self._queues.clear()
         self._turns.clear()
