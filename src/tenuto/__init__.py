@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         Summary,
         TestRun,
         Webhook,
+        WorkerStatus,
     )
 
 __version__ = "0.1.0"
@@ -108,6 +109,7 @@ _HOMES = {
     "Unauthenticated": "tenuto.model.errors",
     "Undo": "tenuto.tasks.undo",
     "Webhook": "tenuto.workspace.values",
+    "WorkerStatus": "tenuto.workspace.values",
     "WorkflowCancelled": "tenuto.model.errors",
     "WorkflowFailed": "tenuto.model.errors",
     "WorkflowFunction": "tenuto.python_form.workflow",
@@ -192,6 +194,7 @@ __all__ = [
     "Unauthenticated",
     "Undo",
     "Webhook",
+    "WorkerStatus",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",

@@ -63,3 +63,15 @@ def test_an_open_breaker_is_told_with_the_command_that_shows_the_address(
     said = capsys.readouterr().err
     assert "the address of pay has failed too often" in said
     assert "tenuto tasks list --x" in said
+
+
+def test_a_task_that_connected_workers_take_is_told_with_the_list_of_workers(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    cause: Object = {"kind": "worker", "details": {"taskId": "pay", "workers": 2}, "causes": []}
+    talk.cache_clear()
+    say_if_not_taken({"causes": [cause]}, " --x")
+    said = capsys.readouterr().err
+    assert "workers that take pay are connected" in said
+    assert "tenuto workers list --x" in said
+    assert "tenuto worker MODULE" not in said

@@ -1,16 +1,20 @@
-"""Lists of workflows, events, tasks and dead letters: a table, JSON with its cursor, ids."""
+"""Lists of workflows, tasks, workers and so on: a table, JSON with its cursor, ids."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
 
 from tenuto import TaskDefinition, Tenuto
 from tenuto.cli.views.stats import show_stats
+from tenuto.store.parts.workers import Sighting
 from tests.cli.conftest import REFUSE, Terminal, one_of_each
 
-LISTS = ("list", "workflows list", "events list", "tasks list", "dead-letters list")
+LISTS = (
+    *("list", "workflows list", "events list", "tasks list", "workers list", "dead-letters list"),
+)
 
 
 async def two_of_each(app: Tenuto) -> None:
@@ -20,6 +24,11 @@ async def two_of_each(app: Tenuto) -> None:
         task = TaskDefinition(id=name, kind="pull", retry=retry, timeout="PT5S")  # type: ignore[arg-type]
         await app.task_definitions.add(task)
         await app.publish(f"order.{name}", {"id": name}, id=f"e-{name}")
+    sightings = [
+        Sighting(tenant="default", worker_id="packer", age=0, task_ids=("far", "pack")),
+        Sighting(tenant="default", worker_id="silent", age=120_000),
+    ]
+    await app.engine.store.workers.saw(sightings, app.engine.clock.now())
     await app.deploy({"id": "other", "name": "Another", **REFUSE})
     with pytest.raises(Exception, match="OUT_OF_STOCK"):
         await (await app.start("other", {})).result(timeout=60)
@@ -61,6 +70,12 @@ def test_the_tables_say_what_each_is(past: Terminal) -> None:
         *("double", "other", "refuse", "wait"),
     ]
     assert "far   pull  4 attempts  PT5S" in past.call("tasks", "list").out
+    far, near = past.call("tasks", "list", "-o", "json").json["items"]
+    assert (far["workers"], near["workers"]) == (["packer"], [])
+    workers = past.call("workers", "list").out
+    assert re.search(r"packer +yes +0 .* far, pack", workers), workers
+    assert re.search(r"silent +no +0 .* any", workers), workers
+    assert past.call("workers", "list", "-o", "id").out.split() == ["packer", "silent"]
     events = past.call("events", "list", "--pattern", "order.far").out
     assert "e-far" in events
     assert "e-near" not in events

@@ -50,6 +50,7 @@ NAMES = [
     "Unauthenticated",
     "Undo",
     "Webhook",
+    "WorkerStatus",
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",

@@ -33,6 +33,7 @@ from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
+from tenuto.client.workers import RemoteWorkers
 from tenuto.model.task_definition import TaskDefinition
 
 CLIENT = Path(__file__).parents[2] / "src" / "tenuto" / "client"
@@ -66,6 +67,7 @@ RESULTS = {
     "TaskDetails": "DeclaredTask",
     "TaskView": "DeclaredTask",
     "Webhook": "Webhook",
+    "WorkerStatus": "WorkerStatus",
     "WorkflowView": "DefinitionVersion",
 }
 """Types of the API and those of the client for them; every other one is a JSON object."""
@@ -127,7 +129,7 @@ from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.workspace.values import (
     BulkOperation, DeclaredTask, DefinitionVersion, Page, SavedWorkflow, Subscription, TestRun,
-    Webhook
+    Webhook, WorkerStatus
 )
 
 
@@ -339,6 +341,7 @@ PARTS = {
     "subscriptions": Face(RemoteSubscriptions, "SyncSubscriptions"),
     "dead_letters": Face(RemoteDeadLetters, "SyncDeadLetters"),
     "task_definitions": Face(RemoteTaskDefinitions, "SyncTaskDefinitions"),
+    "workers": Face(RemoteWorkers, "SyncWorkers"),
     "bulk": Face(RemoteBulk, "SyncBulk"),
     "test_runs": Face(RemoteTestRuns, "SyncTestRuns"),
     "keys": Face(RemoteKeys, "SyncKeys"),

@@ -91,6 +91,14 @@ def test_a_task_that_was_offered_waits_for_a_worker_until_one_takes_it(
     assert cause.message == ("attempt 1 runs in a worker" if token else NOBODY)
 
 
+def test_a_task_that_waits_says_how_many_workers_take_it() -> None:
+    run = Run(draw("a")).start({})
+    cause = only(run, jobs={("a", "", 1): 0}, takers={"work": 2})
+    assert cause.message == f"{NOBODY}; 2 connected workers take such tasks"
+    assert cause.details["workers"] == 2
+    assert only(run, jobs={("a", "", 1): 0}).details["workers"] == 0
+
+
 def test_a_retry_says_when_and_after_which_error() -> None:
     run = Run(draw("a")).start({}).fail("a", "BUSY", retryable=True)
     cause = only(run)

@@ -22,6 +22,7 @@ from tenuto.workspace.task_definitions import TaskDefinitions
 from tenuto.workspace.test_runs import TestRuns
 from tenuto.workspace.values import Start
 from tenuto.workspace.webhooks import Subscriptions, Webhooks
+from tenuto.workspace.workers import TenantWorkers
 
 OfInstance: TypeAlias = Callable[[InstanceRef], Awaitable[object]]
 OfWorkspace: TypeAlias = Callable[[EngineWorkspace, str], Awaitable[object]]
@@ -56,6 +57,7 @@ PARTS: dict[str, type] = {
     "subscriptions": Subscriptions,
     "dead_letters": DeadLetters,
     "task_definitions": TaskDefinitions,
+    "workers": TenantWorkers,
     "bulk": BulkOperations,
     "test_runs": TestRuns,
     "keys": TenantKeys,
@@ -136,6 +138,7 @@ ONLY_OWN = frozenset(
         "task_definitions.register",
         "task_definitions.page",
         "test_runs.start",
+        *("workers.list", "workers.page"),
         *("webhooks.add", "webhooks.list"),
     }
 )

@@ -14,6 +14,7 @@ from tenuto.model.errors import Conflict, NotFound, TenutoError
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.instances import InstanceQuery
+from tenuto.store.parts.workers import Sighting
 from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.instance_lists import instance_rows
@@ -133,6 +134,9 @@ async def test_changes_of_anothers_instance_are_not_there(town: Town) -> None:
 async def test_lists_show_what_is_ones_own(town: Town) -> None:
     mine, theirs = await town.furnish()
     await town.right.deploy(HIDDEN)
+    engine = town.right.engine
+    worker = Sighting(tenant=RIGHT, worker_id="hidden", age=0)
+    await engine.store.workers.saw([worker], engine.clock.now())
     left = town.left
     wanted = InstanceQuery(ids=theirs.instances, tenant=RIGHT)
     rights = InstanceQuery(tenant=RIGHT)
@@ -148,6 +152,8 @@ async def test_lists_show_what_is_ones_own(town: Town) -> None:
         await left.events(),
         await left.task_definitions.list(),
         await left.task_definitions.page(limit=10),
+        await left.workers.list(),
+        await left.workers.page(),
         await left.definition_page(),
         await left.event_page(),
         await left.dead_letters.page(),

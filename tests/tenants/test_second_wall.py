@@ -30,6 +30,7 @@ from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.audit import AuditEntry, AuditQuery
 from tenuto.store.parts.inbox import PastEvents
 from tenuto.store.parts.jobs import JobKey
+from tenuto.store.parts.workers import Sighting
 from tenuto.store.postgres import PostgresStore, instances, pool
 from tenuto.store.postgres.queries import Statement, page_of_instances, statement
 from tenuto.workspace.engine_workspace import EngineWorkspace
@@ -168,6 +169,7 @@ async def hide_something(town: Town) -> None:
     keys = Keys(engine.store, engine.clock, engine.ids)
     await keys.create(root, KeyWish(name=SECRET, role=Role.ADMIN))
     now = engine.clock.now()
+    await engine.store.workers.saw([Sighting(tenant=RIGHT, worker_id=SECRET, age=0)], now)
     await engine.store.audit.append(
         [
             AuditEntry(
@@ -197,6 +199,7 @@ async def shown_to_left(town: Town) -> dict[str, str]:
         "webhooks": await left.webhooks.list(),
         "subscriptions": await left.subscriptions.list(),
         "tasks": await left.task_definitions.list(),
+        "workers": await left.workers.list(),
         "keys": await Keys(engine.store, engine.clock, engine.ids).list(LEFT),
         "audit": await seen.audit.query(AuditQuery(tenant=LEFT, limit=10)),
         "events": await seen.inbox.latest(LEFT, None, since, limit=100),

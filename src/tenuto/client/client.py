@@ -25,6 +25,7 @@ from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.whole_instances import whole_instances
+from tenuto.client.workers import RemoteWorkers
 from tenuto.model.checks import aware
 from tenuto.model.errors import Problem, TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
@@ -88,6 +89,8 @@ class Client:
         """Tasks whose failure nothing handled, poison tasks, and late results."""
         self.task_definitions = RemoteTaskDefinitions(self.operations)
         """Tasks that the tenant has declared: add, put, list, get, remove, execute."""
+        self.workers = RemoteWorkers(self.operations)
+        """Workers that were seen within the last hour: list, page."""
         self.bulk = RemoteBulk(self.operations)
         """Actions over many instances or dead letters: start, list, get, cancel."""
         self.test_runs = RemoteTestRuns(self.operations)

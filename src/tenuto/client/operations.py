@@ -27,6 +27,7 @@ from tenuto.workspace.values import (
     Subscription,
     TestRun,
     Webhook,
+    WorkerStatus,
 )
 
 
@@ -1017,3 +1018,9 @@ class Operations(OperationsBase):
             f"/instances/{part(id)}/steps/{part(step_id)}/logs",
             query={"iteration": iteration, "attempt": attempt, "limit": limit, "cursor": cursor},
         )
+
+    async def list_workers(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[WorkerStatus]:
+        """List the workers that were seen within the last hour, ordered by id."""
+        return await self._page(Page[WorkerStatus], "/workers", limit, cursor)

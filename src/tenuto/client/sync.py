@@ -24,6 +24,7 @@ from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
+from tenuto.client.workers import RemoteWorkers
 
 __all__ = ["SyncClient", "SyncInstance"]
 
@@ -94,6 +95,13 @@ class SyncTaskDefinitions(Face[RemoteTaskDefinitions]):
     page = waited(RemoteTaskDefinitions.page)
     put = waited(RemoteTaskDefinitions.put)
     remove = waited(RemoteTaskDefinitions.remove)
+
+
+class SyncWorkers(Face[RemoteWorkers]):
+    """Workers that were seen within the last hour."""
+
+    list = waited(RemoteWorkers.list)
+    page = waited(RemoteWorkers.page)
 
 
 class SyncBulk(Face[RemoteBulk]):
@@ -217,6 +225,7 @@ class SyncOperations(Face[Operations]):
     docs = waited(Operations.docs)
     get_logs = waited(Operations.get_logs)
     get_step_logs = waited(Operations.get_step_logs)
+    list_workers = waited(Operations.list_workers)
 
 
 class SyncClient(ClientFace):
@@ -243,6 +252,8 @@ class SyncClient(ClientFace):
         """Tasks whose failure nothing handled, poison tasks, and late results."""
         self.task_definitions = SyncTaskDefinitions(self._loop, client.task_definitions)
         """Tasks that the tenant has declared."""
+        self.workers = SyncWorkers(self._loop, client.workers)
+        """Workers that were seen within the last hour."""
         self.bulk = SyncBulk(self._loop, client.bulk)
         """Actions over many instances or dead letters: durable, with progress."""
         self.test_runs = SyncTestRuns(self._loop, client.test_runs)

@@ -57,6 +57,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     quarantine: Quarantined | None = None
     breakers: Mapping[str, Breaker] = {}
     """Open breakers of push targets, by the ids of their tasks."""
+    takers: Mapping[str, int] = {}
+    """By task id, how many connected workers take a task that waits."""
     estimates: Mapping[str, Estimate] = {}
     """By step, how long earlier attempts ran."""
 
@@ -98,6 +100,7 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
         facts.children,
         facts.policies,
         facts.breakers,
+        facts.takers,
         facts.estimates,
     )
     causes = steps.open()

@@ -37,6 +37,7 @@ class Steps(Struct, frozen=True):
     children: Mapping[str, Explanation]
     policies: Policies
     breakers: Mapping[str, Breaker]
+    takers: Mapping[str, int]
     estimates: Mapping[str, Estimate]
 
     def open(self) -> list[Cause]:
@@ -247,9 +248,13 @@ class Steps(Struct, frozen=True):
                 details=details,
             )
         if token == 0:
+            takers = self.takers.get(task_id, 0)
+            details["workers"] = takers
+            take = "connected worker takes" if takers == 1 else "connected workers take"
+            others = f"; {takers} {take} such tasks" if takers else ""
             return Cause(
                 kind=CauseKind.WORKER,
-                message=f"no process or worker has taken its task {task_id}",
+                message=f"no process or worker has taken its task {task_id}{others}",
                 step_id=key.node,
                 iteration=key.iteration,
                 since=since,

@@ -20,6 +20,7 @@ from tenuto.executions.recent_claims import ClaimKey, RecentClaims
 from tenuto.executions.repeated_reports import recorded
 from tenuto.executions.report_parser import details_json, outcome_of
 from tenuto.executions.tokens import Purpose, execution_id
+from tenuto.executions.worker_recorder import WorkerRecorder
 from tenuto.model.entries import CompensationFailed, NodeFailed
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
@@ -47,7 +48,10 @@ class TaskBroker:
         self._store = engine.store
         self._clock = engine.clock
         self._proof = LeaseProof(engine, purpose)
-        self._claims = Claims(engine, self._proof)
+        # Tasks that are pushed are claimed by processes of the service.
+        recorder = WorkerRecorder(engine.store, engine.clock, engine.spawn)
+        self._workers = recorder if purpose == "pull" else None
+        self._claims = Claims(engine, self._proof, self._workers)
         self._beats: Batcher[Beat, Extension | None] = Batcher(self._claims.extend)
 
     @property
@@ -114,6 +118,8 @@ class TaskBroker:
         extension = await self._beats.ask(Beat(lease, text))
         if extension is None:
             raise lease_over(execution_id)
+        if self._workers is not None:
+            self._workers.beat(tenant, extension.worker_id)
         return Heartbeat(cancelled=extension.is_cancelled, lease_until=extension.until)
 
     async def hand_over(self, tenant: str, execution_id: str, lease_token: str) -> bool:

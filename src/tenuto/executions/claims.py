@@ -21,12 +21,16 @@ from tenuto.executions.claim_queue import ClaimQueue, WaitingClaim
 from tenuto.executions.claimed_tasks import tasks_of
 from tenuto.executions.lease_proof import LeaseProof
 from tenuto.executions.recent_claims import ClaimKey, RecentClaims
+from tenuto.executions.worker_recorder import WorkerRecorder
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ClaimedTask
 from tenuto.store.errors import CommitUnknown
 from tenuto.store.parts.jobs import Beat, Extension, Grant, Lease, WorkerClaim
 
 log = logging.getLogger("tenuto.executions")
+
+_STILL_WAITING = 25.0
+"""Seconds after which a worker that waits is noted again, so that it counts as connected."""
 
 
 class Claim(NamedTuple):
@@ -48,8 +52,10 @@ class _Granted(NamedTuple):
 class Claims:
     """Grants the claims of workers of all tenants, for one engine."""
 
-    def __init__(self, engine: Engine, proof: LeaseProof) -> None:
+    def __init__(self, engine: Engine, proof: LeaseProof, workers: WorkerRecorder | None) -> None:
+        """`workers` notes the workers that claim; None: the claims are not those of workers."""
         self._engine = engine
+        self._workers = workers
         self._store = engine.store
         self._clock = engine.clock
         self._proof = proof
@@ -61,6 +67,7 @@ class Claims:
     async def claim(self, claim: Claim, seconds: float) -> list[ClaimedTask]:
         """Tasks for a worker; waits so many seconds for the first of them."""
         until = self._clock.ticks() + seconds
+        self._note(claim)
         if again := await self._granted_before(claim):
             return again
         if not seconds:
@@ -102,11 +109,22 @@ class Claims:
 
     # -- waiting
 
+    def _note(self, claim: Claim) -> None:
+        if self._workers is not None:
+            self._workers.claimed(claim.claim)
+
     async def _wait(self, waiting: WaitingClaim, claim: Claim, until: float) -> list[ClaimedTask]:
+        noted = self._clock.ticks()
         while True:
-            left = until - self._clock.ticks()
-            if not await self._clock.wait(waiting.called, max(left, 0.0)):
-                return []
+            now = self._clock.ticks()
+            if now - noted >= _STILL_WAITING:
+                self._note(claim)
+                noted = now
+            left = until - now
+            if not await self._clock.wait(waiting.called, min(max(left, 0.0), _STILL_WAITING)):
+                if left <= _STILL_WAITING:
+                    return []
+                continue
             waiting.called.clear()
             tasks = await self._attempt(claim)
             if tasks or self._is_closed:

@@ -44,6 +44,7 @@ from tenuto.store.parts.timers import Timers
 from tenuto.store.parts.turns import Turns
 from tenuto.store.parts.upkeep import Upkeep
 from tenuto.store.parts.waits import Waits
+from tenuto.store.parts.workers import Workers
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -68,6 +69,7 @@ class Parts:
     bulk: Bulk
     quarantine: Quarantine
     task_logs: TaskLogs
+    workers: Workers
     stats: Stats
     upkeep: Upkeep
 

@@ -36,6 +36,7 @@ from tenuto.workspace.values import (
     Summary,
     TestRun,
     Webhook,
+    WorkerStatus,
 )
 
 if TYPE_CHECKING:
@@ -201,6 +202,11 @@ class Workspace(Protocol):
     @property
     def task_definitions(self) -> TaskDefinitions:
         """Tasks that the tenant has declared."""
+        ...
+
+    @property
+    def workers(self) -> Workers:
+        """Workers that were seen within the last hour."""
         ...
 
     @property
@@ -502,6 +508,18 @@ class TaskDefinitions(Protocol):
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[DeclaredTask]:
         """A page of declared tasks, ordered by id."""
+        ...
+
+
+class Workers(Protocol):
+    """Workers that were seen within the last hour."""
+
+    async def list(self, limit: int = 100) -> list[WorkerStatus]:
+        """Workers, ordered by id."""
+        ...
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[WorkerStatus]:
+        """A page of workers, ordered by id."""
         ...
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tenuto.workspace.keys import TenantKeys
     from tenuto.workspace.stored_instance import StoredInstance
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
+    from tenuto.workspace.workers import TenantWorkers
 
     _Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
 
@@ -278,6 +279,14 @@ class StoredWorkspace(ABC):
         from tenuto.workspace.dead_letters import DeadLetters
 
         return DeadLetters(self.source.store, self.tenant, self._own)
+
+    @property
+    def workers(self) -> TenantWorkers:
+        """Workers that were seen within the last hour: list, page."""
+        from tenuto.workspace.workers import TenantWorkers
+
+        source = self.source
+        return TenantWorkers(source.store.seen_by(self.tenant), source.clock, self.tenant)
 
     @property
     def keys(self) -> TenantKeys:

@@ -215,6 +215,24 @@ class DeclaredTask(
     updated_at: datetime
 
 
+class WorkerStatus(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A worker that has claimed tasks within the last hour."""
+
+    worker_id: str
+    task_ids: list[str] | None
+    """The tasks that it takes; None: any. The first 8,000 bytes of their ids."""
+    tasks_left_out: int = 0
+    """How many more tasks it takes."""
+    since: datetime
+    """When it connected."""
+    last_seen: datetime
+    """Its last claim or heartbeat, to ten seconds."""
+    running: int
+    """The tasks that it holds now."""
+    is_connected: bool
+    """Whether it was seen within the last minute."""
+
+
 # -- bulk operations
 
 

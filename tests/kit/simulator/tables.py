@@ -26,6 +26,7 @@ KEPT = frozenset(
         "shares",
         "task_definitions",
         "task_logs",
+        "workers",
         "workflow_definitions",
         "workflow_execution_history",
         "workflow_instances",

@@ -131,6 +131,8 @@ FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.bulk_operations
 SELECT 't' || n % 50, 'b' || n, '', '', n, CASE WHEN n % 99 = 0 THEN 1 ELSE 0 END, 0, 0, n
 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.workers
+SELECT 't' || n % 50, 'w' || n, NULL, 0, n, n FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.audit_heads SELECT 't' || n, n, '' FROM generate_series(1, {ROWS}) AS n;
 ANALYZE;
 """
@@ -239,6 +241,7 @@ BEHIND_WALL = {
     *("positions_by_id", "positions_by_status", "positions_by_step", "positions_by_value"),
     *("rarest_term", "tallies", "task", "tasks"),
     *("wait_terms", "waiting_jobs", "waits_for", "waits_near", "waits_of_instance"),
+    *("leases_of_workers", "workers_seen"),
 }
 """What is read for a tenant."""
 PAGES = {
@@ -261,6 +264,7 @@ PAGES = {
     "positions_by_step": "created_at",
     "tasks": "id",
     "wait_terms": "term_paths",
+    "workers_seen": "worker_id",
 }
 """What an index has to find them by, beside the tenant: where they begin."""
 

@@ -117,6 +117,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0025 lists_by_family_and_change",
         "0026 deaths_and_turns_of_tenants",
         "0027 task_logs",
+        "0028 connected_workers",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

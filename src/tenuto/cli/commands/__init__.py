@@ -19,8 +19,8 @@ from tenuto.cli.commands.stats import stats
 from tenuto.cli.commands.worker import worker
 
 _FIRST = (
-    *("events", "dead-letters", "workflows", "tasks", "webhooks", "subscriptions"),
-    *("keys", "audit", "config"),
+    *("events", "dead-letters", "workflows", "tasks", "workers"),
+    *("webhooks", "subscriptions", "keys", "audit", "config"),
 )
 """The order of these groups; others follow by name."""
 

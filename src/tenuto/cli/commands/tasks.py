@@ -25,9 +25,11 @@ def list_them(
     store: Store = STORE,
     output: ListOutput = "table",
 ) -> None:
-    """List declared tasks, with their policies and the workers that registered them.
+    """List declared tasks, with their policies and workers.
 
-    A task that no declaration and no worker has a policy for is not in the list: it needs neither.
+    WORKERS is the number of connected workers that take a task, SEEN when one was seen last, RUN BY
+    the address of a pushed task, else the workers that registered a policy. A task that no
+    declaration and no worker has a policy for is not in the list: it needs neither.
 
     tenuto tasks list
     """
@@ -38,11 +40,12 @@ def list_them(
         from tenuto.cli.views.tasks import task_json, tasks_table
 
         page = await backend.space.task_definitions.page(limit=limit, cursor=cursor)
+        workers = await backend.space.workers.list(limit=1_000) if page.items else []
         show_page(
             page,
             output,
-            table=lambda found: tasks_table(found, backend.clock.now()),
-            item=task_json,
+            table=lambda found: tasks_table(found, workers, backend.clock.now()),
+            item=lambda each: task_json(each, workers),
             nothing=f"no declared tasks in {backend.described}",
         )
         return exits.DONE

@@ -22,6 +22,7 @@ from tenuto.model.graph import Task
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.ports import Clock
+from tenuto.store.parts.workers import CONNECTED_FOR, WorkerRow
 from tenuto.store.protocol import Store
 from tenuto.tasks.runner import Runner
 
@@ -36,10 +37,12 @@ MOST_IN_ALL = 100
 
 
 class _Budget:
-    """How many instances may still be explained."""
+    """How many instances may still be explained, and what is read once for all of them."""
 
     def __init__(self, left: int) -> None:
         self._left = left
+        self.workers: list[WorkerRow] | None = None
+        """The connected workers, once they were read."""
 
     def take(self, wanted: list[str]) -> list[str]:
         """Take as many as fit; siblings come before their children."""
@@ -106,6 +109,7 @@ class Explainer:
             children=await self._children(held.state, depth, budget),
             policies=self._policies(held.tenant),
             breakers=await self._breakers(held),
+            takers=await self._takers(held, budget),
             estimates=self._estimates(held),
         )
         return explain(held.plan, held.state, facts)
@@ -125,19 +129,25 @@ class Explainer:
 
     async def _breakers(self, held: Held) -> dict[str, Breaker]:
         """The open breakers of push targets whose tasks wait for a request."""
-        waiting = (place[:2] for place, token in held.jobs.items() if token == 0)
-        configs = (
-            held.plan.nodes[node].node.config for node, _ in waiting if node in held.plan.nodes
-        )
-        tasks = dict.fromkeys(each.task_id for each in configs if isinstance(each, Task))
         found: dict[str, Breaker] = {}
-        for task_id in list(tasks)[:MOST_CHILDREN]:
+        for task_id in _waiting_tasks(held):
             row = await self._store.tasks.target(held.tenant, task_id)
             state = None if row is None else _breaker_of(row.state)
             if state is not None and state.open_until is not None:
                 since = None if state.opened_at is None else from_epoch_ms(state.opened_at)
                 found[task_id] = Breaker(since=since, until=from_epoch_ms(state.open_until))
         return found
+
+    async def _takers(self, held: Held, budget: _Budget) -> dict[str, int]:
+        """How many connected workers take each of the tasks that wait for one."""
+        tasks = _waiting_tasks(held)
+        if tasks and budget.workers is None:
+            # Children have the tenant of their parent: they are read once.
+            budget.workers = await self._store.workers.page(
+                held.tenant, self._clock.now(), within=CONNECTED_FOR
+            )
+        workers = budget.workers or ()
+        return {id: sum(each.may_take(id) for each in workers) for id in tasks}
 
     def _estimates(self, held: Held) -> dict[str, Estimate]:
         names = dict.fromkeys(key.node for key in held.state.open_nodes())
@@ -168,6 +178,19 @@ def _breaker_of(state: bytes) -> _BreakerState | None:
         return msgspec.json.decode(state, type=_BreakerState)
     except msgspec.MsgspecError:
         return None  # the push dispatcher says so
+
+
+def _waiting_tasks(held: Held) -> list[str]:
+    """The tasks of attempts that were offered and not claimed, as many as are looked at."""
+    found: dict[str, None] = {}
+    for (node, *_), token in held.jobs.items():
+        planned, undoing = held.plan.nodes.get(node), held.plan.undo_steps.get(node)
+        config = None if planned is None else planned.node.config
+        if token == 0 and isinstance(config, Task):
+            found[config.task_id] = None
+        if token == 0 and undoing is not None:
+            found[undoing.task_id] = None
+    return list(found)[:MOST_CHILDREN]
 
 
 def _children_of(state: InstanceState) -> list[str]:

@@ -1,4 +1,4 @@
-"""Retention beside instances: deletes expired events, listeners and bulk operations."""
+"""Retention beside instances: deletes expired events, listeners, bulk operations and workers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +21,7 @@ from tenuto.store.parts.listeners import Listener
 from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.retention")
+T = TypeVar("T")
 
 BATCHES = 1_000
 """The most batches of one pass, of all tenants together; the next pass continues."""
@@ -85,6 +87,7 @@ class Pruner:
         bulks = await self._in_turns(
             tenants, lambda tenant: self._store.bulk.prune(tenant, long_ago, self._batch)
         )
+        await self._in_turns((None,), lambda _: self._store.workers.forget(now, self._batch))
         gone = Pruned(events=events, listeners=listeners, bulk_operations=bulks)
         if any((events, listeners, bulks)):
             log.info(
@@ -117,9 +120,7 @@ class Pruner:
                 left.append((tenant, pruned.after))
         return gone
 
-    async def _in_turns(
-        self, tenants: Iterable[str], forget: Callable[[str], Awaitable[int]]
-    ) -> int:
+    async def _in_turns(self, tenants: Iterable[T], forget: Callable[[T], Awaitable[int]]) -> int:
         """A batch of each tenant in turn, until no batch is full; returns how many rows."""
         gone, left = 0, deque(tenants)
         for _ in range(BATCHES):

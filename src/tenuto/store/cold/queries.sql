@@ -174,6 +174,16 @@ FROM (
     SELECT offered_at FROM tenuto.jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
 ) AS waiting;
 
+-- name: leases_of_workers
+-- How many valid leases each worker of a tenant has.
+SELECT held.leased_by, count(*)
+FROM (
+    SELECT leased_by FROM tenuto.jobs
+    WHERE leased_by IS NOT NULL AND leased_until > :now AND tenant = :tenant AND is_outside
+    LIMIT :most
+) AS held
+GROUP BY held.leased_by;
+
 ------------------------------------------------------------------------------------------ quarantine
 
 -- fragment: suspect_columns
@@ -256,3 +266,56 @@ WHERE instance_id = :instance_id AND tenant = :tenant
     AND (:iteration::text IS NULL OR iteration = :iteration)
     AND (:attempt::bigint IS NULL OR attempt = :attempt)
 ORDER BY instance_id, at, step, iteration, attempt, first LIMIT :limit;
+
+-------------------------------------------------------------------------------------------- workers
+
+-- name: put_worker
+-- Record that a worker claims tasks; whether it is new, or was not connected before.
+INSERT INTO tenuto.workers AS known (
+    tenant, worker_id, task_ids, left_out, first_seen, last_seen
+)
+VALUES (:tenant, :worker_id, :task_ids, :left_out, :now - :age, :now - :age)
+ON CONFLICT (tenant, worker_id) DO UPDATE SET
+    task_ids = excluded.task_ids,
+    left_out = excluded.left_out,
+    first_seen = CASE
+        WHEN excluded.last_seen - known.last_seen > :connected_for THEN excluded.last_seen
+        ELSE known.first_seen
+    END,
+    last_seen = excluded.last_seen
+WHERE excluded.last_seen > known.last_seen
+RETURNING first_seen = last_seen;
+
+-- name: touch_worker
+-- Record that a known worker has sent a heartbeat.
+UPDATE tenuto.workers SET
+    first_seen = CASE
+        WHEN :now - :age - last_seen > :connected_for THEN :now - :age ELSE first_seen
+    END,
+    last_seen = :now - :age
+WHERE tenant = :tenant AND worker_id = :worker_id AND last_seen < :now - :age;
+
+-- name: drop_oldest_workers
+-- Delete the workers of a tenant that were seen longest ago, beyond so many.
+DELETE FROM tenuto.workers WHERE (tenant, worker_id) IN (
+    SELECT tenant, worker_id FROM tenuto.workers
+    WHERE tenant = :tenant
+    ORDER BY tenant DESC, last_seen DESC, worker_id DESC LIMIT :limit OFFSET :most
+);
+
+-- name: workers_seen
+-- The workers of a tenant that were seen lately.
+SELECT
+    tenant, worker_id, task_ids, left_out, first_seen, last_seen,
+    last_seen >= :now - :connected_for
+FROM tenuto.workers
+WHERE tenant = :tenant AND worker_id > :after AND last_seen >= :now - :within
+ORDER BY tenant, worker_id LIMIT :limit;
+
+-- name: forget_workers
+-- Delete workers that were seen long ago.
+DELETE FROM tenuto.workers WHERE (tenant, worker_id) IN (
+    SELECT tenant, worker_id FROM tenuto.workers
+    WHERE last_seen < :now - :kept_for ORDER BY last_seen LIMIT :limit
+)
+RETURNING 1;

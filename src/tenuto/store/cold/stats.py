@@ -33,3 +33,7 @@ class StatsRecords:
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         [(count, oldest)] = await self._port.rows("waiting_jobs", {"tenant": tenant, "most": most})
         return WaitingJobs(count, from_ms(oldest))
+
+    async def leases_of_workers(self, tenant: str, now: datetime, most: int) -> dict[str, int]:
+        which = {"tenant": tenant, "now": epoch_ms(now), "most": most}
+        return dict(await self._port.rows("leases_of_workers", which))

@@ -118,7 +118,8 @@ class MemoryJobs(MemoryPart):
                     leased_until=until, details=job.details if details is None else details
                 )
                 disk.put(disk.jobs, lease.key, pack(job))
-                extended[lease] = Extension(from_epoch_ms(until), job.is_cancelled)
+                assert job.leased_by is not None
+                extended[lease] = Extension(from_epoch_ms(until), job.is_cancelled, job.leased_by)
         return extended
 
     async def put_back(self, leases: Sequence[Lease]) -> None:

@@ -47,6 +47,18 @@ class MemoryStats(MemoryPart):
         offered = [job.offered_at for job in jobs if job.tenant == tenant and job.leased_by is None]
         return WaitingJobs(len(offered[:most]), from_ms(min(offered, default=None)))
 
+    async def leases_of_workers(self, tenant: str, now: datetime, most: int) -> dict[str, int]:
+        jobs = [unpack(Job, row) for row in self._disk.jobs.values()]
+        holders = [
+            job.leased_by
+            for job in jobs
+            if job.tenant == tenant
+            and job.is_outside
+            and job.leased_by is not None
+            and job.leased_until > epoch_ms(now)
+        ]
+        return dict(Counter(holders[:most]))
+
 
 def _minute(at: int | None, apart_from: int) -> int:
     return 0 if at is None or at < apart_from else at // _MINUTE

@@ -103,6 +103,7 @@ class Extension(NamedTuple):
 
     until: datetime
     is_cancelled: bool
+    worker_id: str
 
 
 class Jobs(Protocol):

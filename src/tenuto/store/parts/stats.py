@@ -43,3 +43,10 @@ class Stats(Protocol):
     @for_tenants
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         """Count the unclaimed jobs of a tenant, at most `most`."""
+
+    @for_tenants
+    async def leases_of_workers(self, tenant: str, now: datetime, most: int) -> dict[str, int]:
+        """By worker, count the valid leases of a tenant's jobs, at most `most` in all.
+
+        The store's own clock counts if it has one, else `now`.
+        """

@@ -103,8 +103,8 @@ class PostgresJobs(Jobs):
         wanted = part("beats", list(rows.values())).parameters()
         found = await self._database.pool.rows("extend_for_workers", wanted)
         return {
-            Lease(JobKey(*key), token): Extension(from_epoch_ms(until), is_cancelled)
-            for *key, token, until, is_cancelled in found
+            Lease(JobKey(*key), token): Extension(from_epoch_ms(until), is_cancelled, worker_id)
+            for *key, token, until, is_cancelled, worker_id in found
         }
 
     async def put_back(self, leases: Sequence[Lease]) -> None:

@@ -1524,7 +1524,7 @@ WHERE
     {is_given_job} AND job.token = given.token AND job.is_outside AND job.leased_until > tenuto.clock_ms()
 RETURNING
     job.instance_id, job.node, job.iteration, job.attempt, job.token, job.leased_until,
-    job.is_called_off;
+    job.is_called_off, job.leased_by;
 
 -- name: put_back_jobs
 -- Undo the leases of these jobs, as if no worker had been granted them.
@@ -3276,7 +3276,74 @@ RETURNING
     taken.tenant, taken.id, taken.content, taken.progress, taken.created_at, taken.is_open,
     taken.is_stopped, taken.token;
 
+-------------------------------------------------------------------------------------------- workers
+
+-- name: put_worker
+-- Record that a worker claims tasks, by the clock of the server; whether it is new, or was not
+-- connected before.
+INSERT INTO tenuto.workers AS known (
+    tenant, worker_id, task_ids, left_out, first_seen, last_seen
+)
+SELECT :tenant::text, :worker_id::text, :task_ids::text, :left_out::bigint, seen.at, seen.at
+FROM (SELECT tenuto.clock_ms() - :age::bigint AS at OFFSET 0) AS seen
+ON CONFLICT (tenant, worker_id) DO UPDATE SET
+    task_ids = excluded.task_ids,
+    left_out = excluded.left_out,
+    first_seen = CASE
+        WHEN excluded.last_seen - known.last_seen > :connected_for::bigint THEN excluded.last_seen
+        ELSE known.first_seen
+    END,
+    last_seen = excluded.last_seen
+WHERE excluded.last_seen > known.last_seen
+RETURNING first_seen = last_seen;
+
+-- name: touch_worker
+-- Record that a known worker has sent a heartbeat, by the clock of the server.
+UPDATE tenuto.workers AS known SET
+    first_seen = CASE
+        WHEN seen.at - known.last_seen > :connected_for::bigint THEN seen.at ELSE known.first_seen
+    END,
+    last_seen = seen.at
+FROM (SELECT tenuto.clock_ms() - :age::bigint AS at OFFSET 0) AS seen
+WHERE known.tenant = :tenant AND known.worker_id = :worker_id AND known.last_seen < seen.at;
+
+-- name: workers_seen
+-- The workers of a tenant that were seen lately, by the clock of the server.
+SELECT
+    tenant, worker_id, task_ids, left_out, first_seen, last_seen,
+    last_seen >= (SELECT tenuto.clock_ms()) - :connected_for::bigint
+FROM tenuto.workers
+WHERE
+    tenant = :tenant AND worker_id > :after
+    AND last_seen >= (SELECT tenuto.clock_ms()) - :within::bigint
+ORDER BY tenant, worker_id LIMIT :limit;
+
+-- name: forget_workers
+-- Delete workers that were seen long ago, by the clock of the server.
+WITH old AS MATERIALIZED (
+    SELECT tenant, worker_id FROM tenuto.workers
+    WHERE last_seen < (SELECT tenuto.clock_ms()) - :kept_for::bigint
+    ORDER BY last_seen LIMIT :limit
+    FOR UPDATE SKIP LOCKED
+)
+
+DELETE FROM tenuto.workers AS gone USING old
+WHERE gone.tenant = old.tenant AND gone.worker_id = old.worker_id
+RETURNING 1;
+
 ------------------------------------------------------------------------------------------- numbers
+
+-- name: leases_of_workers
+-- How many valid leases each worker of a tenant has, by the clock of the server.
+SELECT held.leased_by, count(*)
+FROM (
+    SELECT leased_by FROM tenuto.jobs
+    WHERE
+        leased_by IS NOT NULL AND leased_until > (SELECT tenuto.clock_ms())
+        AND tenant = :tenant AND is_outside
+    LIMIT :most
+) AS held
+GROUP BY held.leased_by;
 
 -- name: tallies
 -- The newest instances of some statuses, counted by definition and by the minutes of start and end.

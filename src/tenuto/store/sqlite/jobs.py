@@ -167,8 +167,8 @@ def _offered(session: Session, tenant: str) -> Iterator[str]:
 
 def _of_workers(session: Session, keys: str, now: int) -> dict[Lease, Extension]:
     return {
-        Lease(JobKey(*key), token): Extension(from_epoch_ms(until), bool(is_cancelled))
-        for *key, token, until, is_cancelled in session.packed(
+        Lease(JobKey(*key), token): Extension(from_epoch_ms(until), bool(is_cancelled), worker_id)
+        for *key, token, until, is_cancelled, worker_id in session.packed(
             "workers_leases", {"keys": keys, "now": now}
         )
     }

@@ -1133,11 +1133,12 @@ WHERE
     AND jobs.is_outside AND jobs.leased_by IS NOT NULL AND jobs.leased_until > :now;
 
 -- name: workers_leases
--- Leases of workers that have not lapsed: until when, and whether their jobs were cancelled. Packed.
+-- Leases of workers that have not lapsed: until when, whether their jobs were cancelled, and which
+-- worker has each. Packed.
 SELECT
     json_group_array(
         json_array(
-            jobs.instance_id, node, iteration, attempt, token, leased_until, is_called_off
+            jobs.instance_id, node, iteration, attempt, token, leased_until, is_called_off, leased_by
         )
     )
 FROM json_each(:keys) AS wanted CROSS JOIN jobs ON

@@ -180,7 +180,7 @@ CREATE TABLE quarantine (
     at INTEGER NOT NULL,
     reason TEXT NOT NULL,
     is_quarantined INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, version INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 1) STRICT, WITHOUT ROWID;
 
 CREATE TABLE schema_info (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -204,6 +204,19 @@ CREATE TABLE task_definitions (
     PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE task_logs (
+    tenant TEXT NOT NULL,
+    instance_id TEXT NOT NULL,
+    step TEXT NOT NULL,
+    iteration TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    lines BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (instance_id, step, iteration, attempt, first)
+) STRICT;
+
 CREATE TABLE timers (
     instance_id TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -223,6 +236,16 @@ CREATE TABLE webhook_deliveries (
     attempts INTEGER NOT NULL,
     due INTEGER,
     UNIQUE (listener_id, event_id)
+) STRICT;
+
+CREATE TABLE workers (
+    tenant TEXT NOT NULL,
+    worker_id TEXT NOT NULL,
+    task_ids TEXT,
+    left_out INTEGER NOT NULL,
+    first_seen INTEGER NOT NULL,
+    last_seen INTEGER NOT NULL,
+    PRIMARY KEY (tenant, worker_id)
 ) STRICT;
 
 CREATE TABLE workflow_current_steps (
@@ -352,9 +375,13 @@ CREATE INDEX listeners_by_id ON listeners (id);
 
 CREATE UNIQUE INDEX outbox_by_event ON outbox (event_number) WHERE event_number IS NOT NULL;
 
+CREATE INDEX outbox_by_tenant ON outbox (tenant, number);
+
 CREATE INDEX owners_by_process ON owners (process_id);
 
 CREATE INDEX task_definitions_pushed ON task_definitions (tenant, id) WHERE is_pushed;
+
+CREATE INDEX task_logs_by_time ON task_logs (instance_id, at, step, iteration, attempt, first);
 
 CREATE INDEX timers_by_due ON timers (due);
 
@@ -368,6 +395,10 @@ ON webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL AND attem
 
 CREATE INDEX webhook_deliveries_untried
 ON webhook_deliveries (listener_id, due, number) WHERE due IS NOT NULL AND attempts = 0;
+
+CREATE INDEX workers_by_time ON workers (last_seen);
+
+CREATE INDEX workers_of_tenant_by_time ON workers (tenant, last_seen, worker_id);
 
 CREATE INDEX workflow_current_steps_by_step
     ON workflow_current_steps (tenant, step_id, created_at, instance_id);
@@ -442,6 +473,11 @@ END;
 CREATE TRIGGER quarantine_ends AFTER DELETE ON workflow_instances
 BEGIN
     DELETE FROM quarantine WHERE instance_id = old.id;
+END;
+
+CREATE TRIGGER task_logs_go AFTER DELETE ON workflow_instances
+BEGIN
+    DELETE FROM task_logs WHERE instance_id = old.id;
 END;
 
 CREATE TRIGGER workflow_instances_created
