@@ -26,7 +26,7 @@ from tenuto.model.executions import (
 )
 from tenuto.model.task_definition import WorkerTask
 from tenuto.model.task_logs import LogChunk
-from tenuto.worker.broker_client import RegisteredTask, TooLarge
+from tenuto.worker.broker_client import NotTaken, RegisteredTask, TooLarge
 from tenuto.workspace.task_definitions import TaskDefinitions
 
 STATUSES: dict[type[TenutoError], int] = {
@@ -66,6 +66,9 @@ class LocalBroker:
         """What everything is answered with."""
         self.most_bytes: int | None = None
         """How large a request with reports may be."""
+        self.knows_lines = True
+        """False: a server of a version before, which refuses what it does not know."""
+        self.refused_lines = 0
         self.hangs_for: set[str] = set()
         """Steps whose heartbeats are never answered."""
         self._steps: dict[str, str] = {}
@@ -115,6 +118,7 @@ class LocalBroker:
         self._reach()
         if self._steps[execution_id] in self.hangs_for:
             await asyncio.Event().wait()
+        self._refuse_lines(logs)
         msgspec.json.encode(details)
         return await self.broker.heartbeat(self._tenant, execution_id, lease_token, details, logs)
 
@@ -122,6 +126,8 @@ class LocalBroker:
         self._reach()
         if self.most_bytes is not None and len(msgspec.json.encode(reports)) > self.most_bytes:
             raise TooLarge("too much at once")
+        for each in reports:
+            self._refuse_lines(each.logs)
         self.batches.append(len(reports))
         answers = _answers(await self.broker.report(self._tenant, reports))
         if self.loses_answers:
@@ -136,6 +142,11 @@ class LocalBroker:
         return _answers(await self.broker.release(self._tenant, tasks))
 
     async def close(self) -> None: ...
+
+    def _refuse_lines(self, logs: LogChunk | None) -> None:
+        if logs is not None and not self.knows_lines:
+            self.refused_lines += 1
+            raise NotTaken("there is no field `logs` here")
 
     def _reach(self) -> None:
         if self.is_away:

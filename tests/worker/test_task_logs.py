@@ -7,6 +7,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from tenuto.engine.engine import Engine
+from tenuto.model.errors import TaskError
 from tenuto.model.executions import LOGS
 from tenuto.tasks.context import Context
 from tenuto.worker.held_task import HeldTask
@@ -61,5 +62,45 @@ def test_a_server_that_does_not_take_lines_is_sent_none() -> None:
             if sent is not None:
                 held.have_arrived(sent)
             assert held.logs is None
+
+    Stage().play(story)
+
+
+def test_a_result_counts_where_another_server_refuses_the_lines() -> None:
+    runs = []
+
+    async def body(ctx: Context) -> object:
+        runs.append(ctx.attempt)
+        ctx.heartbeat({"done": 1})
+        print("begun")
+        await spend(LEASE.total_seconds() * 1.5)
+        print("ended")
+        return None
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body), lease=LEASE)
+        work.broker.knows_lines = False
+        id = await stage.started(work.engine, flow())
+        assert (await status(work.engine, id), runs) == ("COMPLETED", [1])
+        # One heartbeat, and the report.
+        assert work.broker.refused_lines == 2
+        assert await texts(work.engine, id) == []
+        await work.end()
+
+    Stage().play(story)
+
+
+def test_a_failure_counts_where_another_server_refuses_the_lines() -> None:
+    async def body(_: Context) -> object:
+        print("begun")
+        raise TaskError("no", "no", retryable=False)
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=body), lease=LEASE)
+        work.broker.knows_lines = False
+        id = await stage.started(work.engine, flow())
+        assert await status(work.engine, id) == "FAILED"
+        assert work.broker.refused_lines == 1
+        await work.end()
 
     Stage().play(story)

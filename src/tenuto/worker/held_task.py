@@ -42,6 +42,9 @@ class HeldTask:
         self._lines: list[LogLine] = []
         self._sent = 0
         """How many lines of the attempt the server has."""
+        self._takes_lines = LOGS in task.reports
+        self.beats_with_lines = True
+        """False: a heartbeat with lines was refused; they wait for the report."""
         self.extended(now)
 
     def extended(self, now: float) -> None:
@@ -60,13 +63,18 @@ class HeldTask:
 
     def wrote(self, chunk: LogChunk) -> None:
         """The attempt has logged or printed lines."""
-        if LOGS in self.task.reports:
+        if self._takes_lines:
             self._lines += chunk.lines
 
     @property
     def logs(self) -> LogChunk | None:
         """The lines that the server does not have yet."""
         return LogChunk(first=self._sent, lines=tuple(self._lines)) if self._lines else None
+
+    def drop_lines(self) -> None:
+        """Report the task without its lines: they are not worth its result."""
+        self._takes_lines = False
+        self._lines.clear()
 
     def have_arrived(self, logs: LogChunk) -> None:
         """The server has these lines."""

@@ -114,11 +114,17 @@ class LeaseKeeper:
 
     async def _said(self, held: HeldTask) -> Heartbeat:
         task = held.task
-        details, logs = details_of(self._details(held.key)), held.logs
+        details = details_of(self._details(held.key))
+        logs = held.logs if held.beats_with_lines else None
         try:
             beat = await self._broker.heartbeat(task.execution_id, task.lease_token, details, logs)
         except NotTaken as error:
-            if details is None and logs is None:
+            if logs is not None:
+                # A server of a version before does not know them.
+                log.warning("heartbeat with lines refused %s: %s", held.log_keys, error)
+                held.beats_with_lines = False
+                return await self._said(held)
+            if details is None:
                 raise
             log.warning("heartbeat details refused %s: %s", held.log_keys, error)
             return await self._broker.heartbeat(task.execution_id, task.lease_token)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.executions import ReportAnswer, TaskReport
@@ -60,7 +61,7 @@ class Reporter:
 
     def add(self, held: HeldTask, report: TaskReport) -> None:
         """Report a task."""
-        self._results.append(_Result(held, report, len(msgspec.json.encode(report))))
+        self._results.append(_result(held, report))
         self._is_done.clear()
         self._has_results.set()
 
@@ -136,7 +137,15 @@ class Reporter:
         return batch
 
     def _refused(self, batch: list[_Result], error: NotTaken) -> None:
-        """Find the result at fault by halving the batch, and report it as a failure."""
+        """Find the result at fault by halving the batch, and report it as a failure.
+
+        Lines go first: a server of a version before refuses them, whatever the result is.
+        """
+        has_lines = any(each.report.logs is not None for each in batch)
+        if has_lines and not isinstance(error, TooLarge):
+            log.warning("results with lines refused results=%d: %s", len(batch), error.message)
+            self._again([_without_lines(each) for each in batch])
+            return
         if len(batch) > 1:
             self._most = len(batch) // 2
             self._again(batch)
@@ -146,6 +155,10 @@ class Reporter:
 
     def _refuse(self, result: _Result, code: str, why: object) -> None:
         held = result.held
+        if result.report.logs is not None:
+            log.warning("result with lines refused %s: %s", held.log_keys, why)
+            self._again([_without_lines(result)])
+            return
         if result.report.error is not None:
             log.warning("reported failure refused %s: %s", held.log_keys, why)
             self._settled(held)
@@ -187,3 +200,20 @@ class Reporter:
         if not self._results and not self._is_sending:
             self._has_results.clear()
             self._is_done.set()
+
+
+def _result(held: HeldTask, report: TaskReport) -> _Result:
+    try:
+        return _Result(held, report, len(msgspec.json.encode(report)))
+    except (ValueError, TypeError, msgspec.MsgspecError):
+        if report.logs is None:
+            raise
+    held.drop_lines()
+    return _result(held, replace(report, logs=None))
+
+
+def _without_lines(result: _Result) -> _Result:
+    if result.report.logs is None:
+        return result
+    result.held.drop_lines()
+    return _result(result.held, replace(result.report, logs=None))
