@@ -120,6 +120,18 @@ def test_a_record_has_its_level_its_logger_and_its_traceback() -> None:
     assert {(each.level, each.logger) for each in lines[:-1]} == {("error", "shop")}
 
 
+def test_the_names_of_a_record_are_cleaned_cut_and_counted() -> None:
+    log = made()
+    for _ in range(1_000):
+        name = "file-\udcff.txt" + "x" * 10_000
+        log.record(logging.LogRecord(name, logging.ERROR, "f", 1, "a", (), None))
+    lines = log.end()
+    assert lines[0].logger == "file-?.txt" + "x" * 190
+    chunk = log.chunk(lines, NOON)
+    assert len(msgspec.json.encode(chunk)) < 2 * MOST_BYTES
+    assert recorded_chunk(chunk) == chunk
+
+
 def test_lines_are_numbered_over_chunks_and_have_the_time_at_which_they_came() -> None:
     clock = Clock()
     log = made(clock)
@@ -141,9 +153,9 @@ def test_lines_of_a_worker_are_cleaned_and_bounded_and_have_no_secrets() -> None
     [first, second, third] = recorded_chunk(sent).lines
     assert (first.text, first.level, len(first.logger or "")) == ("a\\u000a", "in\\u000afo", 200)
     assert second.text == "postgresql://…@db"
-    assert third.size == 64 + 18
+    assert third.size == 64 + 18 + len(third.level or "") + 200
     many = LogChunk(lines=tuple(line("x" * 1_000) for _ in range(100)))
-    assert len(recorded_chunk(many).lines) == 60
+    assert len(recorded_chunk(many).lines) == MOST_BYTES // (1_000 + 64 + 10 + 200)
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(msgspec.json.encode({"lines": [{"text": "x"}]}), type=LogChunk)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 from msgspec.structs import replace
@@ -9,12 +10,16 @@ from msgspec.structs import replace
 from tenuto.engine.engine import Engine
 from tenuto.model.errors import TaskError
 from tenuto.model.executions import LOGS
+from tenuto.model.inputs import TaskSucceeded
+from tenuto.model.task_logs import LogChunk, LogLine
 from tenuto.tasks.context import Context
 from tenuto.worker.held_task import HeldTask
+from tenuto.worker.reporter import Reporter
 from tenuto.workspace.task_logs import LinesOf, page_of_lines
 from tests.executions.stage import A_WHILE, LEASE, Stage
 from tests.tasks.test_attempt_log import NOON, made
 from tests.worker.bodies import spend
+from tests.worker.local_broker import LocalBroker
 from tests.worker.work import Work, flow, registry_of, status
 
 
@@ -102,5 +107,21 @@ def test_a_failure_counts_where_another_server_refuses_the_lines() -> None:
         assert await status(work.engine, id) == "FAILED"
         assert work.broker.refused_lines == 1
         await work.end()
+
+    Stage().play(story)
+
+
+def test_lines_that_cannot_be_written_cost_no_result() -> None:
+    async def story(stage: Stage) -> None:
+        engine, broker = await stage.opened()
+        id = await stage.started(engine, flow())
+        [task] = await broker.claim("default", "w1", ["ship"], wait=A_WHILE)
+        held = HeldTask(task, timedelta(seconds=30), 0.0)
+        held.wrote(LogChunk(lines=(LogLine(at=NOON, text="\udcff"),)))
+        reporter = Reporter(LocalBroker(broker), stage.clock, lambda _: None)
+        reporter.add(held, held.report(TaskSucceeded(node="a", attempt=1, output=None)))
+        running = asyncio.create_task(reporter.run())
+        assert await status(engine, id) == "COMPLETED"
+        running.cancel()
 
     Stage().play(story)

@@ -49,7 +49,7 @@ class LogLine(Body, frozen=True, kw_only=True):
     @property
     def size(self) -> int:
         """What it counts of the bytes of its attempt."""
-        return size_of(self.text)
+        return size_of(self.text, self.level, self.logger)
 
 
 class LogChunk(Body, frozen=True, kw_only=True):
@@ -60,9 +60,9 @@ class LogChunk(Body, frozen=True, kw_only=True):
     lines: Annotated[tuple[LogLine, ...], Meta(max_length=MOST_BYTES // LINE_BYTES + 1)]
 
 
-def size_of(text: str) -> int:
-    """What a line with this text counts of the bytes of its attempt."""
-    return LINE_BYTES + (len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
+def size_of(*texts: str | None) -> int:
+    """What a line with this text, and these names, counts of the bytes of its attempt."""
+    return LINE_BYTES + sum(_bytes_of(text) for text in texts if text is not None)
 
 
 def cleaned(text: str) -> str:
@@ -76,6 +76,11 @@ def cleaned(text: str) -> str:
     if len(shown) > MOST_TEXT:
         shown = f"{shown[:MOST_TEXT]}…"
     return whole_text(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))
+
+
+def cleaned_name(text: str) -> str:
+    """The name of a level or a logger: like a text, and short."""
+    return cleaned(text[:_MOST_NAME])
 
 
 def recorded_chunk(chunk: LogChunk) -> LogChunk:
@@ -97,4 +102,8 @@ def recorded_chunk(chunk: LogChunk) -> LogChunk:
 
 
 def _name(text: str | None) -> str | None:
-    return None if text is None else without_secret_text(cleaned(text[:_MOST_NAME]))
+    return None if text is None else without_secret_text(cleaned_name(text))
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))

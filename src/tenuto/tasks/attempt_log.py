@@ -24,6 +24,7 @@ from tenuto.model.task_logs import (
     LogLine,
     Stream,
     cleaned,
+    cleaned_name,
     size_of,
 )
 
@@ -44,6 +45,11 @@ class Line(Struct, frozen=True, array_like=True):
     level: str | None = None
     logger: str | None = None
     dropped: int = 0
+
+    @property
+    def size(self) -> int:
+        """What it counts of the bytes of its attempt."""
+        return size_of(self.text, self.level, self.logger)
 
 
 class AttemptLog:
@@ -85,12 +91,13 @@ class AttemptLog:
             text = str(record.msg)
         if record.exc_info and record.exc_info[0] is not None:
             text = f"{text}\n{_tracebacks.formatException(record.exc_info)}"
-        level, now = record.levelname.lower(), self._ticks()
+        level, logger = cleaned_name(record.levelname.lower()), cleaned_name(record.name)
+        now = self._ticks()
         if len(text) > _MOST_AT_ONCE:
             text = self._shortened(text)
         with self._lock:
             for each in text.split("\n"):
-                self._add(Line(now, cleaned(each), None, level, record.name))
+                self._add(Line(now, cleaned(each), None, level, logger))
 
     def extend(self, lines: Sequence[Line]) -> None:
         """Note lines that were collected elsewhere."""
@@ -142,7 +149,7 @@ class AttemptLog:
     def _add(self, line: Line) -> None:
         if self._is_ended:
             return
-        size = size_of(line.text)
+        size = line.size
         if self._head_room >= size and not self._tail:
             self._head_room -= size
             self._head.append(line)
@@ -154,7 +161,7 @@ class AttemptLog:
         self._tail_room -= size
         while self._tail_room < 0:
             gone = self._tail.popleft()
-            self._tail_room += size_of(gone.text)
+            self._tail_room += gone.size
             self._dropped += gone.dropped or 1
 
     def _shortened(self, text: str) -> str:
