@@ -6,9 +6,11 @@ import asyncio
 import io
 import logging
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import redirect_stdout
-from typing import Self
+from types import SimpleNamespace
+from typing import Any, Self
 
 import pytest
 import pytest_asyncio
@@ -16,11 +18,16 @@ import pytest_asyncio
 from tenuto.model.inputs import TaskFailed
 from tenuto.model.task_logs import LogChunk, LogLine
 from tenuto.tasks import Registry
-from tenuto.tasks.attempt import Key
+from tenuto.tasks.attempt import Attempt, Key
+from tenuto.tasks.attempt_log import AttemptLog
 from tenuto.tasks.capture import CAPTURE, CURRENT, CapturedStream
+from tenuto.tasks.child import Parent
+from tenuto.tasks.context import Facts
+from tenuto.tasks.frames import Begun, Ready, frame
+from tenuto.tasks.function import TaskFunction
 from tests.tasks import process_tasks
 from tests.tasks.process_tasks import written
-from tests.tasks.stage import Stage, stage
+from tests.tasks.stage import Stage, order, stage
 
 WAYS = {"print": ("stdout", None), "stderr": ("stderr", None), "logging": (None, "warning")}
 
@@ -244,3 +251,52 @@ async def test_a_task_without_lines_hands_over_nothing(place: Place, registry: R
     place.on.start("quiet")
     assert await place.on.output() is True
     assert place.lines.of == {}
+
+
+def test_a_finalizer_that_prints_while_the_log_of_an_attempt_is_made_blocks_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    attempt = Attempt(
+        ("i", "a", "", 1),
+        order("a"),
+        Facts(),
+        TaskFunction(written),
+        lambda: 0.0,
+        wrote=lambda _: None,
+    )
+    inside: list[bool] = []
+
+    def made(*args: Any) -> AttemptLog:  # noqa: ANN401 - as given
+        if not inside:
+            inside.append(True)
+            attempt.log.write("stdout", "of the finalizer\n")
+        return AttemptLog(*args)
+
+    def first_line() -> None:
+        attempt.log.write("stdout", "of the task\n")
+
+    monkeypatch.setattr("tenuto.tasks.attempt.AttemptLog", made)
+    thread = threading.Thread(target=first_line, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert [line.text for line in attempt.log.end()] == ["of the finalizer", "of the task"]
+
+
+def test_a_finalizer_that_prints_while_a_child_sends_is_sent_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[bytes] = []
+    parent = Parent(-1, -1)
+
+    def write(_: int, data: memoryview) -> int:
+        sent.append(bytes(data[:1]))
+        if len(sent) == 1:
+            parent.say(Ready())
+        return 1
+
+    monkeypatch.setattr("tenuto.tasks.child.os", SimpleNamespace(write=write))
+    thread = threading.Thread(target=parent.say, args=(Begun(),), daemon=True)
+    thread.start()
+    thread.join(10)
+    assert b"".join(sent) == frame(Begun()) + frame(Ready())

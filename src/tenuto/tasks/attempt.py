@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime
 from math import inf
-from threading import Lock
+from threading import RLock
 from typing import Any, Protocol
 
 from tenuto.model.effects import StartAttempt
@@ -24,8 +24,8 @@ from tenuto.tasks.undo import Undo
 Key = tuple[str, str, str, int]
 """Instance, node, iteration, attempt."""
 Outcome = TaskSucceeded | TaskFailed
-_making = Lock()
-"""Threads of an attempt may print their first lines at once."""
+_making = RLock()
+"""Threads of an attempt may print their first lines at once, and a finalizer while one is noted."""
 
 
 class Place(Protocol):
@@ -104,8 +104,9 @@ class Attempt:
         """The lines that it logs and prints; made for the first of them."""
         if self._log is None:
             with _making:
+                made = AttemptLog(self._ticks, self._ready)
                 if self._log is None:
-                    self._log = AttemptLog(self._ticks, self._ready)
+                    self._log = made
         return self._log
 
     def lines(self, now: Callable[[], datetime], *, is_last: bool) -> LogChunk | None:

@@ -18,6 +18,7 @@ import queue
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Coroutine
 from typing import Any, NoReturn
 
@@ -63,7 +64,8 @@ class Parent:
     def __init__(self, reading: int, writing: int) -> None:
         self._reading = reading
         self._writing = writing
-        self._lock = threading.Lock()
+        self._saying = threading.Lock()
+        self._unsaid: deque[bytes] = deque()
         self._asking = threading.Lock()
         self._answers: queue.SimpleQueue[Raw] = queue.SimpleQueue()
         self.orders: queue.SimpleQueue[Run] = queue.SimpleQueue()
@@ -72,10 +74,14 @@ class Parent:
         self.running: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
 
     def say(self, message: FromChild) -> None:
-        data = memoryview(frame(message))
-        with self._lock:
-            while data:
-                data = data[os.write(self._writing, data) :]
+        # A finalizer may print, which sends a line, while its thread sends a message or notes a line:
+        # a message never waits, it is sent by the thread that sends already.
+        self._unsaid.append(frame(message))
+        while self._unsaid and self._saying.acquire(blocking=False):
+            try:
+                self._write()
+            finally:
+                self._saying.release()
 
     def beat(self, details: object) -> None:
         self.say(Beat(Raw(encode(details_of(details)))))
@@ -114,6 +120,12 @@ class Parent:
                         self._stop()
                     case Answer():
                         self._answers.put(message.value)
+
+    def _write(self) -> None:
+        while self._unsaid:
+            data = memoryview(self._unsaid.popleft())
+            while data:
+                data = data[os.write(self._writing, data) :]
 
     def _end(self) -> NoReturn:
         """The parent has ended: end at once, with all processes that a running task has started."""
