@@ -219,6 +219,27 @@ def test_logging_is_not_changed_by_the_capture() -> None:
 
 
 @pytest.mark.asyncio
+async def test_a_record_is_one_line_also_after_a_library_has_chained_the_factory(
+    place: Place, registry: Registry
+) -> None:
+    @registry.task
+    async def log() -> None:
+        logging.getLogger("shop").error("once")
+
+    before = logging.getLogRecordFactory()
+    try:
+        async with place:
+            ours = logging.getLogRecordFactory()
+            logging.setLogRecordFactory(lambda *args, **kwargs: ours(*args, **kwargs))
+        async with place:
+            place.on.start("log")
+            await place.on.output()
+    finally:
+        logging.setLogRecordFactory(before)
+    assert place.lines.texts("log") == ["once"]
+
+
+@pytest.mark.asyncio
 async def test_a_record_that_a_handler_writes_to_a_captured_stream_is_one_line(
     place: Place, registry: Registry, capsys: pytest.CaptureFixture[str]
 ) -> None:

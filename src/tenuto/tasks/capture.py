@@ -40,6 +40,7 @@ CURRENT: ContextVar[Logged | None] = ContextVar("tenuto_attempt", default=None)
 
 class _Nesting(threading.local):
     is_inside = False
+    is_making = False
 
 
 _nesting = _Nesting()
@@ -122,17 +123,31 @@ CAPTURE = Capture()
 
 
 class _Noting:
-    """Makes log records, and notes those of attempts."""
+    """Makes log records, and notes those of attempts.
+
+    A library may have put a factory around it, which then makes records within another one: a
+    record is noted by the outermost.
+    """
 
     def __init__(self, make: Any) -> None:  # noqa: ANN401 - a class, or a function like it
         self._make = make
 
     def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:  # noqa: ANN401
-        record: logging.LogRecord = self._make(*args, **kwargs)
+        if _nesting.is_making:
+            return self._made(*args, **kwargs)
+        _nesting.is_making = True
+        try:
+            record = self._made(*args, **kwargs)
+        finally:
+            _nesting.is_making = False
         attempt = CURRENT.get()
         # Without a name it is a copy of a record, of another process for instance.
         if attempt is not None and record.name and not _is_ours(record.name):
             _note_record(attempt, record)
+        return record
+
+    def _made(self, *args: Any, **kwargs: Any) -> logging.LogRecord:  # noqa: ANN401
+        record: logging.LogRecord = self._make(*args, **kwargs)
         return record
 
 
