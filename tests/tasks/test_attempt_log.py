@@ -13,6 +13,7 @@ from tenuto.model.task_logs import (
     MOST_TEXT,
     LogChunk,
     LogLine,
+    arrived_chunk,
     cleaned,
     recorded_chunk,
 )
@@ -158,6 +159,18 @@ def test_lines_of_a_worker_are_cleaned_and_bounded_and_have_no_secrets() -> None
     assert len(recorded_chunk(many).lines) == MOST_BYTES // (1_000 + 64 + 10 + 200)
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(msgspec.json.encode({"lines": [{"text": "x"}]}), type=LogChunk)
+
+
+def test_what_a_worker_sends_is_cut_before_it_is_cleaned() -> None:
+    huge = LogLine(
+        at=NOON, text="abcd" + "\x1b[0m" * 250_000, level="l" * 10**6, logger="n" * 10**6
+    )
+    chunk = arrived_chunk(LogChunk(first=7, lines=(huge,) * 100))
+    assert sum(line.size for line in chunk.lines) <= 2 * MOST_BYTES
+    [line, *_] = recorded_chunk(chunk).lines
+    assert (chunk.first, line.text, line.logger) == (7, "abcd…", "n" * 200)
+    usual = LogChunk(lines=(LogLine(at=NOON, text="b", stream="stdout"),))
+    assert arrived_chunk(usual) == usual
 
 
 def test_ordinary_text_is_kept_as_it_is() -> None:

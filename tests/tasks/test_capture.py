@@ -37,8 +37,10 @@ class Lines:
 
     def __init__(self) -> None:
         self.of: dict[str, list[LogLine]] = {}
+        self.in_context_of: set[object] = set()
 
     def __call__(self, key: Key, chunk: LogChunk) -> None:
+        self.in_context_of.add(CURRENT.get())
         known = self.of.setdefault(key[1], [])
         assert chunk.first == len(known)
         known += chunk.lines
@@ -179,6 +181,7 @@ async def test_lines_are_handed_over_while_an_attempt_runs_and_when_it_is_abando
         await asyncio.sleep(0)
         place.on.clock.advance(1)
         assert place.lines.texts("wait") == ["waiting"]
+        assert place.lines.in_context_of == {None}
         print("not a task's")
         assert place.on.runner.abandon() == 1
     assert place.lines.texts("wait") == ["waiting"]

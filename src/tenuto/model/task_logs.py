@@ -21,6 +21,9 @@ MOST_TEXT = 2_000
 LINE_BYTES = 64
 """What a line counts beside its text: an attempt has at most 1,000 lines."""
 _MOST_NAME = 200
+_MOST_RAW = 10_000
+"""The most characters of a line that are looked at: a part of them may be left out."""
+_MOST_ARRIVED = 2 * MOST_BYTES
 _FARTHEST = 1_000_000_000
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -72,8 +75,9 @@ def cleaned(text: str) -> str:
     """
     if text.isprintable() and len(text) <= MOST_TEXT:
         return text
-    shown = _ESCAPES.sub("", text.rstrip("\r").rpartition("\r")[2])
-    if len(shown) > MOST_TEXT:
+    raw = _raw(text)
+    shown = _ESCAPES.sub("", raw[:_MOST_RAW])
+    if len(shown) > MOST_TEXT or len(raw) > _MOST_RAW:
         shown = f"{shown[:MOST_TEXT]}…"
     return whole_text(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))
 
@@ -81,6 +85,26 @@ def cleaned(text: str) -> str:
 def cleaned_name(text: str) -> str:
     """The name of a level or a logger: like a text, and short."""
     return cleaned(text[:_MOST_NAME])
+
+
+def arrived_chunk(chunk: LogChunk) -> LogChunk:
+    """A chunk as it waits to be cleaned and stored: bounded, whatever a worker sent."""
+    lines: list[LogLine] = []
+    room = _MOST_ARRIVED
+    for line in chunk.lines:
+        level, logger = line.level, line.logger
+        if max(len(line.text), len(level or ""), len(logger or "")) > _MOST_NAME:
+            line = replace(  # noqa: PLW2901 - the same line, cut
+                line,
+                text=line.text if len(line.text) <= _MOST_RAW else _raw(line.text),
+                level=None if level is None else level[:_MOST_NAME],
+                logger=None if logger is None else logger[:_MOST_NAME],
+            )
+        room -= line.size
+        if room < 0:
+            break
+        lines.append(line)
+    return LogChunk(first=chunk.first, lines=tuple(lines))
 
 
 def recorded_chunk(chunk: LogChunk) -> LogChunk:
@@ -99,6 +123,11 @@ def recorded_chunk(chunk: LogChunk) -> LogChunk:
             break
         lines.append(safe)
     return LogChunk(first=chunk.first, lines=tuple(lines))
+
+
+def _raw(text: str) -> str:
+    """What a carriage return did not write over, and a little more of it than is looked at."""
+    return text.rstrip("\r").rpartition("\r")[2][: _MOST_RAW + 1]
 
 
 def _name(text: str | None) -> str | None:

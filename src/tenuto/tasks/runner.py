@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context
 from typing import Any, Protocol
 
 from tenuto.model.effects import StartAttempt
@@ -247,7 +248,8 @@ class Runner:
         loop = self._loop
         if loop is not None:
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._hand_over_soon, attempt)
+                # Not in the context of the attempt: what follows is none of its code.
+                loop.call_soon_threadsafe(self._hand_over_soon, attempt, context=Context())
 
     def _hand_over_soon(self, attempt: Attempt) -> None:
         if not attempt.is_settled:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from contextvars import Context
+from typing import NamedTuple
 
 import msgspec
 
 from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS
-from tenuto.model.task_logs import LogChunk, recorded_chunk
+from tenuto.model.task_logs import LogChunk, arrived_chunk, recorded_chunk
 from tenuto.ports import Clock
 from tenuto.store.parts.task_logs import TaskLogRow
 from tenuto.store.protocol import Store
@@ -28,11 +30,20 @@ _PAUSE = 0.2
 _AT_ONCE = 100
 """The most chunks of one transaction."""
 _MOST = 1_000
-"""The most chunks that wait for the store; beyond, the oldest are lost."""
+_MOST_BYTES = 16_000_000
+"""The most chunks, and bytes of them, that wait for the store; beyond, the oldest are lost."""
+_BYTES_AT_ONCE = 100_000
+"""After cleaning so many the loop may go on with something else."""
 _LAST_WRITES = 2.0
 """Seconds for the last lines when the engine stops."""
 
 _encode = msgspec.json.Encoder().encode
+
+
+class _Waiting(NamedTuple):
+    key: Key
+    chunk: LogChunk
+    size: int
 
 
 class TaskLogRecorder:
@@ -47,15 +58,21 @@ class TaskLogRecorder:
         self._store = store
         self._clock = clock
         self._spawn = spawn
-        self._waiting: deque[tuple[Key, LogChunk]] = deque(maxlen=_MOST)
+        self._waiting: deque[_Waiting] = deque()
+        self._size = 0
         self._writing: asyncio.Task[None] | None = None
         self._is_last = asyncio.Event()
 
     def keep(self, key: Key, chunk: LogChunk) -> None:
         """Write lines of an attempt a little later."""
-        self._waiting.append((key, chunk))
+        bounded = arrived_chunk(chunk)
+        size = sum(line.size for line in bounded.lines)
+        self._waiting.append(_Waiting(key, bounded, size))
+        self._size += size
+        self._drop_oldest()
         if self._writing is None or self._writing.done():
-            self._writing = self._spawn(self._write())
+            # This may be called by code of an attempt: what a driver logs is none of its lines.
+            self._writing = Context().run(self._spawn, self._write())
 
     async def written(self) -> None:
         """Wait until the lines that are kept now are written, or lost."""
@@ -71,19 +88,43 @@ class TaskLogRecorder:
     async def _write(self) -> None:
         await self._clock.wait(self._is_last, _PAUSE)
         while self._waiting:
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _AT_ONCE))]
+            batch = [self._taken() for _ in range(min(len(self._waiting), _AT_ONCE))]
             now = self._clock.now()
-            rows = [_row(key, chunk) for key, chunk in batch]
             try:
-                await self._store.task_logs.add([row for row in rows if row is not None], now)
+                await self._store.task_logs.add(await _rows(batch), now)
             except StoreUnavailable as error:
-                self._waiting.extendleft(reversed(batch[len(self._waiting) - _MOST :]))
+                self._waiting.extendleft(reversed(batch))
+                self._size += sum(each.size for each in batch)
+                self._drop_oldest()
                 if self._is_last.is_set():
                     log.warning("lines of %d attempts are lost: %s", len(batch), error.message)
                     return
                 await self._clock.wait(self._is_last, OUTAGE_RETRY_SECONDS)
             except TenutoError as error:
                 log.warning("lines of %d attempts are lost: %s", len(batch), error.message)
+
+    def _taken(self) -> _Waiting:
+        taken = self._waiting.popleft()
+        self._size -= taken.size
+        return taken
+
+    def _drop_oldest(self) -> None:
+        while len(self._waiting) > _MOST or self._size > _MOST_BYTES:
+            self._taken()
+
+
+async def _rows(batch: Sequence[_Waiting]) -> list[TaskLogRow]:
+    rows: list[TaskLogRow] = []
+    cleaned = 0
+    for each in batch:
+        row = _row(each.key, each.chunk)
+        if row is not None:
+            rows.append(row)
+        cleaned += each.size
+        if cleaned > _BYTES_AT_ONCE:
+            cleaned = 0
+            await asyncio.sleep(0)
+    return rows
 
 
 def _row(key: Key, chunk: LogChunk) -> TaskLogRow | None:
