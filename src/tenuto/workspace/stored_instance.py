@@ -33,14 +33,15 @@ from tenuto.model.json import JSON, Given, Object
 from tenuto.model.status import Status
 from tenuto.store.protocol import Parts
 from tenuto.workspace.commands import Commands, refuse_misfit
+from tenuto.workspace.cursors import read_cursor
 from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_views import instance_view
 from tenuto.workspace.source import Source
 from tenuto.workspace.task_logs import (
+    LinesCursor,
     LinesOf,
     all_lines,
     page_of_lines,
-    read_lines_cursor,
     refuse_unknown_step,
 )
 from tenuto.workspace.values import MOST_ITEMS, Page
@@ -181,7 +182,7 @@ class StoredInstance(ABC):
         Lines that other processes write at the same time may come before the end of a page.
         """
         within(limit, "limit", 1, MOST_ITEMS)
-        begin = read_lines_cursor(cursor)
+        begin = read_cursor(cursor, LinesCursor)
         await self._refuse_unless_known()
         if step is not None:
             refuse_unknown_step((await self._held()).plan, step)

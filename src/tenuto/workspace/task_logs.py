@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
@@ -11,11 +10,12 @@ import msgspec
 from tenuto.core import Plan
 from tenuto.definition.report import did_you_mean
 from tenuto.model.durations import epoch_ms, iso
-from tenuto.model.errors import InvalidInput, NotFound, Problem
-from tenuto.model.json import Object, json_problem
+from tenuto.model.errors import NotFound
+from tenuto.model.json import Object
 from tenuto.model.task_logs import LogLine, Number
 from tenuto.store.parts.task_logs import TaskLogPlace, TaskLogRow
 from tenuto.store.protocol import Parts
+from tenuto.workspace.cursors import write_cursor
 from tenuto.workspace.values import Page
 
 _AT_ONCE = 20
@@ -45,9 +45,6 @@ class LinesCursor(NamedTuple):
     shown: Number = 0
 
 
-_cursors = msgspec.json.Decoder(LinesCursor)
-
-
 async def page_of_lines(
     seen: Parts, which: LinesOf, limit: int, begin: LinesCursor | None
 ) -> Page[Object]:
@@ -65,7 +62,7 @@ async def page_of_lines(
             items += [line_view(row, number, lines[number]) for number in range(shown, end)]
             begin = LinesCursor(place, end)
             if end < len(lines):
-                return Page(items=items, next_cursor=_write(begin))
+                return Page(items=items, next_cursor=write_cursor(begin))
             size += row.size
         if len(rows) < _AT_ONCE:
             return Page(items=items, next_cursor=None)
@@ -128,31 +125,3 @@ async def _rows(seen: Parts, which: LinesOf, begin: LinesCursor | None) -> Seque
 def _place(row: TaskLogRow) -> TaskLogPlace:
     assert row.at is not None  # it was read
     return TaskLogPlace(epoch_ms(row.at), row.step, row.iteration, row.attempt, row.first)
-
-
-def _write(cursor: LinesCursor) -> str:
-    return urlsafe_b64encode(msgspec.json.encode(cursor)).decode("ascii")
-
-
-def read_lines_cursor(text: str | None) -> LinesCursor | None:
-    """Where a page begins; InvalidInput for a text that is no cursor of this list."""
-    if text is None:
-        return None
-    try:
-        cursor: LinesCursor | None = _cursors.decode(urlsafe_b64decode(text))
-    except (ValueError, RecursionError):
-        cursor = None
-    if cursor is None or not _could_be_kept(cursor.place):
-        problem = Problem(
-            code="TEN-2009",
-            path="$.cursor",
-            message="this is not a cursor of this list",
-            advice="Pass what the page before gave as its cursor, unchanged.",
-        )
-        raise InvalidInput("the list cannot be continued", [problem])
-    return cursor
-
-
-def _could_be_kept(place: TaskLogPlace) -> bool:
-    """Whether a store could have its texts: else it could not be queried either."""
-    return json_problem(place.step) is None and json_problem(place.iteration) is None
