@@ -25,7 +25,7 @@ pytestmark = pytest.mark.asyncio
 class Clock(SystemClock):
     """Pauses are over at once."""
 
-    async def wait(self, event: asyncio.Event, seconds: float) -> bool:  # noqa: ARG002
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
         await asyncio.sleep(0)
         return event.is_set()
 

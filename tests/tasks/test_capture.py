@@ -7,8 +7,9 @@ import io
 import logging
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import redirect_stdout
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ import pytest_asyncio
 
 from tenuto.model.inputs import TaskFailed
 from tenuto.model.task_logs import LogChunk, LogLine
+from tenuto.ports import Timer
 from tenuto.tasks import Registry
 from tenuto.tasks.attempt import Attempt, Key
 from tenuto.tasks.attempt_log import AttemptLog
@@ -37,10 +39,8 @@ class Lines:
 
     def __init__(self) -> None:
         self.of: dict[str, list[LogLine]] = {}
-        self.in_context_of: set[object] = set()
 
     def __call__(self, key: Key, chunk: LogChunk) -> None:
-        self.in_context_of.add(CURRENT.get())
         known = self.of.setdefault(key[1], [])
         assert chunk.first == len(known)
         known += chunk.lines
@@ -181,10 +181,28 @@ async def test_lines_are_handed_over_while_an_attempt_runs_and_when_it_is_abando
         await asyncio.sleep(0)
         place.on.clock.advance(1)
         assert place.lines.texts("wait") == ["waiting"]
-        assert place.lines.in_context_of == {None}
         print("not a task's")
         assert place.on.runner.abandon() == 1
     assert place.lines.texts("wait") == ["waiting"]
+
+
+@pytest.mark.asyncio
+async def test_lines_are_handed_over_in_the_context_of_no_attempt(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+    later = place.on.clock.call_later
+
+    def call_later(seconds: float, function: Callable[[], object]) -> Timer:
+        seen.append(CURRENT.get())
+        return later(seconds, function)
+
+    async with place:
+        place.on.start("in_inner", "print")
+        monkeypatch.setattr(place.on.clock, "call_later", call_later)
+        await place.on.output()
+    assert seen
+    assert set(seen) == {None}
 
 
 def test_the_streams_go_on_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
@@ -233,7 +251,7 @@ async def test_a_record_is_one_line_also_after_a_library_has_chained_the_factory
     try:
         async with place:
             ours = logging.getLogRecordFactory()
-            logging.setLogRecordFactory(lambda *args, **kwargs: ours(*args, **kwargs))
+            logging.setLogRecordFactory(partial(ours))
         async with place:
             place.on.start("log")
             await place.on.output()

@@ -74,8 +74,8 @@ class Parent:
         self.running: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
 
     def say(self, message: FromChild) -> None:
-        # A finalizer may print, which sends a line, while its thread sends a message or notes a line:
-        # a message never waits, it is sent by the thread that sends already.
+        # A finalizer may print, which sends a line, while its thread sends a message or notes a
+        # line: a message never waits, it is sent by the thread that sends already.
         self._unsaid.append(frame(message))
         while self._unsaid and self._saying.acquire(blocking=False):
             try:

@@ -91,7 +91,7 @@ class TaskLogRecorder:
             batch = [self._taken() for _ in range(min(len(self._waiting), _AT_ONCE))]
             now = self._clock.now()
             try:
-                await self._store.task_logs.add(await _rows(batch), now)
+                await self._store.task_logs.add(await self._rows(batch), now)
             except StoreUnavailable as error:
                 self._waiting.extendleft(reversed(batch))
                 self._size += sum(each.size for each in batch)
@@ -103,6 +103,19 @@ class TaskLogRecorder:
             except TenutoError as error:
                 log.warning("lines of %d attempts are lost: %s", len(batch), error.message)
 
+    async def _rows(self, batch: Sequence[_Waiting]) -> list[TaskLogRow]:
+        rows: list[TaskLogRow] = []
+        cleaned = 0
+        for each in batch:
+            row = _row(each.key, each.chunk)
+            if row is not None:
+                rows.append(row)
+            cleaned += each.size
+            if cleaned > _BYTES_AT_ONCE:
+                cleaned = 0
+                await self._clock.sleep(0)
+        return rows
+
     def _taken(self) -> _Waiting:
         taken = self._waiting.popleft()
         self._size -= taken.size
@@ -111,20 +124,6 @@ class TaskLogRecorder:
     def _drop_oldest(self) -> None:
         while len(self._waiting) > _MOST or self._size > _MOST_BYTES:
             self._taken()
-
-
-async def _rows(batch: Sequence[_Waiting]) -> list[TaskLogRow]:
-    rows: list[TaskLogRow] = []
-    cleaned = 0
-    for each in batch:
-        row = _row(each.key, each.chunk)
-        if row is not None:
-            rows.append(row)
-        cleaned += each.size
-        if cleaned > _BYTES_AT_ONCE:
-            cleaned = 0
-            await asyncio.sleep(0)
-    return rows
 
 
 def _row(key: Key, chunk: LogChunk) -> TaskLogRow | None:
