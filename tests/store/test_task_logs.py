@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tenuto.model.task_logs import MOST_BYTES
+from tenuto.model.task_logs import CHUNK_BYTES, MOST_BYTES, MOST_OF_INSTANCE
 from tenuto.store.parts.task_logs import TaskLogPlace, TaskLogRow
 from tenuto.store.protocol import Store
 from tests.store.situations import begin, moment, turn
@@ -61,6 +61,35 @@ async def test_an_attempt_has_no_more_than_its_bytes(store: Store) -> None:
     assert await found(store, attempt=1) == [b"[1]"]
     await store.task_logs.add([replace(most, size=MOST_BYTES + 1, lines=b"[2]")], moment(2))
     assert await found(store, attempt=1) == [b"[1]"]
+
+
+async def test_the_oldest_lines_of_an_instance_go_beyond_its_bytes(store: Store) -> None:
+    await store.turns.commit(turn("t1", begin("i1"), begin("i2")))
+    rows = [
+        replace(FIRST, attempt=number, size=MOST_BYTES, lines=b"[%d]" % number)
+        for number in range(1, 18)
+    ]
+    await store.task_logs.add([*rows, replace(FIRST, instance_id="i2")], moment(1))
+    kept = MOST_OF_INSTANCE // (MOST_BYTES + CHUNK_BYTES)
+    assert await found(store) == [b"[%d]" % number for number in range(18 - kept, 18)]
+    await store.task_logs.add([replace(FIRST, attempt=18, lines=b"[18]")], moment(2))
+    assert (await found(store))[-1] == b"[18]"
+    assert len(await store.task_logs.page("default", "i2", 100)) == 1
+
+
+async def test_lines_of_a_step_are_in_their_order_whatever_the_clocks_say(store: Store) -> None:
+    await store.turns.commit(turn("t1", begin("i1")))
+    chunks = [
+        (replace(FIRST, lines=b"[1]"), moment(5)),
+        (replace(FIRST, first=1, lines=b"[2]"), moment(2)),
+        (replace(FIRST, attempt=3, lines=b"[4]"), moment(1)),
+        (replace(FIRST, attempt=2, lines=b"[3]"), moment(9)),
+        (replace(FIRST, size=11, lines=b"[1]"), moment(8)),
+        (replace(FIRST, step="b", lines=b"[0]"), moment(4)),
+    ]
+    for chunk, at in chunks:
+        await store.task_logs.add([chunk], at)
+    assert await found(store) == [b"[%d]" % number for number in range(5)]
 
 
 async def test_lines_go_with_their_instance_and_come_to_none_that_is_not_there(

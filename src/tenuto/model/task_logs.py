@@ -16,6 +16,10 @@ MOST_BYTES = 64_000
 """The most bytes of one attempt's lines."""
 HEAD_BYTES = 48_000
 """Of these, the bytes of its first lines; the rest is for its last ones."""
+MOST_OF_INSTANCE = 1_000_000
+"""The most bytes of all lines of an instance; beyond, the oldest go."""
+CHUNK_BYTES = 200
+"""What the lines that are written at once count beside themselves: an instance has few chunks."""
 MOST_TEXT = 2_000
 """The most characters of a line."""
 LINE_BYTES = 64

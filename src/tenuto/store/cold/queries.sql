@@ -234,23 +234,49 @@ instance_id, step, iteration, attempt, first, size, lines, at
 
 -- name: put_task_log
 -- Keep lines, if their instance is there and is not being erased, and their attempt has room for them.
+-- Clocks of processes differ: the chunks of a step have times in the order of their numbers.
 INSERT INTO tenuto.task_logs AS known (tenant, {task_log_columns})
 SELECT
     instance.tenant, instance.id, :step::text, :iteration::text, :attempt::bigint,
-    :first::bigint, :size::bigint, :lines::bytea, :at::bigint
+    :first::bigint, :size::bigint, :lines::bytea,
+    CASE
+        WHEN others.earliest > :at::bigint THEN others.earliest
+        WHEN others.latest < :at::bigint THEN others.latest
+        ELSE :at::bigint
+    END
 FROM tenuto.workflow_instances AS instance
-WHERE instance.id = :instance_id AND :most::bigint >= :size + (
-    SELECT coalesce(sum(other.size), 0)
-    FROM tenuto.task_logs AS other
-    WHERE other.instance_id = :instance_id AND other.step = :step
-        AND other.iteration = :iteration AND other.attempt = :attempt AND other.first <> :first
-)
-FOR KEY SHARE
+CROSS JOIN (
+    SELECT
+        coalesce(sum(size) FILTER (WHERE attempt = :attempt AND first <> :first), 0) AS size,
+        max(at) FILTER (WHERE (attempt, first) < (:attempt, :first)) AS earliest,
+        min(at) FILTER (WHERE (attempt, first) > (:attempt, :first)) AS latest
+    FROM tenuto.task_logs
+    WHERE instance_id = :instance_id AND step = :step AND iteration = :iteration
+) AS others
+WHERE instance.id = :instance_id AND :most::bigint >= :size + others.size
+FOR KEY SHARE OF instance
 ON CONFLICT (instance_id, step, iteration, attempt, first) DO UPDATE SET
     size = excluded.size,
-    lines = excluded.lines,
-    at = excluded.at
+    lines = excluded.lines
 WHERE excluded.size > known.size
+RETURNING 1;
+
+-- name: trim_task_logs
+-- Drop the oldest lines of an instance that has more than its bytes.
+DELETE FROM tenuto.task_logs
+WHERE instance_id = :instance_id AND (step, iteration, attempt, first) IN (
+    SELECT newest.step, newest.iteration, newest.attempt, newest.first
+    FROM (
+        SELECT
+            step, iteration, attempt, first,
+            sum(size + :row_bytes::bigint) OVER (
+                ORDER BY at DESC, step DESC, iteration DESC, attempt DESC, first DESC
+            ) AS total
+        FROM tenuto.task_logs
+        WHERE instance_id = :instance_id
+    ) AS newest
+    WHERE newest.total > :most::bigint
+)
 RETURNING 1;
 
 -- name: task_logs

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 from tenuto.model.durations import epoch_ms
-from tenuto.model.task_logs import MOST_BYTES
+from tenuto.model.task_logs import CHUNK_BYTES, MOST_BYTES, MOST_OF_INSTANCE
 from tenuto.store.cold.part import ColdPart
 from tenuto.store.cold.port import Ask, Script
 from tenuto.store.cold.rows import columns_of
@@ -32,7 +32,11 @@ class TaskLogRow(Struct, frozen=True, gc=False, kw_only=True):
     """What its lines count of the bytes that an attempt may have."""
     lines: bytes
     at: datetime | None = None
-    """When it was written, which orders chunks; set by the store's verb."""
+    """When it was written, which orders chunks; set by the store's verb.
+
+    Moved to after the chunks before it of its step, by attempt and number, and before those after
+    it, which another process may have written by another clock.
+    """
 
 
 class TaskLogPlace(NamedTuple):
@@ -54,16 +58,20 @@ class TaskLogs(ColdPart):
 
         A chunk with the same first line replaces a smaller one, which is its beginning. Chunks of
         instances that are not there, or are being erased, are dropped, and those with which an
-        attempt would have more than its bytes.
+        attempt would have more than its bytes. The oldest chunks of an instance go when it has
+        more than its bytes.
         """
         if not rows:
             return
         written = {"at": epoch_ms(now), "most": MOST_BYTES}
+        bound = {"most": MOST_OF_INSTANCE, "row_bytes": CHUNK_BYTES}
 
         def script() -> Script[None]:
             # In the order of ids, as instances are erased: neither waits for the other in turn.
             for row in sorted(rows, key=lambda each: each.instance_id):
                 yield Ask("put_task_log", columns_of(row) | written)
+            for id in sorted({row.instance_id for row in rows}):
+                yield Ask("trim_task_logs", {"instance_id": id} | bound)
 
         await self._port.transaction(script)
 

@@ -58,7 +58,7 @@ class Query:
 
 _SCHEMA = re.compile(r"\btenuto\.")
 _CAST = re.compile(r"::\w+")
-_ROW_LOCK = re.compile(r"\s+FOR (?:UPDATE|KEY SHARE)\b")
+_ROW_LOCK = re.compile(r"\s+FOR (?:UPDATE|KEY SHARE)\b(?: OF \w+)?")
 
 
 def adapted(named: Named) -> Named:
