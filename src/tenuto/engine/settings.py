@@ -84,7 +84,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether a step whose task is not registered here fails, or waits for a process that has
     it."""
     task_logs: bool = True
-    """Whether the lines that tasks log and print are kept: up to 64,000 bytes of an attempt."""
+    """Whether the lines that tasks log and print are kept: up to 64,000 bytes of an attempt
+    and 1,000,000 of an instance."""
     is_guest: bool = False
     """Whether it only publishes events: it owns, runs and takes over nothing, and the effects of
     its events are left to processes that work on the store, now or later."""
