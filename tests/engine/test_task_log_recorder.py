@@ -37,21 +37,26 @@ class Scene:
         self.meanwhile: list[str] = []
         self.steps: list[str] = []
         self.seen: list[object] = []
+        self.counted: list[tuple[str, int]] = []
         store = cast("Any", SimpleNamespace(task_logs=self))
-        self.recorder = TaskLogRecorder(store, Clock(), asyncio.ensure_future)
+        self.recorder = TaskLogRecorder(store, Clock(), asyncio.ensure_future, self.count)
 
     def keep(self, *texts: str) -> None:
         for text in texts:
             line = LogLine(at=NOON, text=text)
             self.recorder.keep(("i", text[:9], "", 1), LogChunk(lines=(line,)))
 
-    async def add(self, rows: Sequence[TaskLogRow], _: datetime) -> None:
+    def count(self, tenant: str, size: int) -> None:
+        self.counted.append((tenant, size))
+
+    async def add(self, rows: Sequence[TaskLogRow], _: datetime) -> dict[str, int]:
         self.seen.append(CURRENT.get())
         if self.meanwhile:
             self.keep(*self.meanwhile)
             self.meanwhile = []
             raise StoreUnavailable("away")
         self.steps += [row.step for row in rows]
+        return {"ours": sum(row.size for row in rows)}
 
 
 @pytest.mark.parametrize(("bound", "value"), [("_MOST", 3), ("_MOST_BYTES", 3 * 65)])
@@ -77,6 +82,7 @@ async def test_the_writer_is_in_the_context_of_no_attempt() -> None:
     await asyncio.create_task(attempt())
     await scene.recorder.written()
     assert scene.seen == [None]
+    assert scene.counted == [("ours", 65)]
 
 
 async def test_other_work_goes_on_while_large_lines_are_cleaned() -> None:

@@ -7,6 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from tenuto.model.status import Status
+from tenuto.model.task_logs import CHUNK_BYTES
+from tenuto.store.parts.task_logs import TaskLogRow
 from tenuto.store.parts.upkeep import ROW_BYTES, Place, Weighed
 from tenuto.store.protocol import Store
 from tests.store.situations import NOON, begin, entry, event, moment, step, turn, update, wait
@@ -62,6 +64,22 @@ async def test_the_bytes_of_a_tenant_are_added_up_part_by_part(store: Store) -> 
         assert await weighed(store, "logs", "c", limit) == 0
         assert await weighed(store, "events", "a", limit) == 2 * (payload + ROW_BYTES)
         assert await weighed(store, "definitions", "a", limit) == 11 + 2 * ROW_BYTES
+    for number in range(1, 6):
+        line = TaskLogRow(
+            instance_id=f"i{number % 3 + 1}",
+            step="s",
+            iteration="",
+            attempt=number,
+            first=0,
+            size=number,
+            lines=b"[]",
+        )
+        tenant = "b" if number % 3 == 2 else "a"
+        assert await store.task_logs.add([line], moment(number)) == {tenant: number + CHUNK_BYTES}
+    for limit in (1, 2, 3, 99):
+        assert await weighed(store, "lines", "a", limit) == 1 + 3 + 4 + 3 * ROW_BYTES
+        assert await weighed(store, "lines", "b", limit) == 2 + 5 + 2 * ROW_BYTES
+        assert await weighed(store, "lines", "c", limit) == 0
     await store.turns.commit(turn("t2", later))
     # What has changed since a walk began would come twice.
     assert await weighed(store, "logs", "a", 2) == 15 + 5 * ROW_BYTES

@@ -65,6 +65,10 @@ class Usage:
         if is_stored:
             self._bytes.added(event.tenant, size_of(event.payload) + ROW_BYTES)
 
+    def stored_lines(self, tenant: str, size: int) -> None:
+        """Lines of a tenant's tasks are stored."""
+        self._bytes.added(tenant, size)
+
     def concluded(self, draft: Draft) -> None:
         """An instance has begun, opened waits, published events, or ended."""
         tenant, state, before = draft.held.tenant, draft.state, draft.before

@@ -28,7 +28,7 @@ class Quotas(Struct, frozen=True, kw_only=True):
     events: int = 10_000_000
     """Events in the inbox."""
     bytes: int = 100_000_000_000
-    """Bytes of the logs of instances, of events and of definitions, about."""
+    """Bytes of the logs of instances, of lines of tasks, of events and of definitions, about."""
 
 
 DEFAULT_QUOTAS = Quotas()

@@ -41,12 +41,19 @@ _SELDOM = 30.0
 class Effects:
     """Performs the effects of durable turns, and reports their results as inputs."""
 
-    def __init__(self, shared: Shared, definitions: Definitions, turns: Turns) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        definitions: Definitions,
+        turns: Turns,
+        stored_lines: Callable[[str, int], None],
+    ) -> None:
+        """`stored_lines` is called with the bytes of lines that a tenant has more."""
         self._shared = shared
         self._definitions = definitions
         self._turns = turns
         store, clock, settings = shared.store, shared.clock, shared.settings
-        self.task_logs = TaskLogRecorder(store, clock, shared.background.spawn)
+        self.task_logs = TaskLogRecorder(store, clock, shared.background.spawn, stored_lines)
         self.runner = Runner(
             shared.registry,
             clock,

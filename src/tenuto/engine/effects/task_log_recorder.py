@@ -54,7 +54,10 @@ class TaskLogRecorder:
         store: Store,
         clock: Clock,
         spawn: Callable[[Coroutine[None, None, None]], asyncio.Task[None]],
+        stored: Callable[[str, int], None],
     ) -> None:
+        """`stored` is called with the bytes that a tenant has more."""
+        self._stored = stored
         self._store = store
         self._clock = clock
         self._spawn = spawn
@@ -91,7 +94,7 @@ class TaskLogRecorder:
             batch = [self._taken() for _ in range(min(len(self._waiting), _AT_ONCE))]
             now = self._clock.now()
             try:
-                await self._store.task_logs.add(await self._rows(batch), now)
+                stored = await self._store.task_logs.add(await self._rows(batch), now)
             except StoreUnavailable as error:
                 self._waiting.extendleft(reversed(batch))
                 self._size += sum(each.size for each in batch)
@@ -102,6 +105,9 @@ class TaskLogRecorder:
                 await self._clock.wait(self._is_last, OUTAGE_RETRY_SECONDS)
             except TenutoError as error:
                 log.warning("lines of %d attempts are lost: %s", len(batch), error.message)
+            else:
+                for tenant, size in stored.items():
+                    self._stored(tenant, size)
 
     async def _rows(self, batch: Sequence[_Waiting]) -> list[TaskLogRow]:
         rows: list[TaskLogRow] = []

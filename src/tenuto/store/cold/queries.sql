@@ -234,7 +234,7 @@ instance_id, step, iteration, attempt, first, size, lines, at
 
 -- name: put_task_log
 -- Keep lines, if their instance is there and is not being erased, and their attempt has room for them.
--- Clocks of processes differ: the chunks of a step have times in the order of their numbers.
+-- Their tenant. Clocks of processes differ: the chunks of a step have times in the order of their numbers.
 INSERT INTO tenuto.task_logs AS known (tenant, {task_log_columns})
 SELECT
     instance.tenant, instance.id, :step::text, :iteration::text, :attempt::bigint,
@@ -259,7 +259,7 @@ ON CONFLICT (instance_id, step, iteration, attempt, first) DO UPDATE SET
     size = excluded.size,
     lines = excluded.lines
 WHERE excluded.size > known.size
-RETURNING 1;
+RETURNING tenant;
 
 -- name: trim_task_logs
 -- Drop the oldest lines of an instance that has more than its bytes.

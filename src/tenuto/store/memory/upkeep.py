@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+import msgspec
+
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.log import LogRow
 from tenuto.model.status import FINAL
@@ -21,12 +23,14 @@ from tenuto.store.memory.disk import Job, MemoryDisk, StoredEvent, unpack
 from tenuto.store.memory.outbox import StoredNotice, StoredPosting
 from tenuto.store.parts.upkeep import (
     ROW_BYTES,
+    WEIGHED,
     Depths,
     Place,
     RowSecurity,
     Stored,
     Weighed,
     Weight,
+    weighing,
 )
 
 
@@ -84,10 +88,18 @@ class MemoryUpkeep(MemoryPart):
     async def weigh(
         self, what: Weighed, tenant: str, *, after: Place, until: datetime, limit: int
     ) -> Weight:
+        if what == "lines":
+            return self._weigh_lines(weighing(tenant, after, until, limit))
         rows = sorted(each for each in self._weights(what, tenant) if each[0] > after)
         page = [each for each in rows if each[0].at <= epoch_ms(until)][:limit]
         size = sum(payload + ROW_BYTES for _, payload in page)
         return Weight(size, page[-1][0] if len(page) == limit else None)
+
+    def _weigh_lines(self, asked: dict[str, int | str]) -> Weight:
+        for (found,) in self._disk.cold.rows(WEIGHED["lines"], {**asked}):
+            size, last = msgspec.json.decode(found)
+            return Weight(size, Place(*last) if last else None)
+        return Weight(0, None)
 
     def _weights(self, what: Weighed, tenant: str) -> Iterator[tuple[Place, int]]:
         disk = self._disk

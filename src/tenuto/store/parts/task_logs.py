@@ -53,8 +53,8 @@ class TaskLogs(ColdPart):
     """What tasks logged and printed; it goes with the instance. All verbs may be repeated."""
 
     @writes
-    async def add(self, rows: Sequence[TaskLogRow], now: datetime) -> None:
-        """Store chunks, written `now`.
+    async def add(self, rows: Sequence[TaskLogRow], now: datetime) -> dict[str, int]:
+        """Store chunks, written `now`; the bytes of those that were stored, by tenant.
 
         A chunk with the same first line replaces a smaller one, which is its beginning. Chunks of
         instances that are not there, or are being erased, are dropped, and those with which an
@@ -62,18 +62,21 @@ class TaskLogs(ColdPart):
         more than its bytes.
         """
         if not rows:
-            return
+            return {}
         written = {"at": epoch_ms(now), "most": MOST_BYTES}
         bound = {"most": MOST_OF_INSTANCE, "row_bytes": CHUNK_BYTES}
 
-        def script() -> Script[None]:
+        def script() -> Script[dict[str, int]]:
+            stored: dict[str, int] = {}
             # In the order of ids, as instances are erased: neither waits for the other in turn.
             for row in sorted(rows, key=lambda each: each.instance_id):
-                yield Ask("put_task_log", columns_of(row) | written)
+                for (tenant,) in (yield Ask("put_task_log", columns_of(row) | written)):
+                    stored[tenant] = stored.get(tenant, 0) + row.size + CHUNK_BYTES
             for id in sorted({row.instance_id for row in rows}):
                 yield Ask("trim_task_logs", {"instance_id": id} | bound)
+            return stored
 
-        await self._port.transaction(script)
+        return await self._port.transaction(script)
 
     @for_tenants
     async def page(

@@ -21,9 +21,10 @@ STORED: dict[Stored, str] = {
 }
 """The statements that count them."""
 
-Weighed: TypeAlias = Literal["logs", "events", "definitions"]
+Weighed: TypeAlias = Literal["logs", "lines", "events", "definitions"]
 WEIGHED: dict[Weighed, str] = {
     "logs": "bytes_of_logs",
+    "lines": "bytes_of_lines",
     "events": "bytes_of_events",
     "definitions": "bytes_of_definitions",
 }
@@ -35,7 +36,8 @@ ROW_BYTES = 100
 class Place(NamedTuple):
     """Where a part of a tenant's rows ends: a moment, an id and a number, by which they are sorted.
 
-    Of an entry: when its instance changed, that instance, its number. Of an event: when it was
+    Of an entry: when its instance changed, that instance, its number. Of lines of a task: the same,
+    and when they were written. Of an event: when it was
     received, its number. Of a definition: its id and version.
     """
 

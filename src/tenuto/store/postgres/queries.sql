@@ -3049,6 +3049,34 @@ SELECT
     )
 FROM page;
 
+-- name: bytes_of_lines
+-- The same of lines of tasks; of those that were written at the same moment some may be left out.
+WITH page AS MATERIALIZED (
+    SELECT instance.updated_at AS at, instance.id, chunk.at AS number, chunk.size
+    FROM tenuto.workflow_instances AS instance
+    CROSS JOIN LATERAL (
+        SELECT line.at, line.size + :row_bytes::bigint AS size
+        FROM tenuto.task_logs AS line
+        WHERE
+            line.instance_id = instance.id
+            AND line.at > CASE WHEN instance.id = :id THEN :number::bigint ELSE -1 END
+        ORDER BY line.at OFFSET 0
+    ) AS chunk
+    WHERE
+        instance.tenant = :tenant
+        AND (instance.updated_at, instance.id) >= (:at::bigint, :id)
+        AND instance.updated_at <= :until
+    ORDER BY instance.updated_at, instance.id LIMIT :limit
+)
+
+SELECT
+    coalesce(sum(page.size), 0)::bigint,
+    (
+        SELECT jsonb_build_array(last.at, last.id, last.number)::text
+        FROM page AS last LIMIT 1 OFFSET :limit - 1
+    )
+FROM page;
+
 -- name: bytes_of_events
 -- The same of a tenant's events, oldest first.
 WITH page AS MATERIALIZED (

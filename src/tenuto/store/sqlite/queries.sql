@@ -1845,6 +1845,28 @@ SELECT json_array(
     json((SELECT json_array(at, id, number) FROM page LIMIT 1 OFFSET :limit - 1))
 ) FROM page;
 
+-- name: bytes_of_lines
+-- The same of lines of tasks; of those that were written at the same moment some may be left out.
+WITH page AS MATERIALIZED (
+    SELECT
+        instance.updated_at AS at, instance.id, chunk.at AS number,
+        chunk.size + :row_bytes AS size
+    FROM workflow_instances AS instance INDEXED BY workflow_instances_by_change
+    CROSS JOIN task_logs AS chunk INDEXED BY task_logs_by_time
+    WHERE
+        instance.tenant = :tenant
+        AND (instance.updated_at, instance.id) >= (:at, :id)
+        AND instance.updated_at <= :until
+        AND chunk.instance_id = instance.id
+        AND chunk.at > CASE WHEN instance.id = :id THEN :number ELSE -1 END
+    ORDER BY instance.updated_at, instance.id LIMIT :limit
+)
+
+SELECT json_array(
+    coalesce(sum(size), 0),
+    json((SELECT json_array(at, id, number) FROM page LIMIT 1 OFFSET :limit - 1))
+) FROM page;
+
 -- name: bytes_of_events
 -- The same of a tenant's events, oldest first.
 WITH page AS MATERIALIZED (
