@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,6 +13,7 @@ from tenuto.metrics.metrics import Metrics
 from tenuto.model.json import Object
 from tenuto.model.quotas import QuotaExceeded, Quotas
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.task_logs import LogChunk, LogLine
 from tenuto.workspace.engine_workspace import EngineWorkspace
 from tests.core.drawing import draw, end, wait
 from tests.engine.situations import at_rest
@@ -128,3 +130,16 @@ async def test_a_tenant_has_so_many_bytes_and_what_is_erased_makes_room() -> Non
         while not has_room:
             with suppress(QuotaExceeded):
                 has_room = bool(await app.start("one"))
+
+
+async def test_lines_of_tasks_count_as_bytes() -> None:
+    async with Tenuto(settings=Settings(quotas=Quotas(bytes=100_000))) as app:
+        await app.deploy(numbered("one"))
+        id = (await app.start("one")).id
+        line = LogLine(at=datetime(2026, 1, 1, tzinfo=UTC), text="x" * 2_000)
+        for attempt in (1, 2):
+            chunk = LogChunk(lines=(line,) * 30)
+            app.engine.effects.task_logs.keep((id, "a", "", attempt), chunk)
+        await app.engine.effects.task_logs.written()
+        with pytest.raises(QuotaExceeded, match="quota `bytes`"):
+            await app.start("one")

@@ -64,7 +64,6 @@ class TaskLogs(ColdPart):
         if not rows:
             return {}
         written = {"at": epoch_ms(now), "most": MOST_BYTES}
-        bound = {"most": MOST_OF_INSTANCE, "row_bytes": CHUNK_BYTES}
 
         def script() -> Script[dict[str, int]]:
             stored: dict[str, int] = {}
@@ -73,7 +72,8 @@ class TaskLogs(ColdPart):
                 for (tenant,) in (yield Ask("put_task_log", columns_of(row) | written)):
                     stored[tenant] = stored.get(tenant, 0) + row.size + CHUNK_BYTES
             for id in sorted({row.instance_id for row in rows}):
-                yield Ask("trim_task_logs", {"instance_id": id} | bound)
+                bound = {"most": MOST_OF_INSTANCE, "row_bytes": CHUNK_BYTES}
+                yield Ask("trim_task_logs", {"instance_id": id, **bound})
             return stored
 
         return await self._port.transaction(script)
