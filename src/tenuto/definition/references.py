@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from tenuto.definition.draft import Draft, name_a_step
-from tenuto.definition.report import Place, nearest, shown
+from tenuto.definition.report import Place, shown
 from tenuto.definition.shape import Flow
 from tenuto.model.json import JSON, Object
 
@@ -88,7 +88,7 @@ class References:
 
     def _check_step(self, name: str, rest: list[str], place: Place) -> None:
         if name not in self._steps:
-            advice = name_a_step(name, self._steps)
+            advice = name_a_step(name, self._steps, place)
             place.wrong("TEN-1057", f"there is no step {shown(name)}", advice)
             return
         loop = self._around.get(name)
@@ -134,7 +134,7 @@ class References:
 
     def _check_input(self, name: str, place: Place) -> None:
         if self._is_closed and self._given is not None and name not in self._given:
-            near = nearest(name, self._given)
+            near = place.nearest(name, self._given)
             place.warn(
                 "TEN-1058",
                 f"`inputSchema` allows no {shown(name)} in the input",
@@ -148,14 +148,14 @@ class References:
             return
         if name == "results" and place.step in self._loops:
             return
-        place.warn("TEN-1058", f"no step sets the variable `{name}`", self._advice_on(name))
+        place.warn("TEN-1058", f"no step sets the variable `{name}`", self._advice_on(name, place))
 
-    def _advice_on(self, name: str) -> str:
+    def _advice_on(self, name: str, place: Place) -> str:
         if self._given is not None and name in self._given:
             return f"The input has it: `{_OF_INPUT}.{name}`."
         if name in self._steps:
             return f"The output of the step is `steps.{name}.output`."
-        near = nearest(name, self._variables)
+        near = place.nearest(name, self._variables)
         if near is not None:
             return f"Did you mean `ctx.{near}`?"
         return (
@@ -208,7 +208,7 @@ def _check_field(
 ) -> None:
     if name in known:
         return
-    near = nearest(name, known)
+    near = place.nearest(name, known)
     guess = near if within is None or near is not None else f"{within}.{name}"
     listing = f"It has {', '.join(known)}."
     place.warn(

@@ -21,7 +21,7 @@ from tenuto.definition.nodes.rules import (
     one_of_schema,
 )
 from tenuto.definition.plain_kinds import OneOf, Whole
-from tenuto.definition.report import Place, did_you_mean, shown
+from tenuto.definition.report import Place, shown
 from tenuto.model.graph import ARRIVALS, BODY, DONE, Loop, More
 from tenuto.model.json import JSON, Object
 
@@ -51,7 +51,7 @@ class Source:
             return value
         if isinstance(value, str) and not is_templated(value):
             found = f"expected array, template or `{ARRIVALS}`, found {shown(value)}"
-            place.wrong("TEN-1010", found, did_you_mean(value, (ARRIVALS,), _AS_SOURCE))
+            place.wrong("TEN-1010", found, place.did_you_mean(value, (ARRIVALS,), _AS_SOURCE))
             return UNUSABLE
         return Template("array or template").read(value, place)
 
