@@ -73,3 +73,19 @@ def test_no_type_of_python_is_in_a_message() -> None:
             for problem in check({"steps": [task(**{field: value})]}).problems:
                 words = set(problem.message.replace("`", " ").split())
                 assert not words & {"dict", "str", "int", "list", "NoneType", "bool"}, problem
+
+
+@pytest.mark.parametrize(
+    ("expression", "severity"),
+    [
+        ("steps.nope.output", "error"),
+        ("steps.nope?.output ?? 0", "warning"),
+        ("steps['no-pe']?.output", "warning"),
+        ("steps.nope.output?.id", "error"),
+        ("steps.nope?.output ?? steps.nope.output", "error"),
+    ],
+)
+def test_a_step_that_may_be_missing_is_only_warned_of(expression: str, severity: str) -> None:
+    document: Value = {"steps": [task(input=f"{{{{{expression}}}}}")]}
+    found = [each for each in check(document).problems if each.code == "TEN-1057"]
+    assert found[0].severity == severity

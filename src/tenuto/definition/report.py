@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenuto.expr import Reference
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Problem
 from tenuto.model.policy import EVENTS_KEPT
@@ -48,7 +49,7 @@ class Report:
         self._compared = 0
         self._problems: list[Problem] = []
         self.has_errors = False
-        self.references: list[tuple[Place, tuple[str, ...]]] = []
+        self.references: list[tuple[Place, Reference]] = []
         """What the expressions refer to: `("steps", "pay", "output")`, each with its place."""
 
     @property
