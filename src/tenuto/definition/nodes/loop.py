@@ -122,6 +122,10 @@ def _rules_of_arrivals(settings: Object, place: Place) -> None:
 
 
 _PARALLEL: Object = {"properties": {"mode": {"const": "parallel"}}, "required": ["mode"]}
+_OVER_ARRIVALS: Object = {"properties": {"source": {"const": ARRIVALS}}, "required": ["source"]}
+_OF_ARRIVALS: Object = {
+    "properties": {"mode": {"const": "parallel"}, "joinMode": False, "more": False}
+}
 
 LOOP = NodeType(
     tag="loop",
@@ -144,7 +148,11 @@ LOOP = NodeType(
         one_of_schema("source", "while"),
         not_beside_schema(("mode", "concurrency", "more"), "while"),
         not_beside_schema(("maxIterations",), "source"),
-        {"dependentSchemas": {"concurrency": _PARALLEL, "more": _PARALLEL}},
+        {
+            "if": _OVER_ARRIVALS,
+            "then": _OF_ARRIVALS,
+            "else": {"dependentSchemas": {"concurrency": _PARALLEL, "more": _PARALLEL}},
+        },
     ),
     has_own_handles=lambda _: True,
 )
