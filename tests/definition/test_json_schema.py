@@ -90,7 +90,7 @@ def test_a_loop_over_arrivals_has_rules_of_its_own(settings: dict[str, Any], fit
     tasks = [{"stepId": id, "type": "TASK", "taskId": "t"} for id in ("a", "b")]
     leading = {**tasks[0], "transitions": {"default": "l"}}
     step = {"stepId": "l", "type": "LOOP", **loop, "transitions": {"loop": "b"}}
-    document = {"steps": [leading, step, tasks[1]]}
+    document: Any = {"steps": [leading, step, tasks[1]]}
     assert (check(document).definition is not None) == fits
     assert (problems(document) == []) == fits
     node = {"id": "l", "type": "loop", "config": loop}

@@ -89,3 +89,9 @@ def test_a_step_that_may_be_missing_is_only_warned_of(expression: str, severity:
     document: Value = {"steps": [task(input=f"{{{{{expression}}}}}")]}
     found = [each for each in check(document).problems if each.code == "TEN-1057"]
     assert found[0].severity == severity
+
+
+def test_the_number_of_steps_is_told_how_to_be_counted() -> None:
+    [problem] = check({"steps": [task(input="{{steps.length}}")]}).problems
+    assert "`Object.keys(steps).length`" in problem.advice
+    assert check({"steps": [task(input="{{Object.keys(steps).length}}")]}).problems == ()

@@ -117,6 +117,8 @@ class References:
         self, name: str, place: Place, say: Callable[[str, str, str | None], None]
     ) -> None:
         advice = name_a_step(name, self._steps, place)
+        if name == "length":
+            advice = "The number of steps so far is `Object.keys(steps).length`."
         say("TEN-1057", f"there is no step {shown(name)}", advice)
 
     def _check_item(self, spelled: str, place: Place) -> None:
