@@ -31,6 +31,30 @@ def _edges(nodes: int, edges: int) -> Object:
     return {"id": "bomb", "nodes": tasks, "edges": listed}
 
 
+def _unknown_variables(known: int, unknown: int, length: int) -> Object:
+    """Names that are near to each other, so that comparing two of them takes long."""
+    rest = "_abcdefghijklmnopqrstuvwxyz0123456789" * 2
+    named: Object = {f"v{n:04d}{rest}"[:length]: 0 for n in range(known)}
+    asked = "{{steps.missing}}" + "".join(
+        f"{{{{ctx.{f'zz{n:04d}{rest}'[:length]}}}}}" for n in range(unknown)
+    )
+    steps: list[JSON] = [
+        {"stepId": "a", "type": "SET", "values": named, "transitions": {"default": "b"}},
+        {"stepId": "b", "type": "TASK", "taskId": "t", "input": asked},
+    ]
+    return {"id": "bomb", "steps": steps}
+
+
+def _unknown_steps(known: int, unknown: int) -> Object:
+    rest = "_abcdefghijklmnopqrstuvwxyz0123456789"
+    asked: list[JSON] = [f"zz{n:04d}{rest}" for n in range(unknown)]
+    steps: list[JSON] = [
+        {"stepId": f"s{n:04d}{rest}", "type": "TASK", "taskId": "t"} for n in range(known)
+    ]
+    last: Object = {"stepId": "z", "type": "TASK", "taskId": "t", "transitions": {"default": asked}}
+    return {"id": "bomb", "steps": [*steps, last]}
+
+
 DEFINITIONS: tuple[Bomb[Object], ...] = (
     Bomb(
         "distinct-expressions",
@@ -79,4 +103,8 @@ DEFINITIONS: tuple[Bomb[Object], ...] = (
     Bomb("unknown-fields", lambda: {**_task(1), **{f"u{n}": 1 for n in range(300_000)}}),
     Bomb("long-names", lambda: _task(_nested(["{{ + }}"] * 60_000, 60, "k" * 50_000))),
     Bomb("deep", lambda: _task(_nested(1, 500, "k"))),
+    # These two are small: a document of such a size is checked where requests are served.
+    Bomb("unknown-variables", lambda: _unknown_variables(150, 160, 45)),
+    Bomb("many-unknown-variables", lambda: _unknown_variables(1_000, 1_500, 60)),
+    Bomb("unknown-steps", lambda: _unknown_steps(999, 1_500)),
 )

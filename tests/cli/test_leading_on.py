@@ -75,6 +75,11 @@ async def one_in_every_state(app: Tenuto) -> None:
     await at_rest(app, flow("waiting", {**WAIT, "eventCondition": MINE}), NodeStatus.WAITING)
     more = {**WAIT, "eventCondition": f"event.payload.amount > 5 && {MINE}"}
     await at_rest(app, flow("waiting-for-more", more), NodeStatus.WAITING)
+    belonging: Object = {**WAIT, "eventPattern": "shipped", "correlationId": "a {{ctx.input.id}}"}
+    await at_rest(app, flow("waiting-for-its-own", belonging), NodeStatus.WAITING)
+    nope = "event.payload.id === workflow.input.nope"
+    lost: Object = {**WAIT, "eventPattern": "lost", "eventCondition": nope}
+    await at_rest(app, flow("waiting-for-what-is-missing", lost), NodeStatus.WAITING)
     by_name: Object = {**APPROVAL, "assignees": {"users": ["ann b"]}}
     await at_rest(app, flow("deciding", by_name), NodeStatus.WAITING)
     by_role: Object = {**APPROVAL, "assignees": {"roles": ["boss"]}}
@@ -100,6 +105,8 @@ LEADS_ON = {
     "removed": [],
     "waiting": ["events"],
     "waiting-for-more": ["events"],
+    "waiting-for-its-own": ["events"],
+    "waiting-for-what-is-missing": ["events"],
     "deciding": ["decide"],
     "deciding-by-role": ["decide"],
     "retrying": [],
@@ -135,6 +142,8 @@ def test_no_command_that_show_or_explain_print_is_refused_in_any_state(terminal:
         for command in commands:
             followed = terminal.call(*command)
             assert followed.code == 0, (state, command, followed.err)
+            if command[0] == "events" and "--dry-run" not in command:
+                assert "resumed" in followed.out + followed.err, (state, command)
     sent = terminal.call("explain", states["waiting"], "-o", "json").json
     assert sent["status"] == "COMPLETED", "the event was the one that it waited for"
 

@@ -24,7 +24,7 @@ REFUSED = (
         "start double -i 1 --version 1",
     ),
     ("list --status FALED", "TEN-2000", "Did you mean", "list --status FAILED"),
-    ("list --updated-since soon", "TEN-2000", "such as PT2H", "list --updated-since PT2H"),
+    ("list --updated-since soon", "TEN-2000", "such as 2h", "list --updated-since 2h"),
     ("list --cursor x", "TEN-2009", "unchanged", "list"),
     ("list --workflow wait --variable n", "TEN-2000", "a name and a value", "list"),
     ("show 0", "TEN-2008", "@last", "show @last"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+import json
+from collections.abc import Sequence
+
 import pytest
 
 from tenuto.definition import check, compile_definition, compiler
 from tenuto.definition.compiler import MOST_EXPRESSION_CHARACTERS
-from tenuto.definition.report import MOST_PROBLEMS
+from tenuto.definition.report import MOST_COMPARED, MOST_PROBLEMS
 from tenuto.model.json import JSON, Object
 from tests.bombs.bomb import Bomb
 from tests.bombs.definitions import DEFINITIONS
@@ -23,6 +27,38 @@ def test_a_definition_bomb_is_refused_within_its_bounds(
     assert checked.definition is None
     assert 0 < len(checked.problems) <= MOST_PROBLEMS
     assert sum(len(each.path) + len(each.message) for each in checked.problems) < 3_000_000
+
+
+@pytest.mark.parametrize(
+    "bomb", [each for each in DEFINITIONS if "unknown-" in each.name], ids=lambda each: each.name
+)
+def test_the_names_that_a_document_has_compared_are_bounded(
+    bomb: Bomb[Object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[str] = []
+
+    def no_match(name: str, names: Sequence[str], **_: object) -> list[str]:
+        compared.extend(names)
+        return []
+
+    monkeypatch.setattr(difflib, "get_close_matches", no_match)
+    assert check(bomb.make()).problems
+    assert sum(map(len, compared)) <= MOST_COMPARED
+
+
+def test_a_small_document_has_unknown_names_too() -> None:
+    [small] = [each.make() for each in DEFINITIONS if each.name == "unknown-variables"]
+    assert len(json.dumps(small)) < 20_000
+
+
+def test_a_few_unknown_names_are_each_told_the_nearest() -> None:
+    known: list[JSON] = [{"stepId": f"step_{n}", "type": "END"} for n in range(200)]
+    wrong: list[JSON] = [
+        {"stepId": f"s{n}", "type": "TASK", "taskId": "t", "transitions": {"default": f"stpe_{n}"}}
+        for n in range(100, 110)
+    ]
+    advice = [each.advice for each in check({"steps": [*known, *wrong]}).problems]
+    assert [f"Did you mean `step_{n}`?" in str(advice) for n in range(100, 110)] == [True] * 10
 
 
 def _task(input: JSON) -> Object:

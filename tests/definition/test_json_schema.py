@@ -75,6 +75,28 @@ def test_every_field_of_every_type_fits(tag: str, settings: dict[str, Any]) -> N
     assert problems({"nodes": [node], "edges": []}) == []
 
 
+@pytest.mark.parametrize(
+    ("settings", "fits"),
+    [
+        ({"concurrency": 1}, True),
+        ({"mode": "parallel", "concurrency": 2, "enough": 3}, True),
+        ({"mode": "sequential"}, False),
+        ({"joinMode": "all"}, False),
+        ({"more": {"eventPattern": "item.found"}}, False),
+    ],
+)
+def test_a_loop_over_arrivals_has_rules_of_its_own(settings: dict[str, Any], fits: bool) -> None:
+    loop = {"source": "arrivals", **settings}
+    tasks = [{"stepId": id, "type": "TASK", "taskId": "t"} for id in ("a", "b")]
+    leading = {**tasks[0], "transitions": {"default": "l"}}
+    step = {"stepId": "l", "type": "LOOP", **loop, "transitions": {"loop": "b"}}
+    document: Any = {"steps": [leading, step, tasks[1]]}
+    assert (check(document).definition is not None) == fits
+    assert (problems(document) == []) == fits
+    node = {"id": "l", "type": "loop", "config": loop}
+    assert (problems({"nodes": [node], "edges": []}) == []) == fits
+
+
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_every_fault_that_a_schema_can_express_is_refused(fault: Fault) -> None:
     document = steps_document()

@@ -73,3 +73,25 @@ def test_no_type_of_python_is_in_a_message() -> None:
             for problem in check({"steps": [task(**{field: value})]}).problems:
                 words = set(problem.message.replace("`", " ").split())
                 assert not words & {"dict", "str", "int", "list", "NoneType", "bool"}, problem
+
+
+@pytest.mark.parametrize(
+    ("expression", "severity"),
+    [
+        ("steps.nope.output", "error"),
+        ("steps.nope?.output ?? 0", "warning"),
+        ("steps['no-pe']?.output", "warning"),
+        ("steps.nope.output?.id", "error"),
+        ("steps.nope?.output ?? steps.nope.output", "error"),
+    ],
+)
+def test_a_step_that_may_be_missing_is_only_warned_of(expression: str, severity: str) -> None:
+    document: Value = {"steps": [task(input=f"{{{{{expression}}}}}")]}
+    found = [each for each in check(document).problems if each.code == "TEN-1057"]
+    assert found[0].severity == severity
+
+
+def test_the_number_of_steps_is_told_how_to_be_counted() -> None:
+    [problem] = check({"steps": [task(input="{{steps.length}}")]}).problems
+    assert "`Object.keys(steps).length`" in problem.advice
+    assert check({"steps": [task(input="{{Object.keys(steps).length}}")]}).problems == ()

@@ -13,7 +13,7 @@ import msgspec
 import pydantic
 import pytest
 
-from tenuto import InvalidInput, Tenuto, WorkflowFunction, workflow
+from tenuto import InvalidInput, Tenuto, WorkflowFunction, event, workflow
 from tenuto.definition import compile_definition, input_problems
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON
@@ -306,3 +306,30 @@ async def test_models_of_one_name_are_not_taken_for_one_another() -> None:
 
     assert type_schemas.schemas([model(int), model(int)]) is not None
     assert type_schemas.schemas([model(int), model(str)]) is None
+
+
+async def test_the_payload_of_an_event_may_have_more_fields_than_there_are_parameters() -> None:
+    placed = event("order.placed")
+
+    @workflow
+    def typed(a: int, b: int) -> object:
+        return [a, b]
+
+    @workflow(on=placed)
+    def started_by_payloads(a: int, b: int) -> object:
+        return [a, b]
+
+    @workflow(on=placed.giving(a="event.payload.a", b="event.payload.b"))
+    def started_by_a_mapping(a: int, b: int) -> object:
+        return [a, b]
+
+    @workflow
+    def untyped(a, b: int) -> object:  # type: ignore[no-untyped-def]  # noqa: ANN001
+        return [a, b]
+
+    more: JSON = {"a": 1, "b": 2, "other": 3}
+    refusing = [
+        bool(input_problems(compile_definition(flow.definition()), more))
+        for flow in (typed, started_by_payloads, started_by_a_mapping, untyped)
+    ]
+    assert refusing == [True, False, True, False]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import IntEnum
 from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from tenuto import child, event, for_each, otherwise, repeat_while, sleep, task, when, workflow
+from tenuto.python_form import item_types
 from tenuto.tasks.registry import Registry
 from tenuto.testing import Engine
 from tests.python_form.graphs import described, from_nodes, node, traced
@@ -59,6 +61,64 @@ def test_the_body_of_for_each_may_have_several_steps() -> None:
         "sleep > sent",
         "boxes.done > end",
     )
+
+
+class Size(IntEnum):
+    SMALL = 1
+
+
+FIXED = tuple[str, list[int]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "index", "expected"),
+    [
+        (FIXED, 0, str),
+        (FIXED, 1, list[int]),
+        (FIXED, -1, list[int]),
+        (FIXED | None, 1, list[int]),
+        (FIXED, 2, item_types.UNKNOWN),
+        (tuple[()], 0, item_types.UNKNOWN),
+        (tuple[int, ...], 5, int),
+        (list[int], 5, int),
+    ],
+)
+def test_an_item_of_a_tuple_has_the_type_at_its_index(
+    kind: object, index: int, expected: object
+) -> None:
+    assert item_types.item_at(kind, index) == expected
+
+
+def test_the_items_of_a_tuple_with_several_types_have_no_type_together() -> None:
+    assert item_types.item_of(FIXED) is item_types.UNKNOWN
+    assert item_types.slice_of(FIXED) is item_types.UNKNOWN
+
+
+def test_a_list_in_a_tuple_can_be_gone_through() -> None:
+    @workflow
+    def flow(pair: tuple[int, list[str]]) -> object:
+        pack.map(pair[1])
+        return pack.map(pair[1:][0])
+
+    sources = [each["config"].get("source") for each in flow.definition()["nodes"]]  # type: ignore[call-overload,index,union-attr]
+    assert sources[0] == "{{ctx.input[1]}}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "fits"),
+    [
+        (bool, int, True),
+        (bool, float, True),
+        (bool, int | None, True),
+        (bool, str, False),
+        (bool, Size, False),
+        (int, float, True),
+        (str, int, False),
+        (int, str, False),
+    ],
+)
+def test_an_item_fits_where_the_task_takes_it(kind: object, wanted: object, fits: bool) -> None:
+    assert (item_types.misfit(kind, wanted) is None) == fits
 
 
 def test_a_loop_in_a_loop_keeps_the_item_around_it() -> None:

@@ -36,7 +36,7 @@ Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "rerun"]
 _OPEN: Final = tuple(status for status in Status if status not in FINAL)
 _SENSIBLE: Final[dict[Action, tuple[Status, ...]]] = {
     "cancel": _OPEN,
-    "pause": tuple(status for status in _OPEN if status is not Status.PAUSED),
+    "pause": (Status.RUNNING, Status.WAITING_FOR_EVENT),
     "resume": (Status.PAUSED,),
     "retry": (Status.FAILED,),
     "rerun": (Status.FAILED,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 from uuid import UUID
@@ -89,13 +90,17 @@ def variable_filter(given: Sequence[str]) -> Object | None:
 def moment_or_ago(text: str, now: datetime, option: str) -> datetime:
     """The value of an option: a moment, or how long ago; InvalidInput."""
     try:
-        return parse_duration(text).before(now) if text.startswith("P") else parse_moment(text)
+        if text.startswith("P"):
+            return parse_duration(text).before(now)
+        with suppress(ValueError):
+            return parse_duration(text).before(now)
+        return parse_moment(text)
     except ValueError as error:
         problem = Problem(
             code="TEN-2000",
             path=option,
             message=str(error),
-            advice="Write a moment, such as 2026-11-16T20:31Z, or how long ago, such as PT2H.",
+            advice="Write a moment, such as 2026-11-16T20:31Z, or how long ago, such as 2h.",
         )
         raise InvalidInput("nothing can be listed like that", [problem]) from None
 

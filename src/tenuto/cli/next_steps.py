@@ -110,8 +110,14 @@ def _sent(details: Object, input: JSON) -> Iterator[Next]:
     if _WILD & set(pattern):
         # Which of its names is meant is not known.
         return
-    hint = event_hint(pattern, None if condition is None else str(condition), input)
-    if hint.is_whole:
+    belongs = details.get("correlationId")
+    hint = event_hint(
+        pattern,
+        None if condition is None else str(condition),
+        input,
+        correlation_id=belongs if isinstance(belongs, str) else None,
+    )
+    if hint.is_whole and (belongs is not None or "correlationId" not in details):
         yield Next("To send what it waits for", f"tenuto events send {hint.arguments}")
     else:
         yield Next(

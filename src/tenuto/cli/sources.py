@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from tenuto.cli.positions import Located, Positions
 from tenuto.definition import check, parse_document, unavailable
-from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem
+from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.graph import Definition
 from tenuto.model.json import JSON, Object
 
 if TYPE_CHECKING:
     from tenuto.python_form.workflow import WorkflowFunction
+    from tenuto.workspace.protocol import Workspace
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -38,6 +39,21 @@ class Source(Struct, frozen=True, kw_only=True):
             error = InvalidDefinition(f"{self.path} has {self.counted}", self.problems)
             raise Located(error, self.positions)
         return self.definition
+
+    async def is_saved(self, space: Workspace) -> bool:
+        """Whether it is the newest version of a saved definition already."""
+        if not isinstance(self.document, dict):
+            return False
+        try:
+            saved = await space.definition(str(self.document.get("id")))
+        except TenutoError:
+            return False
+        return saved.definition == self.document
+
+    @property
+    def id(self) -> str:
+        assert isinstance(self.document, dict)
+        return str(self.document["id"])
 
     @property
     def remarks(self) -> list[Problem]:

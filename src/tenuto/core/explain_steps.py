@@ -10,9 +10,11 @@ from msgspec import Struct
 
 from tenuto.core.arrivals import may_arrive
 from tenuto.core.plan import Plan
+from tenuto.core.scope import scope_of
 from tenuto.core.state import Compensation, InstanceState, NodeState
 from tenuto.core.view import error_view
-from tenuto.core.wait import arms_of
+from tenuto.core.wait import arms_of, correlation_id_of
+from tenuto.expr import ExpressionError
 from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
 from tenuto.model.durations import iso
 from tenuto.model.graph import Approval, EventWait, SubWorkflow, Task
@@ -102,6 +104,9 @@ class Steps(Struct, frozen=True):
     def _events(self, key: NodeKey, node: NodeState) -> list[Cause]:
         config = self.plan[key.node].node.config
         assert isinstance(config, EventWait)
+        belongs: Object = {}
+        if config.correlation_id is not None:
+            belongs["correlationId"] = self._correlation_id(key, config)
         causes: list[Cause] = []
         for arm in arms_of(config):
             condition = f" where {arm.event_condition}" if arm.event_condition else ""
@@ -120,10 +125,17 @@ class Steps(Struct, frozen=True):
                     iteration=key.iteration,
                     since=node.started_at,
                     until=self._due(key, TimerKind.WAIT_TIMEOUT, TimerKind.NODE_TIMEOUT),
-                    details=details | ({"armId": arm.id} if arm.id else {}),
+                    details=details | belongs | ({"armId": arm.id} if arm.id else {}),
                 )
             )
         return causes
+
+    def _correlation_id(self, key: NodeKey, config: EventWait) -> str | None:
+        """What its events belong to, by the values of now; None if they do not tell."""
+        try:
+            return correlation_id_of(self.plan, key, config, scope_of(self.plan, self.state, key))
+        except ExpressionError:
+            return None
 
     def _approval(self, key: NodeKey, node: NodeState) -> Cause:
         asked, config = node.approval, self.plan[key.node].node.config

@@ -7,10 +7,11 @@ import msgspec
 from tenuto.core.deciding import EVENT_TAKEN, STALE, Deciding, Rejection
 from tenuto.core.outcome import complete, expression_failure, fail, overrun_at
 from tenuto.core.payload import mapped
+from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
 from tenuto.core.state import Counted, attempt_of
 from tenuto.core.terms import indexed_terms
-from tenuto.expr import ExpressionError, Undefined
+from tenuto.expr import ExpressionError, Lazy, Undefined
 from tenuto.model.effects import CloseWait, OpenWait, TakeEvent
 from tenuto.model.entries import WaitArm, WaitOpened, WaitResolved
 from tenuto.model.events import Event
@@ -47,7 +48,7 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
         condition = d.plan.condition(arm.event_condition)
         captured.append(tuple(condition.capture(d.scope(key))) if condition else ())
     try:
-        correlation_id = _correlation_id(d, key, config)
+        correlation_id = correlation_id_of(d.plan, key, config, d.scope(key))
     except ExpressionError as error:
         fail(d, key, attempt, expression_failure(error))
         return
@@ -215,10 +216,13 @@ def _mapped(d: Deciding, key: NodeKey, arm: Arm, event: Event) -> Object:
     )
 
 
-def _correlation_id(d: Deciding, key: NodeKey, config: EventWait) -> str | None:
+def correlation_id_of(
+    plan: Plan, key: NodeKey, config: EventWait, scope: dict[str, JSON | Lazy]
+) -> str | None:
+    """What events have to belong to; None: to anything. ExpressionError where it has no value."""
     if config.correlation_id is None:
         return None
-    value = d.plan.template(key.node, "correlationId", config.correlation_id).render(d.scope(key))
+    value = plan.template(key.node, "correlationId", config.correlation_id).render(scope)
     if value is None or isinstance(value, Undefined):
         # Without one it would take events that are meant for other instances.
         what = "null" if value is None else "undefined"

@@ -15,7 +15,7 @@ from tenuto.definition.expressions import (
 from tenuto.definition.fields import Field, Fields, is_array, is_object
 from tenuto.definition.language_kinds import Expression
 from tenuto.definition.plain_kinds import Id, OneOf, TaskId, Text
-from tenuto.definition.report import Place, did_you_mean
+from tenuto.definition.report import Place
 from tenuto.definition.settings import RETRY
 from tenuto.definition.time_kinds import Span
 from tenuto.expr import compile_expression, is_rooted_path
@@ -108,7 +108,7 @@ def _note_paths(value: JSON, place: Place) -> None:
 
 def _check_undone(undone: str, nodes: Collection[str], compensated: set[str], place: Place) -> None:
     if undone not in nodes:
-        advice = did_you_mean(undone, nodes, "Name a step of this definition.")
+        advice = place.did_you_mean(undone, nodes, "Name a step of this definition.")
         place.wrong("TEN-1062", f"there is no step `{undone}` to compensate", advice)
     elif undone in compensated:
         place.wrong("TEN-1062", f"`{undone}` is compensated by an earlier compensation step")

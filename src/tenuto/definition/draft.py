@@ -10,7 +10,7 @@ from msgspec import Struct
 from tenuto.definition.meant import type_meant
 from tenuto.definition.nodes import BY_NAME, TYPES, AnyNodeType
 from tenuto.definition.plain_kinds import Id
-from tenuto.definition.report import MOST_NAMES, Place, did_you_mean, shown
+from tenuto.definition.report import Place, shown
 from tenuto.model.graph import ErrorRoute, Route
 from tenuto.model.ids import NAME
 from tenuto.model.json import JSON, Object, kind_of
@@ -91,7 +91,7 @@ def read_type(source: Object, place: Place, form: Literal["steps", "graph"]) -> 
         place.at("type").wrong(
             "TEN-1022",
             f"{shown(value)} is not a node type",
-            type_meant(value) or did_you_mean(value, names, f"Types are {', '.join(names)}."),
+            type_meant(value) or place.did_you_mean(value, names, f"Types are {', '.join(names)}."),
         )
     return row
 
@@ -134,14 +134,14 @@ def known_edges(
 
 
 def refuse_target(name: str, names: set[str], place: Place) -> None:
-    advice = name_a_step(name, () if place.report.is_full else names)
+    advice = name_a_step(name, names, place)
     place.wrong("TEN-1040", f"there is no step {shown(name)}", advice)
 
 
-def name_a_step(name: str, names: Collection[str]) -> str:
+def name_a_step(name: str, names: Collection[str], place: Place) -> str:
     """Advice for a name that no step has."""
     listing = "Name a step of this definition."
     named = sorted(filter(NAME.match, names)) if len(names) <= _MOST_LISTED else []
     if named:
         listing = f"The steps are {', '.join(named)}."
-    return did_you_mean(name, sorted(names) if len(names) <= MOST_NAMES else (), listing)
+    return place.did_you_mean(name, names, listing)

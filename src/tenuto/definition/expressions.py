@@ -93,7 +93,7 @@ def _warn_of_bare_paths(value: JSON, place: Place) -> None:
 
 def note_references(expression: Expression, place: Place) -> None:
     """Keep what an expression refers to, until all that it may refer to is known."""
-    place.report.references += [(place, path) for path in references(expression)]
+    place.report.references += [(place, each) for each in references(expression)]
 
 
 def _may_read(characters: int, place: Place) -> bool:

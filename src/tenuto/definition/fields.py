@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from tenuto.definition.meant import field_meant
-from tenuto.definition.report import Place, did_you_mean
+from tenuto.definition.report import Place
 from tenuto.model.json import JSON, Object, kind_of
 
 
@@ -172,7 +172,7 @@ def is_array(value: JSON, place: Place) -> TypeGuard[list[JSON]]:
 def refuse_unknown(name: str, known: Collection[str], place: Place) -> None:
     listing = f"Known here: {', '.join(known)}." if known else "Remove it."
     meant = field_meant(name, known)
-    advice = did_you_mean(name, known, listing) if meant is None else f"Did you mean `{meant}`?"
+    advice = f"Did you mean `{meant}`?" if meant else place.did_you_mean(name, known, listing)
     place.at(name).wrong("TEN-1012", f"`{name}` is not a field here", advice)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tenuto.definition.draft import DraftEdge, DraftNode
 from tenuto.definition.nodes import BY_CONFIG
-from tenuto.definition.report import Place, did_you_mean, shown
+from tenuto.definition.report import Place, shown
 from tenuto.definition.shape import Arrows, Shape
 from tenuto.model.graph import DEFAULT, ERROR, Loop, Node
 
@@ -53,7 +53,7 @@ def _check_handles(draft: DraftNode, node: Node, arrows: Arrows) -> None:
             place.wrong(
                 "TEN-1044",
                 f"`{node.id}` ({kind}) has no handle {shown(handle)}",
-                did_you_mean(handle, handles, f"Its handles are {', '.join(handles)}."),
+                place.did_you_mean(handle, handles, f"Its handles are {', '.join(handles)}."),
             )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from tenuto.definition.fields import UNUSABLE, Kind, Unusable, is_array
-from tenuto.definition.report import Place, did_you_mean, shown
+from tenuto.definition.report import Place, shown
 from tenuto.model.ids import LONGEST_ID, NAME, too_long
 from tenuto.model.json import JSON, Object, kind_of
 
@@ -137,7 +137,7 @@ class OneOf:
             place.wrong(
                 "TEN-1013",
                 f"{shown(value)} is not one of the choices",
-                did_you_mean(value, self._choices, listing),
+                place.did_you_mean(value, self._choices, listing),
             )
             return UNUSABLE
         return value

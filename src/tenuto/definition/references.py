@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from tenuto.definition.draft import Draft, name_a_step
-from tenuto.definition.report import Place, nearest, shown
+from tenuto.definition.report import Place, shown
 from tenuto.definition.shape import Flow
+from tenuto.expr import Reference
 from tenuto.model.json import JSON, Object
 
 _OF_STEP = ("status", "output", "attempts", "error", "errors")
@@ -34,24 +35,30 @@ class References:
         self._given = _properties(input_schema)
         self._is_closed = self._given is not None and _is_closed(input_schema)
 
-    def check(self, found: Collection[tuple[Place, tuple[str, ...]]]) -> None:
+    def check(self, found: Collection[tuple[Place, Reference]]) -> None:
         """Report each name once at each place: errors first, since warnings may be many."""
         seen: set[tuple[str, tuple[str, ...]]] = set()
-        for place, path in sorted(found, key=lambda each: not self._is_unknown_step(each[1])):
+        for place, each in sorted(found, key=lambda each: not self._is_refused(each[1])):
             if place.report.is_full:
                 return
+            path = each.path
             key = place.path, path[:3]
             if len(path) > 1 and key not in seen:
                 seen.add(key)
-                self._check(path, place)
+                self._check(path, place, is_optional=each.is_optional)
             elif path == ("item",):
                 self._check_item("item", place)
 
-    def _is_unknown_step(self, path: tuple[str, ...]) -> bool:
-        return path[0] == "steps" and len(path) > 1 and path[1] not in self._steps
+    def _is_refused(self, reference: Reference) -> bool:
+        path = reference.path
+        is_unknown = path[0] == "steps" and len(path) > 1 and path[1] not in self._steps
+        return is_unknown and not reference.is_optional
 
-    def _check(self, path: tuple[str, ...], place: Place) -> None:
+    def _check(self, path: tuple[str, ...], place: Place, *, is_optional: bool) -> None:
         match path:
+            case ("steps", name, *_) if is_optional and name not in self._steps:
+                # It gives undefined where it is evaluated, and does not fail.
+                self._unknown_step(name, place, place.warn)
             case ("steps", name, *rest):
                 self._check_step(name, rest, place)
             case ("workflow", *rest):
@@ -88,8 +95,7 @@ class References:
 
     def _check_step(self, name: str, rest: list[str], place: Place) -> None:
         if name not in self._steps:
-            advice = name_a_step(name, self._steps)
-            place.wrong("TEN-1057", f"there is no step {shown(name)}", advice)
+            self._unknown_step(name, place, place.wrong)
             return
         loop = self._around.get(name)
         if loop is not None and loop not in self._loops_seen(place):
@@ -106,6 +112,14 @@ class References:
             )
         elif rest:
             _check_field(f"steps.{name}", rest[0], _OF_STEP, place, within="output")
+
+    def _unknown_step(
+        self, name: str, place: Place, say: Callable[[str, str, str | None], None]
+    ) -> None:
+        advice = name_a_step(name, self._steps, place)
+        if name == "length":
+            advice = "The number of steps so far is `Object.keys(steps).length`."
+        say("TEN-1057", f"there is no step {shown(name)}", advice)
 
     def _check_item(self, spelled: str, place: Place) -> None:
         loops = self._loops_seen(place)
@@ -134,7 +148,7 @@ class References:
 
     def _check_input(self, name: str, place: Place) -> None:
         if self._is_closed and self._given is not None and name not in self._given:
-            near = nearest(name, self._given)
+            near = place.nearest(name, self._given)
             place.warn(
                 "TEN-1058",
                 f"`inputSchema` allows no {shown(name)} in the input",
@@ -148,14 +162,14 @@ class References:
             return
         if name == "results" and place.step in self._loops:
             return
-        place.warn("TEN-1058", f"no step sets the variable `{name}`", self._advice_on(name))
+        place.warn("TEN-1058", f"no step sets the variable `{name}`", self._advice_on(name, place))
 
-    def _advice_on(self, name: str) -> str:
+    def _advice_on(self, name: str, place: Place) -> str:
         if self._given is not None and name in self._given:
             return f"The input has it: `{_OF_INPUT}.{name}`."
         if name in self._steps:
             return f"The output of the step is `steps.{name}.output`."
-        near = nearest(name, self._variables)
+        near = place.nearest(name, self._variables)
         if near is not None:
             return f"Did you mean `ctx.{near}`?"
         return (
@@ -208,7 +222,7 @@ def _check_field(
 ) -> None:
     if name in known:
         return
-    near = nearest(name, known)
+    near = place.nearest(name, known)
     guess = near if within is None or near is not None else f"{within}.{name}"
     listing = f"It has {', '.join(known)}."
     place.warn(

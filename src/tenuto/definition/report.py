@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenuto.expr import Reference
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import Problem
 from tenuto.model.policy import EVENTS_KEPT
@@ -22,6 +23,12 @@ MOST_PROBLEMS = 1000
 
 MOST_NAMES = 1000
 """Among more names than this the nearest is not searched: it would take too long."""
+
+MOST_COMPARED = 100_000
+"""The most characters of names that are compared for a document: it takes microseconds each."""
+
+_LONGEST_NAME = 100
+"""Longer names are not compared: the time grows with the square of the length."""
 
 _LONGEST_KEY = 200
 _LONGEST_PATH = 1000
@@ -39,9 +46,10 @@ class Report:
         """`events_kept`: for how long events are kept; `characters`: the most of expressions."""
         self.events_kept = events_kept
         self._characters = characters
+        self._compared = 0
         self._problems: list[Problem] = []
         self.has_errors = False
-        self.references: list[tuple[Place, tuple[str, ...]]] = []
+        self.references: list[tuple[Place, Reference]] = []
         """What the expressions refer to: `("steps", "pay", "output")`, each with its place."""
 
     @property
@@ -61,6 +69,15 @@ class Report:
         """Whether an expression of so many characters may still be read."""
         self._characters -= characters
         return self._characters >= 0
+
+    def nearest(self, name: str, names: Collection[str]) -> str | None:
+        """The nearest of `names`; None if none is near, or once enough names were compared."""
+        if self._compared > MOST_COMPARED or self.is_full:
+            return None
+        if len(names) > MOST_NAMES or len(name) > _LONGEST_NAME:
+            return None
+        self._compared += len(name) + sum(len(each) for each in names)
+        return None if self._compared > MOST_COMPARED else nearest(name, sorted(names))
 
     def add(self, problem: Problem) -> None:
         self.has_errors = self.has_errors or problem.severity == "error"
@@ -104,6 +121,13 @@ class Place(Struct, frozen=True):
     def warn(self, code: str, message: str, advice: str | None = None) -> None:
         self._say(code, message, advice, "warning")
 
+    def nearest(self, name: str, names: Collection[str]) -> str | None:
+        return self.report.nearest(name, names)
+
+    def did_you_mean(self, name: str, names: Collection[str], otherwise: str) -> str:
+        """Advice that names the nearest of `names`, else `otherwise`."""
+        return _meant(self.nearest(name, names), otherwise)
+
     def _say(
         self, code: str, message: str, advice: str | None, severity: Literal["error", "warning"]
     ) -> None:
@@ -131,15 +155,22 @@ def step(key: str | int) -> str:
 
 
 def did_you_mean(name: str, names: Collection[str], otherwise: str) -> str:
-    """Advice that names the nearest of `names`, else `otherwise`."""
-    near = nearest(name, names)
+    """Advice that names the nearest of `names`, else `otherwise`.
+
+    For one name: those of a document are many, and are compared by `Place.did_you_mean`.
+    """
+    return _meant(nearest(name, names), otherwise)
+
+
+def _meant(near: str | None, otherwise: str) -> str:
     return otherwise if near is None else f"Did you mean `{near}`? {otherwise}"
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
     """The nearest of `names`; None if none is near."""
-    if len(names) > MOST_NAMES or len(name) > 100:
+    if len(names) > MOST_NAMES or len(name) > _LONGEST_NAME:
         return None
+    names = [each for each in names if len(each) <= _LONGEST_NAME]
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if near:
         return near[0]

@@ -15,7 +15,7 @@ from tenuto.expr.frame import CountedScope, Steps
 from tenuto.expr.index_text import LOOSE, canonical, event_term_values
 from tenuto.expr.near_miss import Miss
 from tenuto.expr.paths import is_rooted_path, look_up, parse_path
-from tenuto.expr.references import references
+from tenuto.expr.references import Reference, references
 from tenuto.expr.syntax import ALL_ROOTS
 from tenuto.expr.template import (
     Template,
@@ -35,6 +35,7 @@ __all__ = [
     "ExpressionSyntaxError",
     "Lazy",
     "Miss",
+    "Reference",
     "SplitCondition",
     "Steps",
     "Template",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, SupportsIndex, TypeVar
 
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
-from tenuto.python_form.item_types import UNKNOWN, item_of, member_of
+from tenuto.python_form.item_types import UNKNOWN, item_at, member_of, slice_of
 
 if TYPE_CHECKING:
     from tenuto.python_form.step import Step
@@ -103,12 +103,13 @@ class FutureValue:
                 return _read(self, formula.member(own, key), member_of(kind_of(self), key))
             case int() if not isinstance(key, bool):
                 link = f"[{key}]" if key >= 0 else f".at({key})"
-                return _read(self, formula.followed(own, link), item_of(kind_of(self)))
+                return _read(self, formula.followed(own, link), item_at(kind_of(self), key))
             case slice(start=start, stop=stop, step=None):
                 bounds = [spell(0 if start is None else start, self)]
                 bounds += [] if stop is None else [spell(stop, self)]
                 pieces = [bounds[0]] if len(bounds) == 1 else [bounds[0], ", ", bounds[1]]
-                return _read(self, formula.followed(own, ".slice(", *pieces, ")"), kind_of(self))
+                kind = slice_of(kind_of(self))
+                return _read(self, formula.followed(own, ".slice(", *pieces, ")"), kind)
             case _:
                 return _read(self, formula.followed(own, "[", spell(key, self), "]"))
 

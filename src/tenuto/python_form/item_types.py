@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tenuto.model.json import Object
-from tenuto.tasks import type_schemas
+from tenuto.tasks import hints, type_schemas
 
 UNKNOWN = inspect.Parameter.empty
 """There is no annotation."""
@@ -45,12 +45,33 @@ def member_of(kind: object, name: str) -> object:
 
 
 def item_of(kind: object) -> object:
-    """The type of the items of such a list."""
+    """The type of every item of such a list."""
     kind = _present(kind)
     origin = typing.get_origin(kind)
-    if isinstance(origin, type) and issubclass(origin, Sequence):
+    if isinstance(origin, type) and issubclass(origin, Sequence) and _parts(kind) is None:
         return typing.get_args(kind)[0]
     return UNKNOWN
+
+
+def item_at(kind: object, index: int) -> object:
+    """The type of one item of such a list: those of `tuple[int, str]` have types of their own."""
+    parts = _parts(_present(kind))
+    if parts is None:
+        return item_of(kind)
+    return parts[index] if -len(parts) <= index < len(parts) else UNKNOWN
+
+
+def slice_of(kind: object) -> object:
+    """The type of a part of such a list."""
+    return kind if _parts(_present(kind)) is None else UNKNOWN
+
+
+def _parts(kind: object) -> tuple[object, ...] | None:
+    """The types of the items where each has its own; None where there is one for all."""
+    if typing.get_origin(kind) is not tuple:
+        return None
+    parts = typing.get_args(kind)
+    return None if Ellipsis in parts else parts
 
 
 def _present(kind: object) -> object:
@@ -68,8 +89,14 @@ def misfit(kind: object, wanted: object) -> str | None:
         found = type_schemas.schemas([kind, wanted])
     if found is None:
         return None
-    [given, asked], shared = found
-    return _misfit(_resolved(given, shared), _resolved(asked, shared), shared)
+    parts, shared = found
+    given, asked = (_resolved(each, shared) for each in parts)
+    kinds, needed = _kinds(given, shared), _kinds(asked, shared)
+    # Where nothing has to be converted a value is given as it is: a boolean is a number in Python.
+    as_it_is = "integer" in needed and not hints.needs_conversion(wanted)
+    if kinds.isdisjoint(needed) and not (as_it_is and "boolean" in kinds):
+        return f"it is {_listed(kinds)}, and {_listed(needed)} is needed"
+    return _missing(given, asked) if kinds == {"object"} else None
 
 
 def is_no_list(kind: object) -> bool:
@@ -78,11 +105,9 @@ def is_no_list(kind: object) -> bool:
     return found is not None and "array" not in _kinds(_resolved(found[0][0], found[1]), found[1])
 
 
-def _misfit(given: Object, asked: Object, shared: Object) -> str | None:
-    kinds, wanted = _kinds(given, shared), _kinds(asked, shared)
-    if kinds.isdisjoint(wanted):
-        return f"it is {_listed(kinds)}, and {_listed(wanted)} is needed"
-    if kinds != {"object"} or given.get("additionalProperties") is not False:
+def _missing(given: Object, asked: Object) -> str | None:
+    """The field that is needed and that an object never has."""
+    if given.get("additionalProperties") is not False:
         return None
     parts, needed = given.get("properties", {}), asked.get("required", ())
     assert isinstance(parts, dict)

@@ -38,20 +38,21 @@ def _may_fit(leaf: type) -> bool:
     return hints.is_json_or_convertible(leaf) or is_open or leaf.__module__ in _ABSTRACT
 
 
-def input_schema(data: inspect.Signature) -> Object | None:
-    """The schema, None if any input fits: one parameter is the whole input, several its parts."""
+def input_schema(data: inspect.Signature, *, takes_payloads: bool = False) -> Object | None:
+    """The schema, None if any input fits: one parameter is the whole input, several its parts.
+
+    `takes_payloads`: whether payloads of events are its input as they are.
+    """
     parameters = list(data.parameters.values())
     schemas, shared = _schemas(parameters)
     whole: Object
     if len(parameters) > 1:
         required: list[JSON] = [each.name for each in parameters if each.default is each.empty]
         properties: Object = {each.name: schemas.get(each.name, {}) for each in parameters}
-        whole = {
-            "type": "object",
-            "required": required,
-            "properties": properties,
-            "additionalProperties": False,
-        }
+        whole = {"type": "object", "required": required, "properties": properties}
+        # A payload has fields for others too; and where types are missing, nothing is promised.
+        if len(schemas) == len(parameters) and not takes_payloads:
+            whole["additionalProperties"] = False
     else:
         whole = next(iter(schemas.values()), {})
     return (whole | {"$defs": shared} if shared else whole) or None

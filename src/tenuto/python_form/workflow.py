@@ -132,7 +132,10 @@ class WorkflowFunction(Generic[P, R_co]):
         schema = heading.input_schema
         if schema is None:
             # Read again: a class that an annotation names may be defined below the function.
-            schema = input_schema(called_with(self.fn, self._around).data)
+            schema = input_schema(
+                called_with(self.fn, self._around).data,
+                takes_payloads=any(rule.mapping is None for rule in _rules(heading.on)),
+            )
         if schema is not None:
             written["inputSchema"] = dict(schema)
         written.update(deepcopy(self.described.graph))

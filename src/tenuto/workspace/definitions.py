@@ -98,7 +98,7 @@ class Definitions:
         if isinstance(document, dict) and "id" not in document:
             return await self.create(document)
         plans = self._source.plans
-        plan = await plans.read(document, tenant=self._tenant)
+        plan = await plans.read_to_save(self._tenant, document)
         id = plan.definition.id
         before = await self._seen.definitions.get(self._tenant, id)
         newest = 0 if before is None else before.version
@@ -106,7 +106,7 @@ class Definitions:
         return Saved(
             id=id,
             version=saved.version,
-            problems=(await self.checked(document, may_refuse=False)).problems,
+            problems=_as_warnings((await self.checked(document, may_refuse=False)).problems),
             is_new=saved.version != newest,
             before=before,
             digest=saved.digest,
@@ -122,7 +122,7 @@ class Definitions:
 
     async def warnings(self, document: JSON) -> tuple[Problem, ...]:
         """The problems of a document that is saved; not the tasks, which may be declared later."""
-        return (await self._checked(document, may_refuse=False)).problems
+        return _as_warnings((await self._checked(document, may_refuse=False)).problems)
 
     async def _checked(self, document: JSON, *, may_refuse: bool) -> Checked:
         kept = timedelta(seconds=self._source.settings.inbox_retention)
@@ -239,6 +239,11 @@ class Definitions:
     @property
     def _seen(self) -> Parts:
         return self._source.store.seen_by(self._tenant)
+
+
+def _as_warnings(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The problems of what is saved: rules that came later refuse only new content."""
+    return tuple(replace(each, severity="warning") for each in problems)
 
 
 def listed(row: DefinitionRow) -> Object:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from tenuto.definition import parse_document
 from tenuto.definition.slug import slug
-from tenuto.model.errors import NotFound, Problem
+from tenuto.model.errors import InvalidDefinition, NotFound, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.python_form.workflow import WorkflowFunction
 
@@ -49,7 +49,12 @@ class Deployer:
         for child in flow.children:
             if child not in seen:
                 await self._deploy_flow(child, seen)
-        self._versions[flow] = await self._saved(flow.checked(), flow.located)
+        try:
+            self._versions[flow] = await self._saved(flow.definition(), flow.located)
+        except InvalidDefinition:
+            # Refused only now: one that is saved already is not, whatever rules came later.
+            flow.checked()
+            raise
         return self._versions[flow]
 
     async def _saved(self, document: JSON, located: Located = tuple) -> int:

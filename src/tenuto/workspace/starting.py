@@ -81,7 +81,7 @@ class Starting:
         aware(asked.deadline, "deadline")
         if asked.version is not None or await self.begun(asked) is not None:
             return await self.begin(asked)
-        plan = await self._engine.plans.read(document, tenant=self._tenant)
+        plan = await self._engine.plans.read_to_save(self._tenant, document)
         await self._refuse_unfit(plan, asked.input)
         saved = await self._engine.plans.save(self._tenant, document, plan=plan)
         return await self.begin(asked, version=saved.version)

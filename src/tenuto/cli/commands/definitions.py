@@ -101,8 +101,11 @@ def deploy(
         from tenuto.cli.views.terminal import show, show_json, without_log
 
         sources = [source for file in files for source in read_sources(file)]
-        # None is saved where one of them has errors.
-        ids = [source.checked().id for source in sources]
+        # None is saved where one of them has errors, and is not what is saved already.
+        for source in sources:
+            if source.definition is None and not await source.is_saved(backend.space):
+                source.checked()
+        ids = [source.id for source in sources]
         # Warnings are shown with their places instead.
         with without_log("tenuto.definitions"):
             async with backend.kept_open():

@@ -168,7 +168,7 @@ def list_them(
             "--since",
             metavar="TIME",
             help="Only those received since then: a moment such as 2026-11-16T20:31Z, or how long "
-            "ago, such as PT2H; else those of the last 24 hours.",
+            "ago, such as 2h; else those of the last 24 hours.",
         ),
     ] = None,
     limit: Limit = 20,

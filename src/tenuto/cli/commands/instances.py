@@ -221,7 +221,7 @@ def list_(  # noqa: PLR0913 - one for each option
             "--updated-since",
             metavar="TIME",
             help="Only those that changed since then, in the order of change: a moment such as "
-            "2026-11-16T20:31Z, or how long ago, such as PT2H.",
+            "2026-11-16T20:31Z, or how long ago, such as 2h.",
         ),
     ] = None,
     waiting_for: Annotated[
@@ -244,7 +244,7 @@ def list_(  # noqa: PLR0913 - one for each option
 
     tenuto list --workflow order --variable input.orderId=7
 
-    tenuto list --roots --updated-since PT2H --waiting-for order.paid
+    tenuto list --roots --updated-since 2h --waiting-for order.paid
     """
 
     async def work(backend: Backend) -> int:

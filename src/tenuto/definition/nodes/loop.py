@@ -21,7 +21,7 @@ from tenuto.definition.nodes.rules import (
     one_of_schema,
 )
 from tenuto.definition.plain_kinds import OneOf, Whole
-from tenuto.definition.report import Place, did_you_mean, shown
+from tenuto.definition.report import Place, shown
 from tenuto.model.graph import ARRIVALS, BODY, DONE, Loop, More
 from tenuto.model.json import JSON, Object
 
@@ -51,7 +51,7 @@ class Source:
             return value
         if isinstance(value, str) and not is_templated(value):
             found = f"expected array, template or `{ARRIVALS}`, found {shown(value)}"
-            place.wrong("TEN-1010", found, did_you_mean(value, (ARRIVALS,), _AS_SOURCE))
+            place.wrong("TEN-1010", found, place.did_you_mean(value, (ARRIVALS,), _AS_SOURCE))
             return UNUSABLE
         return Template("array or template").read(value, place)
 
@@ -122,6 +122,10 @@ def _rules_of_arrivals(settings: Object, place: Place) -> None:
 
 
 _PARALLEL: Object = {"properties": {"mode": {"const": "parallel"}}, "required": ["mode"]}
+_OVER_ARRIVALS: Object = {"properties": {"source": {"const": ARRIVALS}}, "required": ["source"]}
+_OF_ARRIVALS: Object = {
+    "properties": {"mode": {"const": "parallel"}, "joinMode": False, "more": False}
+}
 
 LOOP = NodeType(
     tag="loop",
@@ -144,7 +148,11 @@ LOOP = NodeType(
         one_of_schema("source", "while"),
         not_beside_schema(("mode", "concurrency", "more"), "while"),
         not_beside_schema(("maxIterations",), "source"),
-        {"dependentSchemas": {"concurrency": _PARALLEL, "more": _PARALLEL}},
+        {
+            "if": _OVER_ARRIVALS,
+            "then": _OF_ARRIVALS,
+            "else": {"dependentSchemas": {"concurrency": _PARALLEL, "more": _PARALLEL}},
+        },
     ),
     has_own_handles=lambda _: True,
 )

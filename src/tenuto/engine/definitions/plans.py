@@ -27,7 +27,7 @@ from tenuto.engine.test_runs.mocks import (
     refuse_bad_mocks,
     with_mocks,
 )
-from tenuto.model.errors import Conflict, NotAvailable, NotFound, Problem
+from tenuto.model.errors import Conflict, InvalidDefinition, NotAvailable, NotFound, Problem
 from tenuto.model.graph import Definition, SubWorkflow
 from tenuto.model.json import JSON, size_of
 from tenuto.model.policy import (
@@ -212,13 +212,13 @@ class Plans:
         With `only_after` it is saved only while that is the newest version; Conflict. `plan`: what
         it was compiled to before.
         """
-        plan = plan or await self.read(document, tenant=tenant)
+        plan = plan or await self.read_to_save(tenant, document)
         if only_after is not None:
             # Before the listener is written: a refused save changes nothing. A save that is
             # overtaken after this leaves a listener, which retention removes.
             await self._refuse_unless_newest(tenant, plan.definition.id, only_after)
         content = msgspec.json.encode(document)
-        digest = hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
+        digest = _digest(document)
         await self._refuse_beyond_quotas(tenant, plan.definition.id, digest, len(content))
         now = self._clock.now()
         listener = listener_of(plan.definition, digest, now, tenant)
@@ -376,6 +376,20 @@ class Plans:
         size = _size_of(document)
         return await self._large.read(size, lambda: self.compile(document), tenant=tenant)
 
+    async def read_to_save(self, tenant: str, document: JSON) -> Plan:
+        """Like `read`, by the rules of its time where the document is the newest version already.
+
+        A program that saves its definitions as it begins goes on after an upgrade with new rules.
+        """
+        try:
+            return await self.read(document, tenant=tenant)
+        except InvalidDefinition:
+            id = document.get("id") if isinstance(document, dict) else None
+            row = await self._store.definitions.get(tenant, id) if isinstance(id, str) else None
+            if not is_there(row) or row.content_hash != _digest(document):
+                raise
+            return await self._compiled(row)
+
     def compile(self, document: JSON, *, is_saved: bool = False) -> Plan:
         """Check and compile a document; InvalidDefinition names all problems."""
         plan = Plan(
@@ -439,3 +453,8 @@ class Plans:
     def _drop(self, key: tuple[str, str, int]) -> None:
         dropped = self._deployed.pop(key, None)
         self._kept_bytes -= 0 if dropped is None else dropped.size
+
+
+def _digest(document: JSON) -> bytes:
+    """What tells whether a document is the same as another, in whatever order its fields are."""
+    return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()
