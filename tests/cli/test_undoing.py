@@ -111,7 +111,8 @@ def test_what_cancelling_would_undo_is_told_and_then_undone(on_each_store: Termi
     assert "tenuto run --instance" in cancelled.err
     begun = shop.call("show", "@last").out
     assert "undone  0 of 2  IN_PROGRESS" in begun
-    assert "now     refund, attempt 1" in begun
+    assert "1  refund  for pay  under way, attempt 1" in begun
+    assert "2  release  for reserve  to come" in begun
 
     ended = shop.run("run", "--instance", "@last", "--tasks", "shop.py")
     assert "cancelled by cli: too late" in ended.err
@@ -130,7 +131,9 @@ def test_what_could_not_be_undone_is_kept_and_tried_again(terminal: Terminal) ->
     shop.run("run", "--instance", "@last", "--tasks", "shop.py")
     shown = shop.call("show", "@last").out
     assert "undone  1 of 2  COMPLETED_WITH_ERRORS" in shown
-    assert "failed  release: the warehouse is closed" in shown
+    assert "1  refund  for pay  done" in shown
+    assert "2  release  for reserve  failed: DOWN: the warehouse is closed" in shown
+    assert "-  unbill  skipped: what it undoes has not completed" in shown
     [letter] = shop.call("dead-letters", "list", "-o", "json").json["items"]
     assert (letter["kind"], letter["stepId"]) == ("compensation-failed", "release")
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tenuto.cli.views.terminal import one_line, show, styled
 from tenuto.core import InstanceState
 from tenuto.core.state import Compensation
 from tenuto.core.view import compensation_view
 from tenuto.model.json import JSON, Object
+
+_MOST_SHOWN: Final = 50
+"""Items of a plan that are shown, besides those that failed."""
 
 
 def show_undoing(state: InstanceState) -> None:
@@ -19,11 +24,30 @@ def show_undoing(state: InstanceState) -> None:
     done, plan = _listed(found, "completed"), _listed(found, "plan")
     show("")
     show(styled("undone", "bold", f"  {len(done)} of {len(plan)}  {found['status']}"))
-    if undoing.place is not None and undoing.current is not None:
-        show(f"  now     {_name(undoing, undoing.current)}, attempt {undoing.place[2]}")
-    for failed in _listed(found, "failed"):
-        assert isinstance(failed, dict)
-        show(f"  failed  {failed['stepId']}: {one_line(failed['error'])}")
+    left_out = 0
+    for place, item in enumerate(undoing.plan):
+        if place >= _MOST_SHOWN and place not in undoing.failed and place != undoing.current:
+            left_out += 1
+            continue
+        shown = f"{_name(undoing, place)}  for {item.compensation_for}"
+        show(f"  {place + 1}  {shown}  {_result(undoing, place)}")
+    if left_out:
+        show(f"     {left_out} more (-o json shows all)")
+    for each in undoing.skipped:
+        name = f"{each.step_id}[{each.iteration}]" if each.iteration else each.step_id
+        show(f"  -  {name}  skipped: {_REASONS.get(each.reason, each.reason)}")
+
+
+def _result(undoing: Compensation, place: int) -> str:
+    """What has become of an item of the plan."""
+    if place == undoing.current:
+        attempt = f", attempt {undoing.place[2]}" if undoing.place is not None else ""
+        return f"under way{attempt}"
+    if (error := undoing.failed.get(place)) is not None:
+        return f"failed: {one_line(f'{error.code}: {error.message}')}"
+    if place < undoing.position:
+        return "done"
+    return "to come" if undoing.is_under_way else "not done: the undo was broken off"
 
 
 def undone_since(before: Compensation | None, after: Compensation | None) -> list[str]:
