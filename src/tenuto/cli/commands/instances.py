@@ -72,6 +72,7 @@ def start(  # noqa: PLR0913 - one for each option
         from tenuto.cli.views.outcome import say_how_to_run, show_unseen, status_line
         from tenuto.cli.views.terminal import say, say_command, show, show_json
         from tenuto.model.errors import StoreUnavailable, TenutoError
+        from tenuto.model.status import Status
 
         is_json = output == "json"
         started = await backend.space.start(
@@ -97,10 +98,16 @@ def start(  # noqa: PLR0913 - one for each option
             show_json({"instanceId": started.id, "status": status.value})
             return exits.DONE
         show(status_line(started.id, status))
-        if backend.is_worked_on:
+        if status is Status.FAILED:
+            say("  It has failed already. Why, and what to do about it:")
+            say_command(f"tenuto explain {started.id}{backend.flag}")
+        elif status.is_final:
+            say("  It has ended already. To look at it:")
+            say_command(f"tenuto show {started.id}{backend.flag}")
+        elif backend.is_worked_on:
             say("  To watch it:")
             say_command(f"tenuto history {started.id} -f{backend.flag}")
-        elif not status.is_final:
+        else:
             say_how_to_run(started.id, backend.flag)
         return exits.DONE
 
