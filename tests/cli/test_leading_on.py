@@ -181,6 +181,8 @@ def test_a_dry_run_of_a_retry_and_a_rerun_says_what_is_kept_and_changes_nothing(
         asked = terminal.call(*words, "--dry-run")
         assert asked.code == 0, asked.err
         assert [line.split() for line in asked.out.splitlines()[1:]] == [
+            ["version", "failed@1", "(the", "newest)"],
+            ["input", "unchanged"],
             ["kept", "a"],
             ["runs", "x"],
         ]
@@ -190,3 +192,60 @@ def test_a_dry_run_of_a_retry_and_a_rerun_says_what_is_kept_and_changes_nothing(
     assert terminal.call("resume", "@last", "--dry-run").code == 4
     assert "nothing" in terminal.call("cancel", "@last", "--dry-run").out
     assert terminal.call("logs", "@last", "-o", "json").out == before
+
+
+def test_a_failure_whose_cause_is_in_the_definition_leads_to_a_rerun_with_another_version(
+    terminal: Terminal,
+) -> None:
+    def purchase(spelled: str) -> Object:
+        notify: Object = {**FINE, "stepId": "x", "input": {"to": spelled}, "transitions": {}}
+        return flow("purchase", FINE, notify)
+
+    async def failed(app: Tenuto) -> None:
+        @app.task
+        async def fine(value: object) -> int:
+            return 1
+
+        await ended(app, purchase("{{workflow.input.id.shout()}}"))
+
+    async def corrected(app: Tenuto) -> None:
+        await app.deploy(purchase("{{workflow.input.id}}"))
+
+    terminal.past(failed)
+    for version, said in ((2, "Correct the definition and deploy it"), (2, "purchase@2 is newer")):
+        for command in ("show", "explain"):
+            looked = terminal.call(command, "@last-failed")
+            assert said in looked.err
+            (advice,) = advised(looked)
+            assert advice[0::2] == ["rerun", "--from", "--version"]
+            assert advice[3::2] == ["x", str(version)]
+        terminal.past(corrected)
+    assert "the same version" in terminal.call("explain", "@last-failed").out
+    retried = terminal.call("retry", "@last-failed", "--dry-run")
+    assert "purchase@1 (newest is 2)" in retried.out
+    edited = terminal.call(*advice, "--input", '{"id": 8}', "--dry-run", "-o", "json").json
+    assert (edited["definitionVersion"], edited["newestVersion"]) == (2, 2)
+    assert (edited["inputEdited"], edited["kept"]) == (True, ["a"])
+    made = terminal.call(*advice)
+    assert "purchase@2 (the newest)" in made.err
+    assert "input     unchanged" in made.err
+    assert "Taken over" in made.err
+
+
+def test_a_rerun_that_keeps_nothing_says_why(terminal: Terminal) -> None:
+    async def undone(app: Tenuto) -> None:
+        @app.task
+        async def boom(value: object) -> None:
+            raise TaskError("BOOM", "always", retryable=False)
+
+        @app.task
+        async def fine(value: object) -> int:
+            return 1
+
+        await ended(app, flow("undone", FINE, BOOM, compensationSteps=[UNDO]))
+
+    terminal.past(undone)
+    why = "nothing: its steps were undone"
+    assert why in terminal.call("rerun", "@last-failed", "--from", "x", "--dry-run").out
+    assert why in terminal.call("rerun", "@last-failed", "--from", "x").err
+    assert "1  undo_a  for a  done" in terminal.call("show", "@last-failed").out

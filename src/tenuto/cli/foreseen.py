@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -12,7 +13,7 @@ from tenuto.core.reopening import reopened_by_retry
 from tenuto.core.rerun import reusable
 from tenuto.definition import compile_definition
 from tenuto.engine.definitions.reruns import refuse_misfits, refuse_step
-from tenuto.model.errors import Conflict
+from tenuto.model.errors import Conflict, TenutoError
 from tenuto.model.inputs import Input, RetryAsked, Started
 from tenuto.model.json import Object
 from tenuto.model.log import from_row
@@ -34,14 +35,77 @@ class Foreseen(Struct, frozen=True, kw_only=True):
     """Steps whose outcomes stay."""
     again: tuple[str, ...]
     """Steps that would run, or run again."""
+    why_nothing: str = ""
+    """Why no outcome stays, where that may surprise."""
 
     def view(self) -> Object:
         """The same as JSON."""
-        return {"kept": list(self.kept), "again": list(self.again)}
+        return {
+            "kept": list(self.kept),
+            "again": list(self.again),
+            **({"whyNothingKept": self.why_nothing} if self.why_nothing else {}),
+        }
 
     def lines(self) -> list[str]:
         """For people."""
-        return [f"  kept      {_listed(self.kept)}", f"  runs      {_listed(self.again)}"]
+        why = f": {self.why_nothing}" if self.why_nothing else ""
+        return [f"  kept      {_listed(self.kept)}{why}", f"  runs      {_listed(self.again)}"]
+
+
+class Basis(Struct, frozen=True, kw_only=True):
+    """What an instance goes on with: a version of its definition, and its input."""
+
+    workflow: str
+    version: int
+    newest: int | None
+    """None: its workflow was removed, or may not be read."""
+    is_edited: bool = False
+    """Whether the input is another one than before."""
+
+    def view(self) -> Object:
+        """The same as JSON."""
+        return {
+            "workflowDefinitionId": self.workflow,
+            "definitionVersion": self.version,
+            "newestVersion": self.newest,
+            "inputEdited": self.is_edited,
+        }
+
+    def lines(self) -> list[str]:
+        """For people."""
+        newest = "" if self.newest is None else f" (newest is {self.newest})"
+        if self.newest == self.version:
+            newest = " (the newest)"
+        return [
+            f"  version   {self.workflow}@{self.version}{newest}",
+            f"  input     {'edited' if self.is_edited else 'unchanged'}",
+        ]
+
+
+async def basis_of(
+    backend: Backend, workflow: str, version: int, *, is_edited: bool = False
+) -> Basis:
+    """What is used, beside the newest version that there is."""
+    newest: int | None = None
+    with suppress(TenutoError):
+        newest = (await backend.space.definition(workflow)).version
+    return Basis(workflow=workflow, version=version, newest=newest, is_edited=is_edited)
+
+
+def outermost(plan: Plan, step: str) -> str:
+    """The step itself, or the outermost loop around it: a rerun begins outside of loops."""
+    while (loop := plan[step].loop) is not None:
+        step = loop
+    return step
+
+
+def why_nothing_is_kept(from_step: str | None, undoing: object) -> str:
+    """Why a rerun takes over nothing; `undoing` is what the earlier instance undid, if it did."""
+    if from_step is None:
+        return "without --from it runs from the beginning"
+    if undoing:
+        return "its steps were undone, and run again"
+    return f"nothing before {from_step} has completed"
 
 
 def refuse(held: Held, asked: Input, backend: Backend) -> None:
@@ -75,7 +139,8 @@ async def of_rerun(
     )
     names = [name for name, planned in plan.nodes.items() if planned.loop is None]
     if from_step is None:
-        return Foreseen(kept=(), again=tuple(names))
+        why = why_nothing_is_kept(None, None)
+        return Foreseen(kept=(), again=tuple(names), why_nothing=why)
     refuse_step(plan, from_step)
     entries = [from_row(log_row(each)) for each in await space.at(state.id).history()]
     reused = tuple(reusable(plan, state, entries, from_step, ran_by=held.plan))
@@ -92,7 +157,14 @@ async def of_rerun(
     if refused is not None:
         raise Conflict(refused.message, code=refused.code)
     kept = [each.node for each in reused]
-    return Foreseen(kept=tuple(kept), again=tuple(name for name in names if name not in set(kept)))
+    undoing = state.compensation
+    return Foreseen(
+        kept=tuple(kept),
+        again=tuple(name for name in names if name not in set(kept)),
+        why_nothing=""
+        if kept
+        else why_nothing_is_kept(from_step, undoing is not None and undoing.plan),
+    )
 
 
 def _spelled(key: NodeKey) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tenuto.cli.event_hints import event_hint
+from tenuto.cli.foreseen import of_rerun, outermost
 from tenuto.cli.views.terminal import say, say_command
-from tenuto.model.errors import NotFound
+from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.failure import IN_THE_DEFINITION
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 
@@ -33,9 +35,13 @@ async def say_next_steps(backend: Backend, shown: Summary, explained: Object) ->
     state: JSON = None
     if any(each["kind"] == "event" for each in _all(explained["causes"])):
         state = (await backend.space.at(shown.id).state()).get("input")
-    can_rerun = not _needs_rerun(explained) or await _is_deployed(backend, shown)
+    can_rerun = not _needs_rerun(explained) or await _newest(backend, shown) is not None
+    found = next_steps(explained, state, parent_id=shown.parent_id, can_rerun=can_rerun)
+    if shown.parent_id is None and (failed := _in_the_definition(explained)) is not None:
+        found = await _by_another_version(backend, shown, failed)
+        found += _undone_again(shown.id, explained)
     purpose = ""
-    for step in next_steps(explained, state, parent_id=shown.parent_id, can_rerun=can_rerun):
+    for step in found:
         if step.purpose != purpose:
             say(f"  {step.purpose}:")
             purpose = step.purpose
@@ -156,13 +162,51 @@ def _needs_rerun(explained: Object) -> bool:
     )
 
 
-async def _is_deployed(backend: Backend, shown: Summary) -> bool:
-    """Whether its workflow is still there: of one that was removed nothing starts any more."""
+def _in_the_definition(explained: Object) -> Object | None:
+    """The cause that another version of the definition mends."""
+    for cause in _all(explained["causes"]):
+        match cause["details"]:
+            case {"canRetry": _, "error": {"code": code}} if code in IN_THE_DEFINITION:
+                return cause
+    return None
+
+
+async def _by_another_version(backend: Backend, shown: Summary, failed: Object) -> list[Next]:
+    """The rerun with the newest version, or with the one that a correction makes."""
+    newest = await _newest(backend, shown)
+    if newest is None:
+        return []
+    is_newer = newest > shown.version
+    version = newest if is_newer else newest + 1
+    name = f"{shown.workflow}@{version}"
+    purpose = (
+        f"{name} is newer; to rerun it with that version"
+        if is_newer
+        else f"Correct the definition and deploy it, as {name}; then"
+    )
+    start = await _from_step(backend, shown, failed, newest)
+    return [Next(purpose, f"tenuto rerun {shown.id}{start} --version {version}")]
+
+
+async def _from_step(backend: Backend, shown: Summary, failed: Object, version: int) -> str:
+    """` --from STEP` where a rerun from the step that failed is accepted, and keeps others."""
+    if (step := failed.get("stepId")) is None:
+        return ""
     try:
-        await backend.space.definition(shown.workflow)
+        held = await backend.held(shown.id)
+        first = outermost(held.plan, str(step))
+        foreseen = await of_rerun(backend, held, first, version)
+    except TenutoError:
+        return ""
+    return f" --from {shlex.quote(first)}" if foreseen.kept else ""
+
+
+async def _newest(backend: Backend, shown: Summary) -> int | None:
+    """The newest version of its workflow; None: it was removed, and nothing starts of it."""
+    try:
+        return (await backend.space.definition(shown.workflow)).version
     except NotFound:
-        return False
-    return True
+        return None
 
 
 def _step(cause: Object) -> str:

@@ -18,7 +18,7 @@ from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.view import compensation_view, error_view
 from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
 from tenuto.model.durations import iso
-from tenuto.model.failure import LastError
+from tenuto.model.failure import IN_THE_DEFINITION, LastError
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
@@ -189,11 +189,15 @@ def _failed(plan: Plan, state: InstanceState, facts: Facts) -> Cause:
     error = state.last_error
     asked = RetryAsked(by="explain")
     can_retry = decide(plan, state, asked, facts.now, facts.policies).rejection is None
-    advice = (
-        "Mend what it failed for, then retry it."
-        if can_retry
-        else "It cannot be retried as it is; a rerun makes a new instance of it."
-    )
+    if error is not None and error.code in IN_THE_DEFINITION:
+        advice = (
+            "The cause is in the definition, and a retry uses the same version: "
+            "correct the definition, deploy it, then rerun the instance with the new version."
+        )
+    elif can_retry:
+        advice = "Mend what it failed for, then retry it."
+    else:
+        advice = "It cannot be retried as it is; a rerun makes a new instance of it."
     details: Object = {"canRetry": can_retry, "advice": advice}
     if error is not None:
         details["error"] = error_view(error)

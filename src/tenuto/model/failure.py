@@ -38,6 +38,11 @@ TOO_MANY_DESCENDANTS = "TOO_MANY_DESCENDANTS"
 INVALID_EVENT = "INVALID_EVENT"
 CHILD_NOT_UNDONE = "CHILD_NOT_UNDONE"
 
+IN_THE_DEFINITION = frozenset(
+    {EXPRESSION_ERROR, INVALID_EVENT, LOOP_LIMIT, LOOP_SOURCE, NOT_AVAILABLE}
+)
+"""Codes whose cause another version of the definition mends; a retry uses the same one."""
+
 
 class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     """What an attempt reports when it did not succeed; `code` is what `onError` matches."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.cli.bulk import Many
     from tenuto.cli.selection import Asked
+    from tenuto.model.json import Object
 
 Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
 
@@ -223,13 +224,15 @@ def _command(
 
             return await act_on_many(backend, many, is_json=is_json)
         from tenuto.cli import exits
+        from tenuto.cli.foreseen import basis_of
         from tenuto.cli.lookup import find_instance
         from tenuto.cli.views.foreseen import say_retry, show_foreseen
         from tenuto.cli.views.outcome import say_how_to_run, status_line
         from tenuto.cli.views.terminal import say, show, show_json
         from tenuto.model.status import Status
 
-        id = (await find_instance(backend.space, many.asked.single)).id
+        found = await find_instance(backend.space, many.asked.single)
+        id = found.id
         if many.dry_run:
             await show_foreseen(backend, id, many.action, is_json=is_json)
             return exits.DONE
@@ -238,7 +241,10 @@ def _command(
         status = await many.one(backend.space.at(id))
         assert isinstance(status, Status)
         if is_json:
-            show_json({"id": id, "status": status.value})
+            view: Object = {"id": id, "status": status.value}
+            if is_foreseen:
+                view |= (await basis_of(backend, found.workflow, found.version)).view()
+            show_json(view)
             return exits.DONE
         show(status_line(id, status))
         if note and not status.is_final:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -22,8 +22,13 @@ from tenuto.cli.commands.options import (
 )
 
 if TYPE_CHECKING:
+    from msgspec import UnsetType
+
     from tenuto.cli.backends.backend import Backend
+    from tenuto.cli.foreseen import Basis
+    from tenuto.model.json import JSON
     from tenuto.workspace import protocol
+    from tenuto.workspace.values import Summary
 
 
 def rerun(  # noqa: PLR0913 - one for each option
@@ -72,6 +77,7 @@ def rerun(  # noqa: PLR0913 - one for each option
         async def one(earlier: protocol.Instance) -> protocol.Instance:
             return await earlier.rerun(from_step, input=given, version=version)
 
+        wanted = _Wanted(from_step, given, version)
         is_json = output == "json"
         if asked.single is None:
             many = Many(
@@ -79,23 +85,43 @@ def rerun(  # noqa: PLR0913 - one for each option
             )
             return await act_on_many(backend, many, is_json=is_json)
         if dry_run:
-            return await _foresee(backend, asked.single, from_step, version, is_json=is_json)
-        return await _rerun_one(backend, asked.single, one, is_json=is_json)
+            return await _foresee(backend, asked.single, wanted, is_json=is_json)
+        return await _rerun_one(backend, asked.single, one, wanted, is_json=is_json)
 
     perform_on(store, work, output)
 
 
-async def _foresee(
-    backend: Backend, text: str, from_step: str | None, version: int | None, *, is_json: bool
-) -> int:
+class _Wanted(NamedTuple):
+    """What a rerun is asked to do differently."""
+
+    from_step: str | None
+    input: JSON | UnsetType
+    version: int | None
+
+    async def basis(self, backend: Backend, earlier: Summary) -> Basis:
+        """What it runs with."""
+        from msgspec import UnsetType
+
+        from tenuto.cli.foreseen import basis_of
+
+        is_edited = False
+        if not isinstance(self.input, UnsetType):
+            before = (await backend.space.at(earlier.id).state()).get("input")
+            is_edited = self.input != before
+        version = self.version or earlier.version
+        return await basis_of(backend, earlier.workflow, version, is_edited=is_edited)
+
+
+async def _foresee(backend: Backend, text: str, wanted: _Wanted, *, is_json: bool) -> int:
     from tenuto.cli import exits
     from tenuto.cli.foreseen import of_rerun
     from tenuto.cli.lookup import find_instance
     from tenuto.cli.views.foreseen import show_steps
 
-    held = await backend.held((await find_instance(backend.space, text)).id)
-    found = await of_rerun(backend, held, from_step, version)
-    show_steps(held.state.id, "rerun", found, is_json=is_json)
+    earlier = await find_instance(backend.space, text)
+    held = await backend.held(earlier.id)
+    found = await of_rerun(backend, held, wanted.from_step, wanted.version)
+    show_steps(earlier.id, "rerun", found, await wanted.basis(backend, earlier), is_json=is_json)
     return exits.DONE
 
 
@@ -103,6 +129,7 @@ async def _rerun_one(
     backend: Backend,
     text: str,
     one: Callable[[protocol.Instance], Awaitable[protocol.Instance]],
+    wanted: _Wanted,
     *,
     is_json: bool,
 ) -> int:
@@ -111,18 +138,32 @@ async def _rerun_one(
     from tenuto.cli.views.outcome import say_how_to_run, status_line
     from tenuto.cli.views.terminal import say, show, show_json
 
-    earlier = (await find_instance(backend.space, text)).id
-    made = await one(backend.space.at(earlier))
+    earlier = await find_instance(backend.space, text)
+    made = await one(backend.space.at(earlier.id))
     status = await made.status()
+    basis = await wanted.basis(backend, earlier)
     if is_json:
-        show_json({"instanceId": made.id, "status": status.value, "rerunOf": earlier})
+        view = {"instanceId": made.id, "status": status.value, "rerunOf": earlier.id}
+        show_json({**view, **basis.view()})
         return exits.DONE
     show(status_line(made.id, status))
+    for line in basis.lines():
+        say(line, style="dim")
     if (kept := await _taken_over(made)) is not None:
-        say(f"  Taken over from {earlier}: {', '.join(kept) or 'nothing'}")
+        said = ", ".join(kept) or f"nothing: {await _why_nothing(backend, earlier.id, wanted)}"
+        say(f"  Taken over from {earlier.id}: {said}")
     if not (backend.is_worked_on or status.is_final):
         say_how_to_run(made.id, backend.flag)
     return exits.DONE
+
+
+async def _why_nothing(backend: Backend, earlier: str, wanted: _Wanted) -> str:
+    from tenuto.cli.foreseen import why_nothing_is_kept
+
+    undoing = None
+    if wanted.from_step is not None:
+        undoing = (await backend.space.at(earlier).details()).get("compensationState")
+    return why_nothing_is_kept(wanted.from_step, isinstance(undoing, dict) and undoing.get("plan"))
 
 
 async def _taken_over(made: protocol.Instance) -> list[str] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tenuto.cli.foreseen import Foreseen, of_retry, refuse
+from tenuto.cli.foreseen import Basis, Foreseen, basis_of, of_retry, refuse
 from tenuto.cli.views.terminal import say, show, show_json
 from tenuto.model.errors import TenutoError
 from tenuto.model.inputs import PauseAsked, ResumeAsked
@@ -13,6 +13,7 @@ from tenuto.model.status import Status
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.engine.turns.held import Held
 
 
 async def show_foreseen(backend: Backend, id: str, action: str, *, is_json: bool) -> None:
@@ -26,7 +27,8 @@ async def show_foreseen(backend: Backend, id: str, action: str, *, is_json: bool
         return
     held = await backend.held(id)
     if action == "retry":
-        show_steps(id, action, of_retry(held, backend), is_json=is_json)
+        found = of_retry(held, backend)
+        show_steps(id, action, found, await basis_of_state(backend, held), is_json=is_json)
         return
     is_pause = action == "pause"
     refuse(held, PauseAsked(by="cli") if is_pause else ResumeAsked(by="cli"), backend)
@@ -34,9 +36,15 @@ async def show_foreseen(backend: Backend, id: str, action: str, *, is_json: bool
     _show(id, action, {}, [f"  {said}"], is_json=is_json)
 
 
-def show_steps(id: str, action: str, found: Foreseen, *, is_json: bool) -> None:
-    """The steps that would be kept, and those that would run."""
-    _show(id, action, found.view(), found.lines(), is_json=is_json)
+def show_steps(id: str, action: str, found: Foreseen, basis: Basis, *, is_json: bool) -> None:
+    """The steps that would be kept, those that would run, and what they would run with."""
+    view = {**basis.view(), **found.view()}
+    _show(id, action, view, [*basis.lines(), *found.lines()], is_json=is_json)
+
+
+async def basis_of_state(backend: Backend, held: Held) -> Basis:
+    """What an instance that goes on goes on with."""
+    return await basis_of(backend, held.state.definition_id, held.state.definition_version)
 
 
 async def say_retry(backend: Backend, id: str) -> None:
@@ -44,10 +52,11 @@ async def say_retry(backend: Backend, id: str) -> None:
     try:
         if await _is_released_alone(backend, id):
             return
-        found = of_retry(await backend.held(id), backend)
+        held = await backend.held(id)
+        found = of_retry(held, backend)
     except TenutoError:
         return
-    for line in found.lines():
+    for line in [*(await basis_of_state(backend, held)).lines(), *found.lines()]:
         say(line, style="dim")
 
 

@@ -9,6 +9,7 @@ from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.terminal import is_redrawn, length, say, say_command, show, show_json
 from tenuto.model.errors import TenutoError, WorkflowFailed
+from tenuto.model.failure import IN_THE_DEFINITION
 from tenuto.model.status import Status
 
 if TYPE_CHECKING:
@@ -32,15 +33,16 @@ def conclude(ended: Held, flag: str, *, is_json: bool) -> int:
         show_json(output_of(ended.plan, state))
     if state.status is Status.FAILED and state.last_error is not None:
         show_error(WorkflowFailed(state.last_error))
-        # What is advised must not be refused.
-        is_retried = _may_be_retried(ended)
-        say(
-            "  Its log, and to go on where it failed:"
-            if is_retried
-            else "  Its log, and to rerun it:"
-        )
+        # What is advised must not be refused, nor fail again.
+        if state.last_error.code in IN_THE_DEFINITION:
+            purpose, command = "what to do about it", "explain"
+        elif _may_be_retried(ended):
+            purpose, command = "to go on where it failed", "retry"
+        else:
+            purpose, command = "to rerun it", "rerun"
+        say(f"  Its log, and {purpose}:")
         say_command(f"tenuto show {state.id} --history{flag}")
-        say_command(f"tenuto {'retry' if is_retried else 'rerun'} {state.id}{flag}")
+        say_command(f"tenuto {command} {state.id}{flag}")
     elif state.status is Status.CANCELLED and state.cancellation is not None:
         reason = state.cancellation.reason or "no reason given"
         say(f"cancelled by {state.cancellation.requested_by}: {reason}")
