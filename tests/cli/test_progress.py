@@ -160,7 +160,7 @@ def test_a_loop_speaks_for_its_body() -> None:
     ]
     run.fail("work[1]", "BAD").succeed("work[2]")
     [line, _] = lines_of(run.plan, run.state, run.now)
-    assert line.note == "0.0 s  1 item failed"
+    assert line.note == "3 items  0.0 s  1 item failed"
     assert line.detail == "item 1: BAD: BAD in work[1]"
     assert counts(run.plan, run.state) == (1, 2)
     again = play(draw("each:loop>work", each=loop(**{"while": "true"}))).start().succeed("work[0]")

@@ -28,6 +28,7 @@ from tenuto.cli.file_names import FILES
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.engine.turns.held import Held
     from tenuto.model.json import Object
     from tenuto.workspace.values import Summary
 
@@ -316,18 +317,27 @@ def show(
     traceback: Annotated[
         bool, typer.Option("--traceback", help="Show the traceback of its failure.")
     ] = False,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            "--step", metavar="STEP", help="Show one step; in a loop, also STEP[ITERATION]."
+        ),
+    ] = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Show one instance, or the definition in a file.
+    """Show one instance, a step of it, or the definition in a file.
 
     Of an instance its steps, waits, last error and output; --history adds the log, --undo-plan what
     would be undone if it were cancelled now, in which order and with which input, --traceback how
-    the task that failed got there. Of a
+    the task that failed got there. --step shows what one step was given and gave, its error, each
+    attempt, and its iterations in a loop; what is long is cut, -o json shows all of it. Of a
     definition (a .json or .yaml file, or FILE.py[:NAME]) its graph; --as json gives the document
     that would be deployed, --as mermaid a picture for Markdown.
 
     tenuto show @last --history
+
+    tenuto show @last-failed --step charge
 
     tenuto show flows.py:order_flow --as mermaid
     """
@@ -354,6 +364,8 @@ def show(
         shown = await find_instance(backend.space, instance)
         found = backend.space.at(shown.id)
         held = await backend.held(found.id)
+        if step is not None:
+            return await _show_step(backend, held, step, is_json=output == "json")
         log = await found.history() if history else None
         foreseen = await found.undo_plan() if undo_plan else None
         near = await backend.near_events(held)
@@ -374,6 +386,27 @@ def show(
         return exits.DONE
 
     perform_on(store, work, output)
+
+
+async def _show_step(backend: Backend, held: Held, text: str, *, is_json: bool) -> int:
+    import shlex
+
+    from tenuto.cli import exits
+    from tenuto.cli.lookup import step_and_iteration
+    from tenuto.cli.step_details import refuse_unknown, step_details
+    from tenuto.cli.views.step import show_step
+    from tenuto.cli.views.terminal import as_called, show_json
+
+    step, iteration = step_and_iteration(text, "")
+    refuse_unknown(held.plan, step)
+    id = held.state.id
+    found = step_details(held, await backend.space.at(id).history(), step, iteration)
+    logs = f"tenuto logs {id} --step {shlex.quote(text)}{backend.flag}"
+    if is_json:
+        show_json({**found, "logs": logs})
+    else:
+        show_step(found, as_called(logs))
+    return exits.DONE
 
 
 def explain(

@@ -12,7 +12,7 @@ from tenuto.core import InstanceState, Plan
 from tenuto.core.state import NodeState
 from tenuto.core.wait import arms_of
 from tenuto.model.failure import LOST, STOPPED
-from tenuto.model.graph import EventWait
+from tenuto.model.graph import EventWait, Loop
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON
@@ -114,7 +114,7 @@ def _note(
         case NodeStatus.COMPLETED:
             tries = f"  on attempt {node.attempt}" if node.attempt > 1 else ""
             items = f"  {_items(len(node.errors))} failed" if node.errors else ""
-            return _decided(node) + _span(node, now) + items + tries
+            return _count(plan, key, node) + _decided(node) + _span(node, now) + items + tries
         case NodeStatus.FAILED:
             tries = f"{node.attempt} attempts, " if node.attempt > 1 else ""
             return f"failed  {tries}{_span(node, now)}"
@@ -141,6 +141,17 @@ def _note(
             return "cancelled"
         case _:
             return ""
+
+
+def _count(plan: Plan, key: NodeKey, node: NodeState) -> str:
+    """How many items a loop that is over had: its output has one for each."""
+    if not node.is_loop or not isinstance(node.output, list):
+        return ""
+    config = plan[key.node].node.config
+    if isinstance(config, Loop) and config.while_ is not None:
+        count = len(node.output)
+        return f"{count} iteration  " if count == 1 else f"{count} iterations  "
+    return f"{_items(len(node.output))}  "
 
 
 def _decided(node: NodeState) -> str:
