@@ -72,6 +72,18 @@ def test_a_step_is_shown_with_its_input_attempts_and_iterations(terminal: Termin
     assert "COMPLETED  refund" in terminal.call("show", "@last", "--step", "refund").out
 
 
+def test_secrets_are_masked_by_their_names_for_people_and_whole_in_json(terminal: Terminal) -> None:
+    terminal.past(ordered)
+    looks = (("show", "@last", "--history"), ("show", "@last", "--step", "pay"))
+    for words in (*looks, ("history", "@last")):
+        out = terminal.call(*words).out
+        assert "hunter2" not in out, words
+        assert '"password":"••••"' in out, words
+        assert "hunter2" in terminal.call(*words, "-o", "json").out, words
+    for words in looks:
+        assert "hunter2" in terminal.call(*words, "--reveal").out, words
+
+
 def test_a_step_that_there_is_not_is_refused_with_the_nearest(terminal: Terminal) -> None:
     terminal.past(ordered)
     missing = terminal.call("show", "@last", "--step", "pck")

@@ -296,7 +296,7 @@ def list_(  # noqa: PLR0913 - one for each option
     perform_on(store, work, output)
 
 
-def show(
+def show(  # noqa: PLR0913 - one for each option
     instance: Annotated[
         str,
         typer.Argument(
@@ -323,6 +323,9 @@ def show(
             "--step", metavar="STEP", help="Show one step; in a loop, also STEP[ITERATION]."
         ),
     ] = None,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Show values that are masked by their names.")
+    ] = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -331,7 +334,8 @@ def show(
     Of an instance its steps, waits, last error and output; --history adds the log, --undo-plan what
     would be undone if it were cancelled now, in which order and with which input, --traceback how
     the task that failed got there. --step shows what one step was given and gave, its error, each
-    attempt, and its iterations in a loop; what is long is cut, -o json shows all of it. Of a
+    attempt, and its iterations in a loop; what is long is cut, -o json shows all of it. Texts in
+    fields such as password or token are masked unless --reveal or -o json is given. Of a
     definition (a .json or .yaml file, or FILE.py[:NAME]) its graph; --as json gives the document
     that would be deployed, --as mermaid a picture for Markdown.
 
@@ -359,13 +363,15 @@ def show(
         from tenuto.cli.lookup import find_instance
         from tenuto.cli.task_lines import logs_of_failure
         from tenuto.cli.views.instance import instance_json, show_instance
+        from tenuto.cli.views.masking import revealing
         from tenuto.cli.views.terminal import show_json
 
         shown = await find_instance(backend.space, instance)
         found = backend.space.at(shown.id)
         held = await backend.held(found.id)
         if step is not None:
-            return await _show_step(backend, held, step, is_json=output == "json")
+            with revealing(is_asked=reveal):
+                return await _show_step(backend, held, step, is_json=output == "json")
         log = await found.history() if history else None
         foreseen = await found.undo_plan() if undo_plan else None
         near = await backend.near_events(held)
@@ -373,15 +379,17 @@ def show(
             show_json(instance_json(held, near, foreseen=foreseen, history=log))
         else:
             now = backend.clock.now()
-            show_instance(
-                held,
-                near,
-                now,
-                foreseen=foreseen,
-                history=log,
-                with_traceback=traceback,
-                logs=await logs_of_failure(backend, held),
-            )
+            logs = await logs_of_failure(backend, held)
+            with revealing(is_asked=reveal):
+                show_instance(
+                    held,
+                    near,
+                    now,
+                    foreseen=foreseen,
+                    history=log,
+                    with_traceback=traceback,
+                    logs=logs,
+                )
             await _say_what_to_do(backend, shown, await found.explain())
         return exits.DONE
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from tenuto.cli.views.compensation import show_undo_plan, show_undoing
 from tenuto.cli.views.failure import show_failure
 from tenuto.cli.views.marks import STATUS_MARKS
@@ -200,5 +198,4 @@ def _step(item: Object) -> str:
 def _said(item: Object) -> str:
     """The error of an entry, or else its payload."""
     payload = item["payload"]
-    text = msgspec.json.encode(payload).decode() if payload else ""
-    return one_line(str(item["errorMessage"] or text), 100)
+    return one_line(str(item["errorMessage"] or "") or payload or "", 100)

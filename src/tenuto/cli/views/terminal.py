@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 import msgspec
 
 from tenuto.cli.encoding import json_for
+from tenuto.cli.views.masking import masked
 from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
@@ -161,8 +162,8 @@ def show_as_it_is(text: str) -> None:
 
 
 def one_line(value: JSON, most: int = 120) -> str:
-    """A value on one line, cut when it is long."""
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    """A value on one line, cut when it is long; what is secret by its name is masked."""
+    text = value if isinstance(value, str) else msgspec.json.encode(masked(value)).decode()
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
 

@@ -1,0 +1,48 @@
+"""Values as people see them: without what the name of a field says is secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from tenuto.model.json import JSON
+
+MASK: Final = "••••"
+_SECRET_NAME: Final = re.compile(
+    r"pwd|.*(?:secret|passw|token|authorization|credential|cookie|api.?key|private.?key).*",
+    re.IGNORECASE | re.DOTALL,
+)
+_REVEALS: ContextVar[bool] = ContextVar("reveals", default=False)
+
+
+@contextmanager
+def revealing(*, is_asked: bool) -> Iterator[None]:
+    """Show values as they are while inside, where that is asked for."""
+    before = _REVEALS.set(is_asked)
+    try:
+        yield
+    finally:
+        _REVEALS.reset(before)
+
+
+def masked(value: JSON) -> JSON:
+    """A value whose secret fields are masked; numbers are kept, such as a count of tokens."""
+    if _REVEALS.get():
+        return value
+    match value:
+        case dict():
+            return {
+                name: MASK if _is_secret(name, each) else masked(each)
+                for name, each in value.items()
+            }
+        case list():
+            return [masked(each) for each in value]
+        case _:
+            return value
+
+
+def _is_secret(name: str, value: JSON) -> bool:
+    return isinstance(value, str) and value != "" and _SECRET_NAME.fullmatch(name) is not None
