@@ -177,19 +177,18 @@ def test_what_a_killed_service_of_this_folder_had_is_read_from_its_store_and_not
 
 
 @pytest.mark.parametrize(
-    ("command", "output", "is_terminal", "said"),
+    ("words", "is_terminal", "said"),
     [
-        ("list", "table", True, "from here\n"),
-        ("retry", "table", True, "from here\n"),
-        ("list", "json", True, ""),
-        ("list", "table", False, ""),
-        ("deploy", "table", True, ""),
+        ("list table", True, "from here\n"),
+        ("retry table", True, "from here\n"),
+        ("list json", True, ""),
+        ("list table", False, ""),
+        ("deploy table", True, ""),
     ],
 )
-def test_the_place_is_said_to_people_alone(  # noqa: PLR0913 - a row of the table each
-    command: str,
-    output: str,
-    is_terminal: bool,  # noqa: FBT001
+def test_the_place_is_said_to_people_alone(
+    words: str,
+    is_terminal: bool,
     said: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -197,7 +196,7 @@ def test_the_place_is_said_to_people_alone(  # noqa: PLR0913 - a row of the tabl
     for stream in (sys.stdout, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
     place = StoreUrl.of_tenant("sqlite:///x", "default")
-    place.command = command
+    place.command, output = words.split()
     talk.cache_clear()
     try:
         say_place(place, cast("Backend", SimpleNamespace(described="here")), output)

@@ -1,4 +1,4 @@
-"""What a command says of the place where it acts, and the store that it reads instead of a server."""
+"""What a command says of its place, and the store that it reads instead of a killed service."""
 
 from __future__ import annotations
 

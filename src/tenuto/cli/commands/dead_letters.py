@@ -45,7 +45,8 @@ def list_them(
             output,
             table=lambda found: letters_table(found, backend.clock.now()),
             item=lambda each: each,
-            nothing=f"no dead letters in {backend.described}",
+            nothing=f"no dead letters in {backend.described}; what failed",
+            then=[f"tenuto list --status FAILED{backend.flag}"],
         )
         return exits.DONE
 
