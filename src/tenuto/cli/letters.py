@@ -74,7 +74,10 @@ async def letter_id(space: Workspace, text: str) -> str:
         return text
     for each in (await space.dead_letters.page(limit=1)).items:
         return str(each["id"])
-    raise NotFound(f"{LAST}: there is no dead letter", advice="tenuto list --status FAILED")
+    raise NotFound(
+        f"{LAST}: there is no dead letter",
+        advice="`tenuto list --status FAILED` shows instances that failed.",
+    )
 
 
 async def matching(space: Workspace, which: LetterFilter) -> AsyncIterator[Object]:

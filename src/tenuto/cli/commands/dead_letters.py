@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -39,8 +39,8 @@ OfCode = Annotated[
     str | None, typer.Option("--code", metavar="CODE", help="All with this code of the error.")
 ]
 OfKind = Annotated[
-    str | None,
-    typer.Option("--kind", metavar="KIND", help="All of this kind, as `list` shows it."),
+    Literal["task-failed", "poison", "late-result", "compensation-failed"] | None,
+    typer.Option("--kind", help="All of this kind."),
 ]
 
 
@@ -78,8 +78,12 @@ def list_them(
             output,
             table=lambda found: letters_table(found, backend.clock.now()),
             item=lambda each: each,
-            nothing=f"no dead letters{like_that} in {backend.described}; what failed",
-            then=[f"tenuto list --status FAILED{backend.flag}"],
+            nothing=f"no dead letters{like_that} in {backend.described}",
+            then=[
+                f"tenuto dead-letters list{backend.flag}"
+                if which.is_given
+                else f"tenuto list --status FAILED{backend.flag}"
+            ],
         )
         return exits.DONE
 
