@@ -12,14 +12,26 @@ import pytest
 from tenuto import Retry, Tenuto, WorkflowFailed
 from tenuto.cli.dev_events import DevEvents
 from tenuto.cli.dev_files import deploy_files, read_files
-from tenuto.cli.dev_hints import read_starts, started
+from tenuto.cli.dev_hints import offered_starts, read_starts, started
+from tenuto.cli.example_input import example_of
 from tenuto.cli.positions import Located
 from tenuto.cli.views import terminal as terminal_views
 from tenuto.model.errors import InvalidInput
+from tenuto.model.json import JSON, Object
 from tests.api.conftest import DOUBLE, WAIT as WAITING
 from tests.api.test_serve_command import TASKS, _doubled, _read_until, running
 from tests.cli.conftest import Terminal
 
+ORDER: Object = {
+    "type": "object",
+    "required": ["id", "amount", "lines"],
+    "properties": {
+        "id": {"type": "string"},
+        "amount": {"type": "number", "minimum": 5},
+        "lines": {"type": "array", "minItems": 1, "items": {"enum": ["a", "b"]}},
+        "note": {"type": "string"},
+    },
+}
 BROKEN = '{"id": "broken", "steps": [{"stepId": "a"}]}'
 
 
@@ -182,3 +194,32 @@ def test_code_that_raises_is_not_taken_over_and_two_saves_are_one_state(tmp_path
         _read_until(process, "reload  tasks.py changed")
         _read_until(process, "serving http")
         assert _doubled(url, 3) == 600
+
+
+@pytest.mark.parametrize(
+    ("schema", "example"),
+    [
+        (ORDER, {"id": "text", "amount": 5, "lines": ["a"]}),
+        ({"type": "object"}, {}),
+        ({"type": ["string", "null"], "format": "date"}, "2030-01-31"),
+        ({"default": [1]}, [1]),
+        (True, {}),
+    ],
+)
+def test_an_example_input_has_the_required_fields_by_their_types(
+    schema: JSON, example: JSON
+) -> None:
+    assert example_of(schema) == example
+
+
+def test_a_start_with_an_example_input_is_offered_where_the_schema_takes_it(
+    tmp_path: Path,
+) -> None:
+    for name, schema in (("good", ORDER), ("odd", {"type": "string", "pattern": "^x$"})):
+        document = {**DOUBLE, "id": name, "inputSchema": schema}
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+    files = [tmp_path / "good.json", tmp_path / "odd.json"]
+    sources = [each for _, found in read_files((), files, "none") for each in found]
+    assert offered_starts(sources, ()) == [
+        """good --input '{"id":"text","amount":5,"lines":["a"]}'"""
+    ]

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import signal
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from tenuto.cli.backends.backend import Backend
 from tenuto.cli.backends.choice import chosen_place
+from tenuto.cli.backends.place import StoreUrl
+from tenuto.cli.backends.said import say_place
 from tenuto.cli.served_address import address_file, announced, find_served
 from tenuto.cli.settings import configured
+from tenuto.cli.views.terminal import talk
 from tenuto.cli.worker import at_found_server
 from tenuto.store.sqlite.lock import EngineLock
 from tests.api.test_serve_command import running
-from tests.cli.conftest import Terminal
+from tests.cli.conftest import Terminal, one_of_each
 
 URL = "http://127.0.0.1:4711"
 NOWHERE = "http://127.0.0.1:1"
@@ -152,6 +159,50 @@ def test_a_server_that_is_dead_is_given_up_before_a_second_has_passed(
     assert ended.code == 5
     assert f"TEN-4030  cannot reach {NOWHERE}" in ended.err
     assert sum(slept) <= 0.8
+
+
+def test_what_a_killed_service_of_this_folder_had_is_read_from_its_store_and_not_changed(
+    terminal: Terminal,
+) -> None:
+    terminal.past(one_of_each)
+    lock = EngineLock.take(terminal.store.removeprefix("sqlite:///"), "p", shared=False)
+    with announced(terminal.store, NOWHERE, needs_key=False):
+        listed = terminal.call("list", "-o", "id")
+        changed = terminal.call("pause", "@last")
+        typed = terminal.call("list", "--server", NOWHERE)
+    lock.release("p")
+    assert (listed.code, len(listed.out.split()) > 0) == (0, True)
+    assert "does not answer; read from" in listed.err
+    assert (changed.code, typed.code) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("words", "is_terminal", "said"),
+    [
+        ("list table", True, "from here\n"),
+        ("retry table", True, "from here\n"),
+        ("list json", True, ""),
+        ("list table", False, ""),
+        ("deploy table", True, ""),
+    ],
+)
+def test_the_place_is_said_to_people_alone(
+    words: str,
+    is_terminal: bool,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
+    place = StoreUrl.of_tenant("sqlite:///x", "default")
+    place.command, output = words.split()
+    talk.cache_clear()
+    try:
+        say_place(place, cast("Backend", SimpleNamespace(described="here")), output)
+        assert capsys.readouterr().err.replace("\x1b[2m", "").replace("\x1b[0m", "") == said
+    finally:
+        talk.cache_clear()
 
 
 @pytest.mark.slow

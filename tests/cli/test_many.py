@@ -108,3 +108,40 @@ def test_a_program_that_has_the_store_does_it_one_by_one(terminal: Terminal) -> 
         assert (ended.code, ended.json["failed"]) == (0, 0), ended.err
         assert ended.json["done"] == ended.json["matched"] >= 1
         assert terminal.call("cancel", "--status", "PAUSED", "--yes").code == 0
+
+
+def letters(terminal: Terminal, *words: str) -> list[str]:
+    return terminal.call("dead-letters", "list", "-o", "id", *words).out.split()
+
+
+def test_dead_letters_are_found_by_filters_and_acted_on_all_together(past: Terminal) -> None:
+    both = letters(past)
+    assert len(both) == 2
+    for words in ("--task refuse", "--workflow refuse", "--code OUT_OF_STOCK"):
+        assert letters(past, *words.split()) == both, words
+        assert letters(past, *words.split()[:1], "other") == []
+    seen = past.call("dead-letters", "retry", "--task", "refuse", "--dry-run")
+    assert seen.out.strip() == f"retry 2 dead letters (refuse 2), such as {', '.join(both)}"
+    one = past.call("dead-letters", "discard", "@last", "--dry-run").out.strip()
+    assert one == f"discard 1 dead letter (refuse 1), {both[0]}"
+    assert past.call("dead-letters", "discard", "--task", "refuse").code == 2
+    assert letters(past) == both
+    retried = past.call("dead-letters", "retry", "--task", "refuse", "--yes", "-o", "json")
+    assert (retried.code, retried.json["done"], retried.json["failed"]) == (0, 2, 0)
+
+
+def test_dead_letters_are_discarded_by_a_filter_or_as_the_last(past: Terminal) -> None:
+    both = letters(past)
+    assert past.call("dead-letters", "discard", "@last").code == 0
+    assert letters(past) == both[1:]
+    ended = past.call("dead-letters", "discard", "--code", "OUT_OF_STOCK", "--yes")
+    assert (ended.code, ended.out.strip()) == (0, "✓ discard: 1 done")
+    assert past.call("dead-letters", "discard", "@last").code == 3
+    assert "nothing to discard" in past.call("dead-letters", "discard", "--task", "refuse").out
+
+
+@pytest.mark.parametrize("words", ["retry", "discard", "retry x --task y", "retry --task y -i 1"])
+def test_dead_letters_that_are_not_named_clearly_are_refused(
+    terminal: Terminal, words: str
+) -> None:
+    assert terminal.call("dead-letters", *words.split()).code == 2

@@ -497,7 +497,10 @@ def test_keys_that_lock_out_and_keys_that_cannot_show_are_told() -> None:
             return Ended(result.exit_code, result.stdout, result.stderr)
 
         id = ask("start", "wait", "-i", '{"orderId": 1}', "-o", "json").json["instanceId"]
-        made = ask("keys", "create", "b", "--role", "operator", "--scope", "instances:*")
+        words = ("keys", "create", "b", "--role", "operator", "--scope", "instances:*")
+        refused = ask(*words)
+        assert (refused.code, "--yes" in refused.err, refused.out) == (2, True, "")
+        made = ask(*words, "--yes")
         assert "may not make others" in made.err
         key = made.out.split()[-1]
         ended = ask("show", id, "--api-key", key)

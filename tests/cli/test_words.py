@@ -76,9 +76,10 @@ def test_a_path_is_found_in_the_text_or_the_nearest_around_it(path: str, place: 
 
 
 def test_ids_are_shown_as_short_as_they_differ() -> None:
-    first, second = "019a8b2c-4d5e-7000", "019a8b2c-4d5f-7000"
-    assert short_ids([first, second]) == {first: first[:13], second: second[:13]}
-    assert short_ids([first]) == {first: first[:8]}
+    first, later, same = "019a8b2c-4d5e-7000", "019a8b2c-4d5f-7000", "019a8b2c-4d5e-7100"
+    assert short_ids([first, later]) == {first: first[:13], later: later[:13]}
+    assert short_ids([first, same]) == {first: first[:16], same: same[:16]}
+    assert short_ids([first]) == {first: first[:13]}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from msgspec import inspect
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
@@ -123,6 +123,10 @@ class RequestPipeline:
                 await send_preflight(send, [*around, *self._preflight(incoming)])
                 return
             method = "GET" if scope["method"] == "HEAD" else scope["method"]
+            if self._is_page_wanted(incoming, method):
+                # Relative, so that it leads on also where the service is mounted in another.
+                await RedirectResponse("docs", 303)(scope, receive, with_headers(send, around))
+                return
             incoming.found = self._routes.find(method, incoming.path)
             operation = await self._permitted(incoming)
             call = self._call(incoming, operation)
@@ -222,6 +226,12 @@ class RequestPipeline:
             request_id=incoming.request_id,
             source=incoming.source,
         )
+
+    def _is_page_wanted(self, incoming: IncomingRequest, method: str) -> bool:
+        """Whether a browser asks for the root, where no operation is."""
+        accepted = incoming.headers.get("accept", "")
+        is_browser = method == "GET" and incoming.path == "/" and "text/html" in accepted
+        return is_browser and self._routes.find("GET", "/docs") is not None
 
     def _no_operation(self, incoming: IncomingRequest) -> Refusal:
         methods = self._routes.methods_at(incoming.path)

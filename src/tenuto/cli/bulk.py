@@ -64,7 +64,7 @@ class Many(Struct, frozen=True, kw_only=True):
     """Whether the service knows no operation like that, so that it is done one by one."""
 
 
-class _Outcome:
+class Outcome:
     """What came of an action so far."""
 
     def __init__(self) -> None:
@@ -93,7 +93,7 @@ class _Outcome:
 
 async def act_on_many(backend: Backend, many: Many, *, is_json: bool) -> int:
     """Do it to all that are meant; the exit code is that of the first refusal."""
-    space, outcome = backend.space, _Outcome()
+    space, outcome = backend.space, Outcome()
     which: InstanceFilter | None = None
     if many.asked.words:
         ids = await ids_of(space, many.asked)
@@ -112,7 +112,9 @@ async def act_on_many(backend: Backend, many: Many, *, is_json: bool) -> int:
     more = "+" if len(found) >= _MOST_COUNTED else ""
     if many.dry_run or not found:
         return _previewed(many, found, outcome, more, is_json=is_json)
-    _confirm(many, found, more)
+    # Ids that were typed are meant, and are not asked about.
+    if not (many.yes or many.asked.is_typed):
+        confirm(many.action, preview(many.action, found, more))
     with progress_of(many.action, len(found)) as progress:
         ended = await _all_done(backend, many, which, found, outcome=outcome, progress=progress)
     if ended is not None:
@@ -135,7 +137,7 @@ async def _all_done(
     which: InstanceFilter | None,
     found: Sequence[Summary],
     *,
-    outcome: _Outcome,
+    outcome: Outcome,
     progress: Progress,
 ) -> int | None:
     """None once all is done; an exit code where watching it was stopped."""
@@ -171,17 +173,29 @@ async def _operated(
     backend: Backend,
     many: Many,
     which: InstanceFilter,
-    outcome: _Outcome,
+    outcome: Outcome,
     *,
     progress: Progress,
     matched: int,
 ) -> int | None:
     """Have the store or the server do it, and watch that; an exit code where it was stopped."""
-    bulk, action = backend.space.bulk, many.action
+    action = many.action
     assert action != "rerun"
-    operation = await bulk.start(
+    operation = await backend.space.bulk.start(
         action, which, reason=many.reason, should_compensate=many.should_compensate
     )
+    return await watched(backend, operation, outcome, progress=progress, matched=matched)
+
+
+async def watched(
+    backend: Backend,
+    operation: BulkOperation,
+    outcome: Outcome,
+    *,
+    progress: Progress,
+    matched: int,
+) -> int | None:
+    """Watch an operation to its end; an exit code where that was stopped."""
     assert operation.id is not None
     before = outcome.done + outcome.failed
     with interruptible() as stopped:
@@ -190,13 +204,13 @@ async def _operated(
             if await backend.clock.wait(stopped, _LOOK_EVERY):
                 say("stopped watching; it goes on", style="yellow")
                 return exits.INTERRUPTED
-            operation = await bulk.get(str(operation.id))
+            operation = await backend.space.bulk.get(str(operation.id))
     outcome.add(operation)
     return None
 
 
 async def _one_by_one(
-    backend: Backend, many: Many, found: Sequence[Summary], outcome: _Outcome, progress: Progress
+    backend: Backend, many: Many, found: Sequence[Summary], outcome: Outcome, progress: Progress
 ) -> None:
     for number, each in enumerate(found):
         progress(number, len(found))
@@ -213,7 +227,7 @@ async def _one_by_one(
 
 
 def _previewed(
-    many: Many, found: Sequence[Summary], outcome: _Outcome, more: str, *, is_json: bool
+    many: Many, found: Sequence[Summary], outcome: Outcome, more: str, *, is_json: bool
 ) -> int:
     if is_json:
         view = _view(many, outcome, "dry-run" if many.dry_run else "done", len(found))
@@ -225,14 +239,12 @@ def _previewed(
     return outcome.exit_code
 
 
-def _confirm(many: Many, found: Sequence[Summary], more: str) -> None:
-    """Ask on a terminal; ids that were typed are meant, and are not asked about."""
-    if many.yes or many.asked.is_typed:
-        return
-    say(preview(many.action, found, more))
+def confirm(action: str, previewed: str) -> None:
+    """Show what would be done, and ask on a terminal."""
+    say(previewed)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise typer.BadParameter(
-            f"nothing is asked without a terminal: add --yes to {many.action} them, or --dry-run "
+            f"nothing is asked without a terminal: add --yes to {action} them, or --dry-run "
             "to see them",
             param_hint="--yes",
         )
@@ -241,7 +253,7 @@ def _confirm(many: Many, found: Sequence[Summary], more: str) -> None:
         raise typer.Exit(exits.DONE)
 
 
-def _view(many: Many, outcome: _Outcome, status: str, matched: int) -> Object:
+def _view(many: Many, outcome: Outcome, status: str, matched: int) -> Object:
     view: Object = {
         "action": many.action,
         "status": status,

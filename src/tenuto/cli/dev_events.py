@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.views.errors import own_traceback
 from tenuto.cli.views.marks import STATUS_MARKS
-from tenuto.cli.views.terminal import countdown, length, say
+from tenuto.cli.views.terminal import SHORT_ID, countdown, length, say
 from tenuto.model.entries import CompensationFailed, NodeFailed, RetryScheduled
 from tenuto.model.failure import LOST, STOPPED
 from tenuto.model.inputs import TaskFailed
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("tenuto.dev")
 
 _TOLD: Final = frozenset({"NODE_FAILED", "COMPENSATION_FAILED", "RETRY_SCHEDULED"})
-_SHORT: Final = 8
 _REMEMBERED: Final = 1_000
 """Steps whose last traceback is remembered."""
 
@@ -63,7 +62,9 @@ class FailedTasks:
             then = "not tried again"
         try:
             what = f"{error.code}: {error.message}; {then}"
-            say(f"✗ {instance_id[:_SHORT]}  {step}, attempt {failed.attempt}: {what}", style="red")
+            say(
+                f"✗ {instance_id[:SHORT_ID]}  {step}, attempt {failed.attempt}: {what}", style="red"
+            )
             self._tracebacks.show((instance_id, failed.node, failed.iteration), error.details)
         except Exception:
             # A terminal that is gone must not stop the worker.
@@ -88,7 +89,7 @@ class DevEvents:
         if not draft.rows:
             return
         state = draft.state
-        name = f"{state.definition_id} {draft.instance_id[:_SHORT]}"
+        name = f"{state.definition_id} {draft.instance_id[:SHORT_ID]}"
         if not draft.before.version:
             say(f"○ {name}  started", style="dim")
         entries = _entries(draft.rows)

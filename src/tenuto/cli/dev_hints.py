@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from tenuto.cli.event_hints import event_hint
+from tenuto.cli.example_input import example_of
 from tenuto.cli.exits import Interrupted
 from tenuto.cli.open_instances import OPEN
 from tenuto.cli.sources import Source, read_json
 from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.terminal import say, say_command
+from tenuto.definition.schemas import input_problems
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.ports import SystemClock
@@ -112,8 +114,10 @@ async def say_what_to_try(
 ) -> None:
     """Commands to copy: to start, to list, and to send the events that are waited for."""
     say(f"  API    {url}/docs")
+    if not sources:
+        say("  No definition is served; `tenuto init` makes a project, or name a FILE.")
     say("  Try")
-    for start in _starts(sources, starts)[:3]:
+    for start in offered_starts(sources, starts)[:3]:
         say_command(f"tenuto start {start} --follow{flag}")
     say_command(f"tenuto list{flag}")
     for instance in instances:
@@ -135,14 +139,23 @@ async def _at_rest(instance: InstanceRef, stopped: asyncio.Event) -> Object:
             return details
 
 
-def _starts(sources: Sequence[Source], starts: Sequence[DevStart]) -> list[str]:
-    """Starts that work: with an input that was given here, or of workflows that take none."""
+def offered_starts(sources: Sequence[Source], starts: Sequence[DevStart]) -> list[str]:
+    """Starts that work: with an input given here or made from the schema, or that need none."""
     found = [
         f"{each.workflow} --input {shlex.quote(msgspec.json.encode(each.input).decode())}"
         for each in starts
     ]
     flows = [each.flow for each in sources if each.flow is not None]
-    return found + [flow.id for flow in flows if not flow.data.parameters]
+    found += [flow.id for flow in flows if not flow.data.parameters]
+    given = {each.workflow for each in starts} | {*found}
+    for definition in (each.checked() for each in sources):
+        if definition.id in given or definition.input_schema is None:
+            continue
+        input = example_of(definition.input_schema)
+        if not input_problems(definition, input):
+            text = msgspec.json.encode(input).decode()
+            found.append(f"{definition.id} --input {shlex.quote(text)}")
+    return found
 
 
 def _taken_fields(sources: Sequence[Source], details: Object) -> dict[str, list[str]]:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from tenuto.cli.views.terminal import SHORT_ID
 from tenuto.model.durations import from_epoch_ms, parse_duration, parse_moment
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.json import Given, Object
@@ -129,8 +130,8 @@ async def find_instance(space: Lists, text: str) -> Summary:
 
 
 def short_ids(ids: list[str]) -> dict[str, str]:
-    """For each id its shortest unique prefix, of one length for all."""
-    size = 8
+    """For each id a unique prefix, of one length for all."""
+    size = SHORT_ID
     while size < 36 and len({each[:size] for each in ids}) < len(set(ids)):
         size += 1
     if 0 < size < 36 and any(each[size - 1] == "-" for each in ids):

@@ -20,7 +20,7 @@ from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Probl
 from tenuto.tasks.registry import Registry
 
 BESIDE: Final = "tasks.py"
-_NOT_THEIRS: Final = (
+NOT_THEIRS: Final = (
     str(Path(__file__).parents[1]),
     *(sysconfig.get_path(each) for each in ("stdlib", "purelib", "platlib")),
 )
@@ -158,7 +158,7 @@ def _broken(named: str, error: BaseException) -> InvalidInput:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((*_NOT_THEIRS, "<"))
+        if not frame.filename.startswith((*NOT_THEIRS, "<"))
     ]
     place = named
     if isinstance(error, SyntaxError) and error.filename:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import shlex
@@ -18,6 +19,7 @@ from tenuto.cli import exits
 from tenuto.cli.backends.choice import found_server
 from tenuto.cli.backends.place import ServerUrl
 from tenuto.cli.dev_events import FailedTasks
+from tenuto.cli.loaded_files import LoadedFiles
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.views.terminal import say, show_json
 from tenuto.config.config import Config, WorkerConfig
@@ -40,6 +42,7 @@ async def work(config: Config, *, is_json: bool = False) -> int:
     """
     wish = config.worker
     load_tasks(config.tasks, None)
+    loaded = LoadedFiles.of_process()
     names = list(DEFAULT_REGISTRY)
     if not names:
         raise _no_tasks(config.tasks)
@@ -61,9 +64,11 @@ async def work(config: Config, *, is_json: bool = False) -> int:
         if is_json:
             show_json({"servers": servers, "tasks": names}, lines=True)
         COLLECTOR.spare()
+        watch = asyncio.ensure_future(loaded.watch(SystemClock(), announce))
         try:
             await run_until_signalled(worker, wish.grace)
         finally:
+            watch.cancel()
             await broker.close()
         announce("stopped; what has not ended is left to others")
     return exits.DONE

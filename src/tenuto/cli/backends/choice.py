@@ -52,7 +52,7 @@ def _served_here(url: str, address: str | None, key: str | None, tenant: str) ->
             f"--server {address} asks that",
             style="dim",
         )
-    return ServerUrl.of(found.url, key, tenant, is_found=True)
+    return ServerUrl.of(found.url, key, tenant, is_found=True, store=url)
 
 
 def _of_profile(key: str | None, tenant: str) -> ServerUrl | None:

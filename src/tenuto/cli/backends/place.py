@@ -13,11 +13,13 @@ ACTOR: Final = "cli"
 
 
 class Place(str):
-    """Where a command acts, and for which tenant."""
+    """Where a command acts, for which tenant, and which command it is."""
 
-    __slots__ = ("tenant",)
+    __slots__ = ("command", "tenant")
 
     tenant: str
+    command: str
+    """Its last word: `list` of `events list`."""
 
 
 class StoreUrl(Place):
@@ -29,17 +31,20 @@ class StoreUrl(Place):
     def of_tenant(cls, url: str, tenant: str) -> StoreUrl:
         made = cls(url)
         made.tenant = tenant
+        made.command = ""
         return made
 
 
 class ServerUrl(Place):
     """The addresses of a server in the place of a store's URL, and the API key."""
 
-    __slots__ = ("is_found", "key")
+    __slots__ = ("is_found", "key", "store")
 
     key: str | None
     is_found: bool
     """Whether commands here find it without being told."""
+    store: str | None
+    """Its store, where it was found beside that."""
 
     @classmethod
     def of(
@@ -49,11 +54,14 @@ class ServerUrl(Place):
         tenant: str = DEFAULT_TENANT,
         *,
         is_found: bool = False,
+        store: str | None = None,
     ) -> ServerUrl:
         url = cls(addresses)
         url.key = key
         url.tenant = tenant
+        url.command = ""
         url.is_found = is_found
+        url.store = store
         return url
 
     @property

@@ -151,6 +151,8 @@ class ServerBackend:
         connection = self.space.connection
         before = connection.patience, connection.dead_after
         connection.patience, connection.dead_after = FOLLOWING, None
+        # It has answered and was shown: the store would show the same once more.
+        self.url.store = None
         try:
             async with set_by(self.space.at(id).changes(after)) as grown:
                 yield grown

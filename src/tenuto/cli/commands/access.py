@@ -49,12 +49,16 @@ def create_key(
             "--expires", metavar="MOMENT", help="When it ends: 2030-01-31T12:00:00Z, or P90D."
         ),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Also a first key that may not make others.")
+    ] = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """Make an API key, and show it this once.
 
-    From the first key on, every request to the service needs a credential.
+    From the first key on, every request to the service needs a credential: the first one that an
+    open service is asked for has to be an admin's, else no further key could be made there.
 
     tenuto keys create build --role operator --scope 'instances:*' --scope workflows:read
     """
@@ -64,6 +68,10 @@ def create_key(
         from tenuto.cli import exits
         from tenuto.cli.views.terminal import say, say_command, show, show_json
 
+        if backend.is_anonymous and not (yes or _makes_keys(role, scopes)):
+            # A server that is not open refuses this question, and the key with it.
+            await backend.space.keys.list()
+            raise _locked_out(name)
         new = await backend.space.keys.create(
             name,
             role=role,
@@ -263,6 +271,15 @@ def verify_audit(
         return exits.DONE if problem is None else exits.FAILED
 
     perform_on(store, work, output)
+
+
+def _locked_out(name: str) -> typer.BadParameter:
+    return typer.BadParameter(
+        f"{name} would be the first key, and may not make others: from then on every request needs "
+        "a key, so that you would be locked out. Make an admin's first: tenuto keys create admin "
+        "--role admin. Or add --yes, where keys can be made at the store",
+        param_hint="--role",
+    )
 
 
 def _makes_keys(role: str, scopes: Sequence[str] | None) -> bool:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Store, perform_on
+from tenuto.cli.commands.options import (
+    Cursor,
+    DryRun,
+    Limit,
+    ListOutput,
+    OfWorkflow,
+    Output,
+    Store,
+    Yes,
+    perform_on,
+)
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -18,12 +28,29 @@ dead_letters = typer.Typer(
     no_args_is_help=True,
 )
 
-LetterId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
+LetterId = Annotated[
+    str, typer.Argument(metavar="ID", help="As `list` shows it, or @last for the newest.")
+]
+OneOrNone = Annotated[
+    str | None, typer.Argument(metavar="ID", help="As `list` shows it, or @last for the newest.")
+]
+OfTask = Annotated[str | None, typer.Option("--task", metavar="ID", help="All of this task.")]
+OfCode = Annotated[
+    str | None, typer.Option("--code", metavar="CODE", help="All with this code of the error.")
+]
+OfKind = Annotated[
+    Literal["task-failed", "poison", "late-result", "compensation-failed"] | None,
+    typer.Option("--kind", help="All of this kind."),
+]
 
 
 @dead_letters.command("list")
 def list_them(
     *,
+    task: OfTask = None,
+    workflow: OfWorkflow = None,
+    code: OfCode = None,
+    kind: OfKind = None,
     limit: Limit = 20,
     cursor: Cursor = None,
     store: Store = STORE,
@@ -31,21 +58,32 @@ def list_them(
 ) -> None:
     """List dead letters.
 
-    Tasks whose failure nothing handled, poison tasks, and results that came too late.
+    Tasks whose failure nothing handled, poison tasks, and results that came too late. A list with a
+    filter has no cursor: it shows the newest --limit that the filter finds.
+
+    tenuto dead-letters list --task pay --code TIMEOUT
     """
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.letters import LetterFilter, found_page
         from tenuto.cli.views.dead_letters import letters_table
         from tenuto.cli.views.pages import show_page
 
-        page = await backend.space.dead_letters.page(limit=limit, cursor=cursor)
+        which = LetterFilter(task=task, workflow=workflow, code=code, kind=kind)
+        page = await found_page(backend.space, which, limit, cursor)
+        like_that = " like that" if which.is_given else ""
         show_page(
             page,
             output,
             table=lambda found: letters_table(found, backend.clock.now()),
             item=lambda each: each,
-            nothing=f"no dead letters in {backend.described}",
+            nothing=f"no dead letters{like_that} in {backend.described}",
+            then=[
+                f"tenuto dead-letters list{backend.flag}"
+                if which.is_given
+                else f"tenuto list --status FAILED{backend.flag}"
+            ],
         )
         return exits.DONE
 
@@ -58,11 +96,12 @@ def show(id: LetterId, *, store: Store = STORE, output: Output = "table") -> Non
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.letters import letter_id
         from tenuto.cli.next_steps import say_letter_steps
         from tenuto.cli.views.dead_letters import letter_lines
         from tenuto.cli.views.terminal import show, show_json
 
-        item = await backend.space.dead_letters.get(id)
+        item = await backend.space.dead_letters.get(await letter_id(backend.space, id))
         if output == "json":
             show_json(item)
         else:
@@ -75,29 +114,53 @@ def show(id: LetterId, *, store: Store = STORE, output: Output = "table") -> Non
 
 
 @dead_letters.command("retry")
-def retry(
-    id: LetterId,
+def retry(  # noqa: PLR0913 - one for each option
+    id: OneOrNone = None,
     *,
     input: Annotated[
         str | None,
         typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="Another input for the task."),
     ] = None,
+    task: OfTask = None,
+    workflow: OfWorkflow = None,
+    code: OfCode = None,
+    kind: OfKind = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Run a dead letter again: the instance goes on where it failed."""
+    """Run a dead letter again, or all that a filter finds: the instance goes on where it failed.
+
+    tenuto dead-letters retry @last
+
+    tenuto dead-letters retry --task pay --code TIMEOUT --dry-run
+    """
+    from tenuto.cli.letters import LetterFilter, refuse_unclear
+
+    which = LetterFilter(task=task, workflow=workflow, code=code, kind=kind)
+    refuse_unclear(id, which)
+    if input is not None and id is None:
+        raise typer.BadParameter("one dead letter has another input", param_hint="--input")
 
     async def work(backend: Backend) -> int:
         from msgspec import UNSET
 
         from tenuto.cli import exits
+        from tenuto.cli.letters import act_on_letters, letter_id
         from tenuto.cli.sources import read_json
         from tenuto.cli.views.outcome import say_how_to_run, status_line
         from tenuto.cli.views.terminal import show, show_json
 
+        if id is None or dry_run:
+            meant = which if id is None else LetterFilter(id=await letter_id(backend.space, id))
+            return await act_on_letters(
+                backend, "retry", meant, dry_run=dry_run, yes=yes, is_json=output == "json"
+            )
         given = UNSET if input is None else read_json(input, "--input")
-        status = await backend.space.dead_letters.retry(id, input=given)
-        instance_id = id.partition(":")[0]
+        found = await letter_id(backend.space, id)
+        status = await backend.space.dead_letters.retry(found, input=given)
+        instance_id = found.partition(":")[0]
         if output == "json":
             show_json({"id": instance_id, "status": status.value})
             return exits.DONE
@@ -110,18 +173,43 @@ def retry(
 
 
 @dead_letters.command("discard")
-def discard(id: LetterId, *, store: Store = STORE, output: Output = "table") -> None:
-    """Remove a dead letter; the instance stays as it is."""
+def discard(  # noqa: PLR0913 - one for each option
+    id: OneOrNone = None,
+    *,
+    task: OfTask = None,
+    workflow: OfWorkflow = None,
+    code: OfCode = None,
+    kind: OfKind = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Remove a dead letter, or all that a filter finds; the instance stays as it is.
+
+    tenuto dead-letters discard --kind late-result --yes
+    """
+    from tenuto.cli.letters import LetterFilter, refuse_unclear
+
+    which = LetterFilter(task=task, workflow=workflow, code=code, kind=kind)
+    refuse_unclear(id, which)
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.letters import act_on_letters, letter_id
         from tenuto.cli.views.terminal import show, show_json
 
-        await backend.space.dead_letters.discard(id)
+        if id is None or dry_run:
+            meant = which if id is None else LetterFilter(id=await letter_id(backend.space, id))
+            return await act_on_letters(
+                backend, "discard", meant, dry_run=dry_run, yes=yes, is_json=output == "json"
+            )
+        found = await letter_id(backend.space, id)
+        await backend.space.dead_letters.discard(found)
         if output == "json":
-            show_json({"id": id, "discarded": True})
+            show_json({"id": found, "discarded": True})
         else:
-            show(f"✓ {id} is discarded; the instance stays as it is")
+            show(f"✓ {found} is discarded; the instance stays as it is")
         return exits.DONE
 
     perform_on(store, work, output)

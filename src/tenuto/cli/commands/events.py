@@ -202,6 +202,7 @@ def list_them(
             table=lambda found: events_table(found, now),
             item=lambda each: each,
             nothing=f"no events{like_that} {when} in {backend.described}",
+            then=[f"tenuto events send PATTERN JSON{backend.flag}"],
             id="eventId",
         )
         return exits.DONE

@@ -125,7 +125,8 @@ def _or_on_a_server(command: Callable[..., Any], *, of_tenants: bool) -> Callabl
         tenant = str(rest.pop("tenant")) if of_tenants else DEFAULT_TENANT
         store_source, server_source = _sources(ctx, is_server_named=server is not None)
         named = (rest["store"], store_source), (server, server_source)
-        rest["store"] = chosen_place(*named, api_key, tenant)
+        rest["store"] = place = chosen_place(*named, api_key, tenant)
+        place.command = ctx.info_name or ""
         return command(**rest)
 
     placed.__signature__ = said.replace(  # type: ignore[attr-defined]

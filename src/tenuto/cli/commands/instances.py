@@ -281,13 +281,17 @@ def list_(  # noqa: PLR0913 - one for each option
         )
         wanted = variable_filter(variable or ())
         page = await backend.space.page(which, variables=wanted, limit=limit, cursor=cursor)
-        like_that = "" if which == ANY_INSTANCE else " like that"
+        like_that = "" if which == ANY_INSTANCE and not wanted else " like that"
+        flag = backend.flag
         show_page(
             page,
             output,
             table=lambda found: instances_table(found, now),
             item=summary_json,
             nothing=f"no instances{like_that} in {backend.described}",
+            then=[f"tenuto list{flag}"]
+            if like_that
+            else [f"tenuto start WORKFLOW --input JSON{flag}", f"tenuto run FILE{flag}"],
         )
         if output == "table" and any(not each.status.is_final for each in page.items):
             await say_if_idle(backend)

@@ -134,6 +134,11 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901 - one a
         "subscription": "End a subscription; its pending deliveries are dropped.",
     }
 
+    added = {
+        "webhook": "tenuto webhooks add URL PATTERN",
+        "subscription": "tenuto subscriptions add URL PATTERN --subscriber ID",
+    }
+
     def part(backend: Backend) -> protocol.Webhooks | protocol.Subscriptions:
         space = backend.space
         return space.webhooks if kind == "webhook" else space.subscriptions
@@ -143,7 +148,8 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901 - one a
         async def work(backend: Backend) -> int:
             from tenuto.cli import exits
             from tenuto.cli.views.listeners import listener_json, listeners_table
-            from tenuto.cli.views.terminal import say, show, show_json
+            from tenuto.cli.views.pages import say_nothing
+            from tenuto.cli.views.terminal import show, show_json
 
             found = await part(backend).list()
             if output == "json":
@@ -153,7 +159,7 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901 - one a
                 for each in found:
                     show(each.id)
             elif not found:
-                say(f"no {kind}s in {backend.described}")
+                say_nothing(f"no {kind}s in {backend.described}", [f"{added[kind]}{backend.flag}"])
             else:
                 show(listeners_table(found, backend.clock.now()))
             return exits.DONE

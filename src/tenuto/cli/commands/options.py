@@ -231,8 +231,18 @@ def perform_on(
 
     async def opened_work() -> int:
         from tenuto.cli.backends import opened
+        from tenuto.cli.backends.said import say_place, store_instead
+        from tenuto.model.errors import StoreUnavailable
 
-        async with opened(place, allow_private=allow_private) as backend:
+        try:
+            async with opened(place, allow_private=allow_private) as backend:
+                say_place(place, backend, output)
+                return await work(backend)
+        except StoreUnavailable as error:
+            store = store_instead(place, error)
+            if store is None:
+                raise
+        async with opened(store) as backend:
             return await work(backend)
 
     perform(opened_work, output)

@@ -46,7 +46,9 @@ def list_them(
             output,
             table=lambda found: tasks_table(found, workers, backend.clock.now()),
             item=lambda each: task_json(each, workers),
-            nothing=f"no declared tasks in {backend.described}",
+            nothing=f"no declared tasks in {backend.described}: those of workers and push targets "
+            "are; tasks of a process are registered in its code, and are not in this list",
+            then=["tenuto worker MODULE"],
         )
         return exits.DONE
 

@@ -45,6 +45,7 @@ def list_them(
             table=lambda found: workers_table(found, backend.clock.now()),
             item=worker_json,
             nothing=f"no worker has claimed a task in {backend.described} within the last hour",
+            then=["tenuto worker MODULE"],
             id="workerId",
         )
         return exits.DONE

@@ -49,7 +49,8 @@ def list_them(
             output,
             table=lambda found: definitions_table(found, backend.clock.now()),
             item=lambda each: each,
-            nothing=f"no workflows in {backend.described}; tenuto deploy FILE saves one",
+            nothing=f"no workflows in {backend.described}; to deploy one, or to make an example",
+            then=[f"tenuto deploy FILE{backend.flag}", "tenuto init"],
         )
         return exits.DONE
 

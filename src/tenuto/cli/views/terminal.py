@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PROGRAM: Final = "TENUTO_PROGRAM"
 """How the parent of this process was called, which prints commands in its name."""
+SHORT_ID: Final = 13
+"""Characters of an id that are shown where it is cut: the first eight are the same for a minute."""
 _GAP: Final = 2
 """Blanks between the columns of a table."""
 _LEAST: Final = 8

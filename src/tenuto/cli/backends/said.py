@@ -1,0 +1,56 @@
+"""What a command says of its place, and the store that it reads instead of a killed service."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from tenuto.cli.backends.place import Place, ServerUrl, StoreUrl
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.model.errors import StoreUnavailable
+
+_READING: Final = frozenset({"list", "show", "history", "logs", "explain"})
+_SAYING: Final = _READING | {"retry", "cancel", "pause", "resume", "rerun"}
+_READING_ALONE: Final = _READING | {"stats"}
+
+
+def say_place(place: str, backend: Backend, output: str) -> None:
+    """One line for people: programs, which read a pipe or JSON, named the place themselves."""
+    if output != "table" or not isinstance(place, Place) or place.command not in _SAYING:
+        return
+    if not (sys.stderr.isatty() and sys.stdout.isatty()):
+        return
+    from tenuto.cli.views.terminal import say
+
+    say(f"from {backend.described}", style="dim")
+
+
+def store_instead(place: str, error: StoreUnavailable) -> StoreUrl | None:
+    """The store of a service of this folder that was killed; only for commands that read.
+
+    A service that is slow, or that asks for a credential, has its store: it is not passed over.
+    """
+    if not isinstance(place, ServerUrl) or place.store is None:
+        return None
+    if place.command not in _READING_ALONE or not _is_refused(error):
+        return None
+    from tenuto.cli.backends.reader import described
+    from tenuto.cli.views.terminal import say
+
+    where = described(place.store)
+    say(f"the service of this folder does not answer; read from {where}", style="yellow")
+    return StoreUrl.of_tenant(place.store, place.tenant)
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether a refused connection is behind an error."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ConnectionRefusedError):
+            return True
+        if isinstance(getattr(cause, "os_error", None), ConnectionRefusedError):
+            return True
+        cause = cause.__cause__
+    return False

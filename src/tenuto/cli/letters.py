@@ -1,0 +1,212 @@
+"""Which dead letters a command means, and an action over many of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import msgspec
+import typer
+from msgspec import Struct
+
+from tenuto.cli import exits
+from tenuto.cli.bulk import Outcome, confirm, watched
+from tenuto.cli.lookup import LAST
+from tenuto.cli.selection import named
+from tenuto.cli.served_address import IN_USE
+from tenuto.cli.views.bulk import MOST_EXAMPLES, Progress, progress_of, show_result
+from tenuto.cli.views.terminal import say, say_command, show, show_json
+from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
+from tenuto.model.json import Object
+from tenuto.workspace.values import DeadLetterFilter, Page, in_groups
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.workspace.protocol import Workspace
+
+Action: TypeAlias = Literal["retry", "discard"]
+
+_PAGE: Final = 1_000
+_MOST: Final = 100_000
+_MOST_NAMED: Final = 3
+
+
+class LetterFilter(Struct, frozen=True, kw_only=True):
+    """What the options of a command say; one that is not given does not count."""
+
+    id: str | None = None
+    task: str | None = None
+    workflow: str | None = None
+    code: str | None = None
+    kind: str | None = None
+
+    @property
+    def is_given(self) -> bool:
+        return self != LetterFilter()
+
+    def has(self, letter: Object) -> bool:
+        """Whether a letter is meant, as far as the letter shows that."""
+        error = letter["error"]
+        code = error.get("code") if isinstance(error, dict) else None
+        wanted = (
+            (self.id, letter["id"]),
+            (self.task, letter["taskId"]),
+            (self.kind, letter["kind"]),
+            (self.code, code),
+        )
+        return all(each is None or each == found for each, found in wanted)
+
+
+def refuse_unclear(id: str | None, which: LetterFilter) -> None:
+    """Wrong usage, where neither an id nor a filter is given, or both are."""
+    if (id is None) == which.is_given:
+        return
+    message = "an id is named, or a filter, and not both"
+    if id is None:
+        message = "name a dead letter by its id, or several by a filter such as --task pay"
+    raise typer.BadParameter(message, param_hint="ID, --task, --workflow, --code, --kind")
+
+
+async def letter_id(space: Workspace, text: str) -> str:
+    """The id that is named: as it is, or the newest for `@last`; NotFound."""
+    if text != LAST:
+        return text
+    for each in (await space.dead_letters.page(limit=1)).items:
+        return str(each["id"])
+    raise NotFound(
+        f"{LAST}: there is no dead letter",
+        advice="`tenuto list --status FAILED` shows instances that failed.",
+    )
+
+
+async def matching(space: Workspace, which: LetterFilter) -> AsyncIterator[Object]:
+    """Every dead letter that a filter finds, newest first."""
+    cursor: str | None = None
+    while True:
+        page = await space.dead_letters.page(limit=_PAGE, cursor=cursor)
+        found = [each for each in page.items if which.has(each)]
+        if which.workflow is not None:
+            ids = list(dict.fromkeys(str(each["instanceId"]) for each in found))
+            rows = {each.id: each.workflow for each in await named(space, ids)}
+            found = [each for each in found if rows.get(str(each["instanceId"])) == which.workflow]
+        for each in found:
+            yield each
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+
+
+async def found_page(
+    space: Workspace, which: LetterFilter, limit: int, cursor: str | None
+) -> Page[Object]:
+    """A page of all, or the newest that a filter finds, which have no cursor."""
+    if not which.is_given:
+        return await space.dead_letters.page(limit=limit, cursor=cursor)
+    if cursor is not None:
+        raise typer.BadParameter("a list with a filter has no cursor", param_hint="--cursor")
+    items: list[Object] = []
+    async for each in matching(space, which):
+        items.append(each)
+        if len(items) >= limit:
+            break
+    return Page(items=items, next_cursor=None)
+
+
+async def act_on_letters(
+    backend: Backend,
+    action: Action,
+    which: LetterFilter,
+    *,
+    dry_run: bool,
+    yes: bool,
+    is_json: bool,
+) -> int:
+    """Do it to all that the filter finds now; the exit code is that of the first refusal."""
+    found: list[Object] = []
+    async for each in matching(backend.space, which):
+        found.append(each)
+        if len(found) >= _MOST:
+            break
+    outcome = Outcome()
+    if dry_run or not found:
+        if is_json:
+            view = _view(action, outcome, "dry-run" if dry_run else "done", len(found))
+            show_json({**view, "examples": [each["id"] for each in found[:MOST_EXAMPLES]]})
+        else:
+            show(preview(action, found))
+        return exits.DONE
+    if not yes:
+        confirm(action, preview(action, found))
+    ids = [str(each["id"]) for each in found]
+    with progress_of(action, len(ids)) as progress:
+        ended = await _all_done(backend, action, ids, outcome, progress)
+    if ended is not None:
+        return ended
+    if is_json:
+        show_json(_view(action, outcome, "done", len(ids)))
+        return outcome.exit_code
+    show_result(action, outcome.done, outcome.failures, outcome.failed)
+    if outcome.done and action == "retry" and not backend.is_worked_on:
+        say("  No process works on the store now. To run the steps that follow:")
+        say_command(f"tenuto run FILE --outstanding{backend.flag}")
+    return outcome.exit_code
+
+
+def preview(action: Action, found: Sequence[Object]) -> str:
+    """`retry 12 dead letters (pay 10, ship 2), such as …`."""
+    if not found:
+        return f"nothing to {action}: no dead letter like that"
+    counts = Counter(str(each["taskId"] or each["stepId"]) for each in found).most_common()
+    tasks = ", ".join(f"{name} {count:,}" for name, count in counts[:_MOST_NAMED])
+    others = ", …" if len(counts) > _MOST_NAMED else ""
+    what = "1 dead letter" if len(found) == 1 else f"{len(found):,} dead letters"
+    examples = ", ".join(str(each["id"]) for each in found[:MOST_EXAMPLES])
+    such_as = "" if len(found) == 1 else "such as "
+    return f"{action} {what} ({tasks}{others}), {such_as}{examples}"
+
+
+async def _all_done(
+    backend: Backend, action: Action, ids: Sequence[str], outcome: Outcome, progress: Progress
+) -> int | None:
+    """None once all is done; an exit code where watching it was stopped."""
+    bulk = backend.space.bulk
+    try:
+        for group in in_groups(ids):
+            operation = await bulk.start_on_dead_letters(action, DeadLetterFilter(ids=tuple(group)))
+            ended = await watched(backend, operation, outcome, progress=progress, matched=len(ids))
+            if ended is not None:
+                return ended
+    except StoreUnavailable as error:
+        if error.code != IN_USE or outcome.done:
+            raise
+        # A program has the file: it takes commands one by one, from its mailbox.
+        await _one_by_one(backend, action, ids, outcome, progress)
+    return None
+
+
+async def _one_by_one(
+    backend: Backend, action: Action, ids: Sequence[str], outcome: Outcome, progress: Progress
+) -> None:
+    letters = backend.space.dead_letters
+    for number, id in enumerate(ids):
+        progress(number, len(ids))
+        try:
+            await (letters.retry(id) if action == "retry" else letters.discard(id))
+        except StoreUnavailable:
+            raise
+        except TenutoError as error:
+            outcome.refuse(id, error)
+            continue
+        outcome.done += 1
+
+
+def _view(action: Action, outcome: Outcome, status: str, matched: int) -> Object:
+    return {
+        "action": action,
+        "status": status,
+        "matched": matched,
+        "done": outcome.done,
+        "failed": outcome.failed,
+        "failures": msgspec.to_builtins(outcome.failures),
+    }
