@@ -80,7 +80,7 @@ async def test_turns_are_small_while_several_tenants_are_at_work() -> None:
     intake = Intake(Bounds(turn_share=10))
     for number in range(3_000):
         intake.report(asked("storm", number))
-    assert len(intake.take().requests) == 1_000
+    assert len(intake.take().requests) == Bounds().turn_requests
     intake.report(asked("quiet", 0))
     assert len(intake.take().requests) == 20
     assert len(intake.take().requests) == 10
