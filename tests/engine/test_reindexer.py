@@ -31,6 +31,7 @@ def in_a_file(url: str) -> None:
     connection = apsw.Connection(url.removeprefix("sqlite:///"))
     connection.execute("DROP TRIGGER task_logs_go")
     connection.execute("DROP TABLE task_logs")
+    connection.execute("DROP TABLE workers")
     connection.execute("DROP TRIGGER audit_log_grew")
     connection.execute("DROP INDEX access_keys_by_maker")
     connection.execute("ALTER TABLE audit_log DROP COLUMN credential")
@@ -51,6 +52,7 @@ async def in_a_database(url: str) -> None:
     async with connected(url) as connection:
         await connection.execute("DROP FUNCTION tenuto.erase_task_logs CASCADE")
         await connection.execute("DROP TABLE tenuto.task_logs")
+        await connection.execute("DROP TABLE tenuto.workers")
         await connection.execute("DROP FUNCTION tenuto.raise_wall, tenuto.reader_name")
         await connection.execute("DROP INDEX tenuto.outbox_by_tenant")
         await connection.execute("DROP INDEX tenuto.workflow_instances_by_parent")
