@@ -140,6 +140,6 @@ def test_a_worker_tells_step_attempt_and_one_traceback(capsys: pytest.CaptureFix
         error = Failure(code="E", message="x", details=details, retryable=attempt < 2)
         told.show("01a1e8f0-25db", TaskFailed(node="s", iteration="", attempt=attempt, error=error))
     said = " ".join(capsys.readouterr().err.split())
-    assert "01a1e8f0 s, attempt 1: E: x; the service schedules the next try" in said
+    assert "01a1e8f0-25db s, attempt 1: E: x; the service schedules the next try" in said
     assert "s, attempt 2: E: x; not tried again" in said
     assert said.count("Traceback") == 1

@@ -22,7 +22,7 @@ from tenuto.ports import Timer
 from tenuto.tasks import Registry
 from tenuto.tasks.attempt import Attempt, Key
 from tenuto.tasks.attempt_log import AttemptLog
-from tenuto.tasks.capture import CAPTURE, CURRENT, CapturedStream
+from tenuto.tasks.capture import CAPTURE, CURRENT, Capture, CapturedStream
 from tenuto.tasks.child import Parent
 from tenuto.tasks.context import Facts
 from tenuto.tasks.frames import Begun, Ready, frame
@@ -205,19 +205,21 @@ async def test_lines_are_handed_over_in_the_context_of_no_attempt(
     assert set(seen) == {None}
 
 
-def test_the_streams_go_on_as_they_were(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_streams_go_on_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, capture = io.StringIO(), Capture()
+    monkeypatch.setattr(sys, "stdout", shown)
     before = sys.stdout
-    CAPTURE.begin()
-    CAPTURE.begin()
+    capture.begin()
+    capture.begin()
     print("shown")
     sys.stdout.writelines(["this ", "too\n"])
     assert isinstance(sys.stdout, type(before))
     assert sys.stdout.encoding == before.encoding
-    CAPTURE.end()
+    capture.end()
     assert type(sys.stdout) is CapturedStream
-    CAPTURE.end()
+    capture.end()
     assert sys.stdout is before
-    assert capsys.readouterr().out == "shown\nthis too\n"
+    assert shown.getvalue() == "shown\nthis too\n"
 
 
 def test_a_stream_that_another_library_put_in_place_stays() -> None:

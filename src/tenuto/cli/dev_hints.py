@@ -147,9 +147,11 @@ def offered_starts(sources: Sequence[Source], starts: Sequence[DevStart]) -> lis
     ]
     flows = [each.flow for each in sources if each.flow is not None]
     found += [flow.id for flow in flows if not flow.data.parameters]
-    given = {each.workflow for each in starts} | {*found}
+    if found:
+        # An example is made up: it is for those who have nothing else to try.
+        return found
     for definition in (each.checked() for each in sources):
-        if definition.id in given or definition.input_schema is None:
+        if definition.input_schema is None:
             continue
         input = example_of(definition.input_schema)
         if not input_problems(definition, input):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from tenuto.cli.backends.place import Place, ServerUrl, StoreUrl
+from tenuto.cli.backends.place import Place, StoreUrl
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -32,16 +32,17 @@ def store_instead(place: str, error: StoreUnavailable) -> StoreUrl | None:
 
     A service that is slow, or that asks for a credential, has its store: it is not passed over.
     """
-    if not isinstance(place, ServerUrl) or place.store is None:
+    url = getattr(place, "store", None)
+    if not isinstance(place, Place) or url is None:
         return None
     if place.command not in _READING_ALONE or not _is_refused(error):
         return None
     from tenuto.cli.backends.reader import described
     from tenuto.cli.views.terminal import say
 
-    where = described(place.store)
+    where = described(url)
     say(f"the service of this folder does not answer; read from {where}", style="yellow")
-    return StoreUrl.of_tenant(place.store, place.tenant)
+    return StoreUrl.of_tenant(url, place.tenant)
 
 
 def _is_refused(error: BaseException) -> bool:

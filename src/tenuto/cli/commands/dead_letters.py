@@ -40,7 +40,7 @@ OfCode = Annotated[
 ]
 OfKind = Annotated[
     Literal["task-failed", "poison", "late-result", "compensation-failed"] | None,
-    typer.Option("--kind", help="All of this kind."),
+    typer.Option("--kind", metavar="KIND", help="All of this kind: task-failed, poison, …"),
 ]
 
 

@@ -3038,14 +3038,14 @@ WITH page AS MATERIALIZED (
         instance.tenant = :tenant
         AND (instance.updated_at, instance.id) >= (:at::bigint, :id)
         AND instance.updated_at <= :until
-    ORDER BY instance.updated_at, instance.id LIMIT :limit
+    ORDER BY instance.updated_at, instance.id, entry.seq LIMIT :limit
 )
 
 SELECT
     coalesce(sum(page.size), 0)::bigint,
     (
         SELECT jsonb_build_array(last.at, last.id, last.number)::text
-        FROM page AS last LIMIT 1 OFFSET :limit - 1
+        FROM page AS last ORDER BY last.at, last.id, last.number LIMIT 1 OFFSET :limit - 1
     )
 FROM page;
 
@@ -3066,14 +3066,14 @@ WITH page AS MATERIALIZED (
         instance.tenant = :tenant
         AND (instance.updated_at, instance.id) >= (:at::bigint, :id)
         AND instance.updated_at <= :until
-    ORDER BY instance.updated_at, instance.id LIMIT :limit
+    ORDER BY instance.updated_at, instance.id, chunk.at LIMIT :limit
 )
 
 SELECT
     coalesce(sum(page.size), 0)::bigint,
     (
         SELECT jsonb_build_array(last.at, last.id, last.number)::text
-        FROM page AS last LIMIT 1 OFFSET :limit - 1
+        FROM page AS last ORDER BY last.at, last.id, last.number LIMIT 1 OFFSET :limit - 1
     )
 FROM page;
 
