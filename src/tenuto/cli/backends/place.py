@@ -21,6 +21,11 @@ class Place(str):
     command: str
     """Its last word: `list` of `events list`."""
 
+    @property
+    def store_beside(self) -> str | None:
+        """The store that can be read instead, where this is a server that was found beside it."""
+        return None
+
 
 class StoreUrl(Place):
     """The URL of a store: access to the store is access to all of its tenants."""
@@ -63,6 +68,10 @@ class ServerUrl(Place):
         url.is_found = is_found
         url.store = store
         return url
+
+    @property
+    def store_beside(self) -> str | None:
+        return self.store
 
     @property
     def addresses(self) -> list[str]:

@@ -32,8 +32,7 @@ def store_instead(place: str, error: StoreUnavailable) -> StoreUrl | None:
 
     A service that is slow, or that asks for a credential, has its store: it is not passed over.
     """
-    url = getattr(place, "store", None)
-    if not isinstance(place, Place) or url is None:
+    if not isinstance(place, Place) or (url := place.store_beside) is None:
         return None
     if place.command not in _READING_ALONE or not _is_refused(error):
         return None
