@@ -91,7 +91,7 @@ def test_a_line_is_not_endless() -> None:
 @pytest.mark.asyncio
 async def test_ends_and_failures_of_instances_have_a_line_without_their_data() -> None:
     stream = io.StringIO()
-    with logging_to(stream, form="json"):
+    with logging_to(stream, form="json", level="debug"):
         async with Tenuto() as app:
             app.engine.listen(instance_lines.log_instance)
 

@@ -59,12 +59,13 @@ def settle(d: Deciding) -> None:
     if is_too_long and state.ending is None and ending.give_up(d):
         return
     is_settled = False
-    if state.pause is None and state.ending is None:
+    if d.to_read and state.pause is None:
         _read_enough(d)
     while not is_settled and state.pause is None and state.ending is None and d.has_room:
         is_settled = not _follow(d)
         # Also where no room is left: what has changed is known in this decision alone.
-        _read_enough(d)
+        if d.to_read:
+            _read_enough(d)
     if state.pause is not None:
         ending.move(d, Status.PAUSED)
     elif state.ending is not None:

@@ -84,6 +84,9 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     known = _begun(state, key)
     before = known or _beginning(state, key, entry.at)
     succeeded = entry.status == "success"
+    took, queued = before.execution_time, before.queue_time
+    if entry.execution_time is not None and entry.reused_from is None:
+        took, queued = entry.execution_time, _queued(before, entry.execution_time, entry.at)
     node = replace(
         before,
         status=_COMPLETED if succeeded else NodeStatus.FAILED,
@@ -97,13 +100,13 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         written=state.version,
         held_back=entry.handles if before.is_withdrawn else (),
         is_taken_over=entry.reused_from is not None,
+        execution_time=took,
+        queue_time=queued,
     )
     if node.is_loop:
         node = replace(node, errors=errors_of(state, key))
     elif entry.reused_from is not None:
         node = _as_it_was(node, entry)
-    elif entry.execution_time is not None:
-        node = timed(node, entry.execution_time, entry.at)
     close_node(plan, state, key, known, node)
     # A node that was being cancelled finished all the same: its edges are dead since it was asked
     # to stop.
@@ -123,9 +126,13 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
 
 def timed(node: NodeState, execution_time: int, at: datetime) -> NodeState:
     """A node whose attempt has reported at `at`: how long it ran, and was queued before that."""
+    queued = _queued(node, execution_time, at)
+    return replace(node, execution_time=execution_time, queue_time=queued)
+
+
+def _queued(node: NodeState, execution_time: int, at: datetime) -> int:
     since = node.dispatched_at or node.started_at or at
-    queued = epoch_ms(at) - epoch_ms(since) - execution_time
-    return replace(node, execution_time=execution_time, queue_time=max(queued, 0))
+    return max(epoch_ms(at) - epoch_ms(since) - execution_time, 0)
 
 
 def _as_it_was(node: NodeState, entry: NodeCompleted) -> NodeState:

@@ -110,7 +110,9 @@ class BoundedCounts:
 
     def added(self, key: str, amount: int = 1) -> None:
         """There is so much more."""
-        count = self._count(key)
+        count = self._counts.get(key)
+        if count is None:
+            count = self._count(key)
         count.number += amount
         count.uncounted += amount
 

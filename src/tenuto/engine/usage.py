@@ -72,16 +72,19 @@ class Usage:
     def concluded(self, draft: Draft) -> None:
         """An instance has begun, opened waits, published events, or ended."""
         tenant, state, before = draft.held.tenant, draft.state, draft.before
-        if state.version and not before.version:
-            self._instances.added(tenant)
-        if state.status.is_final and not before.status.is_final:
-            self._instances.ended(tenant)
         if draft.size:
             self._bytes.added(tenant, draft.size)
-        for _ in range(draft.waits_opened):
-            self._waits.added(tenant)
-        for _ in range(draft.events_published):
-            self._events.added(tenant)
+        if state.version and not before.version:
+            self._instances.added(tenant)
+        if (
+            state.status is not before.status
+            and state.status.is_final
+            and not before.status.is_final
+        ):
+            self._instances.ended(tenant)
+        if draft.has_obligations:
+            self._waits.added(tenant, draft.waits_opened)
+            self._events.added(tenant, draft.events_published)
 
     def shown(self) -> dict[tuple[str, str], tuple[int, int]]:
         """Used and limit by quota and tenant, of those that are nearly used up."""

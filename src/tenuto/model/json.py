@@ -97,20 +97,20 @@ def _can_be_kept(value: object) -> bool:
     Values of a kind are looked at together, since a megabyte has hundreds of thousands of them and
     whatever else the process does waits meanwhile.
     """
-    pending: list[object] = [(value,)]
+    if type(value) not in _CONTAINERS:
+        return _is_kept(value)
+    pending = [cast("Collection[object]", value)]
     while pending:
-        found = pending.pop()
-        if isinstance(found, dict):
-            if not set(map(type, found)) <= _TEXT or not _are_texts_kept(found):
+        values = pending.pop()
+        is_kept = _are_few_kept if len(values) < _FEW else _are_kept
+        if type(values) is dict:
+            if not (is_kept(values) and set(map(type, values)) <= _TEXT):
                 return False
-            found = found.values()
-        values = cast("Collection[object]", found)
-        if len(values) < _FEW:
-            if not all(map(_is_kept, values)):
-                return False
-        elif not _are_kept(values):
+            values = values.values()
+        if not is_kept(values):
             return False
-        pending += [each for each in values if type(each) in _CONTAINERS and each]
+        inner = [each for each in values if type(each) in _CONTAINERS and each]
+        pending += cast("list[Collection[object]]", inner)
     return True
 
 
@@ -129,6 +129,10 @@ def _is_kept(value: object) -> bool:
     if type(value) is int:
         return value.bit_length() <= _MOST_BITS
     return isfinite(value) if type(value) is float else type(value) in _KINDS
+
+
+def _are_few_kept(values: Collection[object]) -> bool:
+    return all(map(_is_kept, values))
 
 
 def _are_kept(values: Collection[object]) -> bool:

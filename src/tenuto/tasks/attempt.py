@@ -60,6 +60,7 @@ class Attempt:
         "due",
         "facts",
         "has_begun",
+        "has_lines",
         "is_asked_to_stop",
         "is_settled",
         "keeps_lines",
@@ -95,6 +96,8 @@ class Attempt:
         self.beat_at = inf
         self.details: object = None
         self.keeps_lines = wrote is not None
+        self.has_lines = False
+        """Whether it has logged or printed anything."""
         self._wrote = wrote
         self._log: AttemptLog | None = None
         self._ticks = ticks
@@ -107,6 +110,7 @@ class Attempt:
                 made = AttemptLog(self._ticks, self._ready)
                 if self._log is None:
                     self._log = made
+                    self.has_lines = True
         return self._log
 
     def lines(self, now: Callable[[], datetime], *, is_last: bool) -> LogChunk | None:

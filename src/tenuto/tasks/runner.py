@@ -236,7 +236,8 @@ class Runner:
         if not self._attempts:
             self._deadlines.rest()
             self._end_waiting()
-        self._hand_over_lines(attempt)
+        if attempt.has_lines:
+            self._hand_over_lines(attempt)
         try:
             self._report(attempt.key[0], outcome)
         except Exception:  # noqa: BLE001 - logged with its traceback

@@ -114,6 +114,8 @@ class Draft(Struct, eq=False):
     is_shared: bool = False
     """Whether other processes may have advanced it since it was read."""
     snapshot_every: int = DEFAULT_BOUNDS.snapshot_every
+    size: int = 0
+    """Bytes that it adds to the log, about."""
     steps: int = 0
     """The steps that the expressions of its decisions have taken."""
     is_shown: bool = False
@@ -123,7 +125,6 @@ class Draft(Struct, eq=False):
     _needs_owner: bool = False
     """Whether the state that is written does; worked out once, with the write."""
     _owed: Obligations | None = None
-    _bytes: int = 0
     _create: NewInstance | None = None
     _snapshot: Snapshot | None = None
     _found_by: FoundBy | None = None
@@ -137,11 +138,6 @@ class Draft(Struct, eq=False):
         return cls(instance_id, held, held.state, held.state, is_offered=is_offered)
 
     @property
-    def size(self) -> int:
-        """Bytes that it adds to the log, about."""
-        return self._bytes
-
-    @property
     def jobs_offered(self) -> Sequence[JobRow]:
         """The attempts that it offers to other processes."""
         return () if self._owed is None else self._owed.jobs
@@ -150,6 +146,11 @@ class Draft(Struct, eq=False):
     def mail_taken(self) -> Sequence[str]:
         """The mailbox messages that the instance's log takes with it."""
         return () if self._owed is None else self._owed.mail_taken
+
+    @property
+    def has_obligations(self) -> bool:
+        """Whether it writes more than entries: waits, events, timers, messages."""
+        return self._owed is not None
 
     @property
     def waits_opened(self) -> int:
@@ -210,7 +211,7 @@ class Draft(Struct, eq=False):
             self.answers.append((request, answer))
         if rows:
             self.rows += rows
-            self._bytes += size_of_rows(rows)
+            self.size += size_of_rows(rows)
             self.state = decision.state
         for effect in decision.effects:
             self._effect(effect)
@@ -336,7 +337,7 @@ class Draft(Struct, eq=False):
         held.is_owned = self._needs_owner and held.owner_elsewhere is None
         if self._snapshot is None:
             held.tail_entries += len(self.rows)
-            held.tail_bytes += self._bytes
+            held.tail_bytes += self.size
         else:
             held.tail_entries = held.tail_bytes = 0
             held.snapshot_bytes = len(self._snapshot.state)
@@ -525,6 +526,6 @@ class Draft(Struct, eq=False):
             return None
         # An instance at rest will be read again to continue; one that has ended, seldom.
         is_resting = ownership is Ownership.RELEASE and not self.state.has_ended
-        if held.tail_bytes + self._bytes < held.snapshot_bytes and not is_resting:
+        if held.tail_bytes + self.size < held.snapshot_bytes and not is_resting:
             return None
         return Snapshot(version=self.state.version, state=encode_snapshot(self.state))

@@ -141,14 +141,14 @@ class Drafter:
         """Whether a turn is due without any request."""
         return bool(self._due)
 
-    def _taken_due(self, most: int) -> list[str]:
-        """Instances whose rows lag: some in each turn, since their updates are no rows of a log."""
-        taken: list[str] = []
-        while self._due and len(taken) < max(most, 1):
+    def _add_due(self, grouped: dict[str, list[Request]], most: int) -> None:
+        """Add instances whose rows lag: some in each turn, their updates are no rows of a log."""
+        added = 0
+        while self._due and added < max(most, 1):
             instance_id, _ = self._due.popitem(last=False)
             if instance_id in self._unprojected:
-                taken.append(instance_id)
-        return taken
+                grouped.setdefault(instance_id, [])
+                added += 1
 
     async def draft(
         self, requests: Sequence[Request], most_rows: int
@@ -159,9 +159,7 @@ class Drafter:
         between the first decision and the last.
         """
         grouped, left = _grouped(requests)
-        if self._due:
-            for instance_id in self._taken_due(most_rows // _DUE_SHARE):
-                grouped.setdefault(instance_id, [])
+        self._add_due(grouped, most_rows // _DUE_SHARE)
         if self._quarantine.held:
             self._leave_quarantined(grouped)
         held = self._at_hand(grouped)
@@ -175,6 +173,7 @@ class Drafter:
         drafts: list[Draft] = []
         rows = size = steps = 0
         bounds = self._bounds
+        policies: dict[str, Policies] = {}
         for instance_id, requested in grouped.items():
             found = held.get(instance_id)
             waiting = requested
@@ -189,9 +188,12 @@ class Drafter:
             if rows > most_rows or size > bounds.turn_bytes or steps > bounds.turn_steps:
                 left += waiting
                 continue
-            draft = self._drafted_unless_stopped(instance_id, found, waiting, now)
-            if draft is None:
-                continue
+            try:
+                draft = self._drafted(instance_id, found, waiting, now, policies)
+            except DecisionStopped:
+                if not self._is_refused_instead(instance_id, waiting):
+                    continue
+                draft = self._drafted(instance_id, found, waiting, now, policies)
             drafts.append(draft)
             rows += len(draft.rows)
             size += draft.size
@@ -199,24 +201,22 @@ class Drafter:
         drafts.sort(key=_instance_id)
         return drafts, left
 
-    def _drafted_unless_stopped(
-        self, instance_id: str, found: Held, waiting: list[Request], now: datetime
-    ) -> Draft | None:
-        try:
-            return self._drafted(instance_id, found, waiting, now)
-        except DecisionStopped:
-            self._note.off()
-            if self._refuse_start(waiting, "deciding on it did not end"):
-                return self._drafted(instance_id, found, waiting, now)
-            self._stopped(instance_id, waiting)
-            return None
-
     def _drafted(
-        self, instance_id: str, found: Held, waiting: Sequence[Request], now: datetime
+        self,
+        instance_id: str,
+        found: Held,
+        waiting: Sequence[Request],
+        now: datetime,
+        policies: dict[str, Policies],
     ) -> Draft:
-        """The decisions on what waits for one instance."""
+        """The decisions on what waits for one instance.
+
+        `policies`: those of the tenants that this turn has met.
+        """
         draft = Draft.of(instance_id, found, self._is_offered)
-        draft.policies = self._core.policies(found.tenant)
+        if found.tenant not in policies:
+            policies[found.tenant] = self._core.policies(found.tenant)
+        draft.policies = policies[found.tenant]
         draft.is_shared = self._is_shared
         draft.snapshot_every = self._bounds.snapshot_every
         draft.is_shown = found.shown_in != self._stretch and found.owner_elsewhere is None
@@ -313,6 +313,14 @@ class Drafter:
         message = f"it cannot be started: {reason}"
         first.refusal = first.refusal or Rejection(code="TEN-4000", message=message)
         return True
+
+    def _is_refused_instead(self, instance_id: str, requests: list[Request]) -> bool:
+        """A decision took too long; whether it was a start that is refused, and decided again."""
+        self._note.off()
+        if self._refuse_start(requests, "deciding on it did not end"):
+            return True
+        self._stopped(instance_id, requests)
+        return False
 
     def _stopped(self, instance_id: str, requests: list[Request]) -> None:
         """A decision took too long, and nothing of it was written."""

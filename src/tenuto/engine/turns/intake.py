@@ -167,10 +167,10 @@ class Intake:
     @property
     def is_empty(self) -> bool:
         return not (
-            self._finish
-            or self._begin
-            or self._events
-            or self._matches
+            self._finish.tenants
+            or self._begin.tenants
+            or self._events.tenants
+            or self._matches.tenants
             or self._looked_back
             or self._suspects
         )
@@ -211,15 +211,15 @@ class Intake:
         return self._finish, self._begin, self._events, self._matches
 
     def _taken(self) -> Batch:
-        promised = self._finish.take(self._most_taken)
+        promised = self._finish.take(self._most_taken) if self._finish.tenants else []
         # Each tenant has one new request in, however small the turn is.
         least = max(self._most_taken // 10, len(self._begin.tenants))
         room = max(self._most_taken - len(promised), least)
         return Batch(
-            _mixed(promised, self._begin.take(room)),
-            self._taken_events(),
-            self._taken_matches(),
-            _drained(self._looked_back, self._most_taken),
+            _mixed(promised, self._begin.take(room)) if self._begin.tenants else promised,
+            self._taken_events() if self._events.tenants else [],
+            self._taken_matches() if self._matches.tenants else [],
+            _drained(self._looked_back, self._most_taken) if self._looked_back else [],
         )
 
     def take_small_turns(self) -> None:
@@ -231,8 +231,9 @@ class Intake:
         bounds, most = self._bounds, 1
         seen: list[str] = []
         for queue in (self._finish, self._begin, self._events):
-            most = max(most, len(queue.tenants))
-            seen += islice(queue.tenants, 3)
+            if queue.tenants:
+                most = max(most, len(queue.tenants))
+                seen += islice(queue.tenants, 3)
         self._sharing.saw(seen)
         self._most_taken, self.most_rows = bounds.turn_requests, bounds.turn_rows
         if self._sharing.is_shared:
@@ -241,15 +242,14 @@ class Intake:
 
     def _taken_events(self) -> list[EventRequest]:
         """Events up to the first whose id is among them: a turn has each id once."""
-        taken: dict[str, EventRequest] = {}
-        while (
-            self._events
-            and len(taken) < self._most_taken
-            and self._events.first.event.id not in taken
-        ):
-            request = self._events.popleft()
-            taken[request.event.id] = request
-        return list(taken.values())
+        events = self._events.take(self._most_taken)
+        ids: set[str] = set()
+        for place, request in enumerate(events):
+            if request.event.id in ids:
+                self._events.put_first(events[place:])
+                return events[:place]
+            ids.add(request.event.id)
+        return events
 
     def _taken_matches(self) -> list[PendingMatch]:
         """As many matchings as fit a turn with their messages, and at least one."""
