@@ -344,3 +344,33 @@ async def test_what_was_claimed_before_an_outage_is_taken_up_after_it() -> None:
         assert await membership.take_over() == 0
         assert takeover._claimed
         assert membership._claimed.is_set()
+
+
+async def test_decisions_with_many_steps_have_turns_of_their_own_beside_other_tenants() -> None:
+    mixed: list[set[str]] = []
+    owners: dict[str, str] = {}
+
+    class Noting(ScriptedStore):
+        async def on_turns_commit(self, call: Call) -> object:
+            for write in call.args[0].writes:
+                if write.create is not None:
+                    owners[write.instance_id] = write.create.tenant
+            mixed.append({owners[write.instance_id] for write in call.args[0].writes})
+            return await call()
+
+    async with Tenuto(Noting(lanes=1)) as app:
+        storm, quiet = (
+            EngineWorkspace(app.engine, app.bulk_runner, tenant=name) for name in ("storm", "quiet")
+        )
+        costly = "{{ctx.input.map(x => x + 1).length}}"
+        await storm.deploy(draw("d", d=end({"size": costly})) | {"id": "costly"})
+        await quiet.deploy(draw("d", d=end({})) | {"id": "cheap"})
+        await storm.start("costly", [0] * 4_000)
+        await asyncio.gather(
+            *(storm.start("costly", [0] * 4_000) for _ in range(5)),
+            *(quiet.start("cheap", None) for _ in range(20)),
+        )
+        await at_rest(app)
+    assert {"storm"} in mixed
+    assert {"quiet"} in mixed
+    assert {"storm", "quiet"} not in mixed

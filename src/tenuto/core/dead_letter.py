@@ -10,7 +10,7 @@ from tenuto.core.deciding import Deciding
 from tenuto.core.task_input import render_input
 from tenuto.expr import ExpressionError
 from tenuto.model.effects import KeepDeadLetter
-from tenuto.model.failure import Failure
+from tenuto.model.failure import EXPRESSION_ERROR, Failure
 from tenuto.model.graph import Task
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON
@@ -35,19 +35,20 @@ def keep_dead_letter(
                 iteration=key.iteration,
                 attempt=attempt,
                 task_id=config.task_id,
-                input=_input(d, key, config),
+                input=_input(d, key, config, error),
                 error=error,
                 output=output,
             )
         )
 
 
-def _input(d: Deciding, key: NodeKey, config: Task) -> JSON:
+def _input(d: Deciding, key: NodeKey, config: Task, error: Failure | None) -> JSON:
     """What the task was given; None where it never got so far, or where it has been let go."""
     node = d.state.nodes[key]
     if node.input is not UNSET:
         return node.input
-    if key.node not in d.plan.fixed_inputs:
+    is_unmade = error is not None and error.code == EXPRESSION_ERROR
+    if is_unmade or key.node not in d.plan.fixed_inputs:
         return None
     try:
         return render_input(d, key, config)

@@ -21,6 +21,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """With more bytes of the log a turn takes no further instance."""
     turn_steps: int = 10_000
     """With more steps of expressions and schemas a turn takes no further instance."""
+    shared_steps: int = 1_000
+    """The same while several tenants are at work: each of them waits for the steps of others."""
     turn_requests: int = 2_000
     """The most inputs of a kind in one turn; results, timers and mail count together."""
     turn_share: int = 10

@@ -36,6 +36,11 @@ class Usage:
             is_shared=True,
             full_seconds=shared.settings.bounds.weigh_again,
         )
+        self._of_starts = (
+            ("instances", self._instances),
+            ("waits", self._waits),
+            ("bytes", self._bytes),
+        )
         self._counts = {
             "instances": self._instances,
             "waits": self._waits,
@@ -45,8 +50,9 @@ class Usage:
 
     async def refuse_start(self, tenant: str) -> None:
         """QuotaExceeded where a tenant has too many instances, waits or bytes for another start."""
-        for name in ("instances", "waits", "bytes"):
-            await _refuse(name, self._counts[name], tenant)
+        for name, counts in self._of_starts:
+            if not counts.has_room(tenant):
+                await _refuse(name, counts, tenant)
 
     async def admit_document(self, tenant: str, size: int) -> None:
         """QuotaExceeded where a tenant has too many bytes for a document; it counts from now on."""
@@ -83,8 +89,10 @@ class Usage:
         ):
             self._instances.ended(tenant)
         if draft.has_obligations:
-            self._waits.added(tenant, draft.waits_opened)
-            self._events.added(tenant, draft.events_published)
+            if opened := draft.waits_opened:
+                self._waits.added(tenant, opened)
+            if published := draft.events_published:
+                self._events.added(tenant, published)
 
     def shown(self) -> dict[tuple[str, str], tuple[int, int]]:
         """Used and limit by quota and tenant, of those that are nearly used up."""

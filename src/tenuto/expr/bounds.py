@@ -29,7 +29,7 @@ FREE_COMPARISON: Final = 1024
 RESULT_BYTES: Final = 1 << 20
 """Largest value that may leave an expression, and largest text a template may make."""
 
-TEMPLATE_FUEL: Final = 20 * FUEL
+TEMPLATE_FUEL: Final = 2 * FUEL
 """Steps that all expressions of one template may take together."""
 
 TEMPLATE_BYTES: Final = 4 * RESULT_BYTES

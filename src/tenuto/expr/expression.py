@@ -39,6 +39,7 @@ class Expression:
             value, _, values = leave_measured(self._evaluate(frame))
             frame.settle(values)
         except ExpressionError as error:
+            frame.fail()
             error.within(self.source)
             raise
         return value
@@ -51,6 +52,7 @@ class Expression:
             meter.pay(FUEL - frame.fuel, size)
             frame.settle(values)
         except ExpressionError as error:
+            frame.fail()
             error.within(self.source)
             raise
         return value
@@ -63,6 +65,7 @@ class Expression:
             frame.settle()
             return value if type(value) is bool else truthy(value)
         except ExpressionError as error:
+            frame.fail()
             error.within(self.source)
             raise
 

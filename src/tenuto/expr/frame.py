@@ -51,6 +51,10 @@ class CountedScope(dict[str, Any]):
         self._fuel = TEMPLATE_FUEL
         self._steps = steps
 
+    def count(self, steps: int) -> None:
+        """Count what an evaluation took that has failed."""
+        self._steps.taken += steps
+
     def pay(self, steps: int, values: int) -> None:
         """Count what an evaluation took; the values of its result take time, and no fuel."""
         self._steps.taken += steps + values
@@ -87,7 +91,13 @@ class Frame:
     def settle(self, values: int = 0) -> None:
         """Count what was taken where the scope counts, and the values of the result."""
         if type(self.scope) is CountedScope:
-            self.scope.pay(FUEL - max(self.fuel, 0), values)
+            taken, self.fuel = FUEL - max(self.fuel, 0), FUEL
+            self.scope.pay(taken, values)
+
+    def fail(self) -> None:
+        """Count what was taken in vain: it took as long."""
+        if type(self.scope) is CountedScope:
+            self.scope.count(FUEL - max(self.fuel, 0))
 
     def pay_text(self, characters: int) -> None:
         """Use up what reading or building so many characters costs. Pay before building."""

@@ -74,7 +74,7 @@ OUTAGE_RETRY_SECONDS = 1.0
 """Seconds until an unavailable store is tried again."""
 MOST_ENTRIES = 1_000
 """The most entries of one decision; further decisions continue it."""
-MOST_STEPS = 10_000
+MOST_STEPS = 2_500
 """The most steps of the expressions and schemas of one decision, beyond the last; further decisions
 continue it."""
 LOSSES_UNTIL_POISON = 5

@@ -118,6 +118,8 @@ class Draft(Struct, eq=False):
     """Bytes that it adds to the log, about."""
     steps: int = 0
     """The steps that the expressions of its decisions have taken."""
+    is_costly: bool = False
+    """Whether those were many."""
     is_shown: bool = False
     """Whether its row is updated with this write, since it lags."""
     stored: Mapping[str, EventResult] = {}

@@ -115,6 +115,9 @@ class Drafter:
         """Time passes in stretches; in each of them a row follows its instance once."""
         self._put_off_for = 0
         """For how many turns instances that must be read have been waiting."""
+        self._costly: set[str] = set()
+        """Tenants whose newest decision took many steps."""
+        self._is_turn_of_costly = False
         self._owners_to_hint: set[str] = set()
 
     # -- before the commit
@@ -151,12 +154,12 @@ class Drafter:
                 added += 1
 
     async def draft(
-        self, requests: Sequence[Request], most_rows: int
+        self, requests: Sequence[Request], most_rows: int, most_steps: int
     ) -> tuple[list[Draft], list[Request]]:
         """Decide on as many requests as fit a turn; returns the drafts, and the requests left over.
 
-        With more than `most_rows` rows of the log it takes no further instance. Nothing is awaited
-        between the first decision and the last.
+        With more than `most_rows` rows of the log, or `most_steps` of expressions and schemas, it
+        takes no further instance. Nothing is awaited between the first decision and the last.
         """
         grouped, left = _grouped(requests)
         self._add_due(grouped, most_rows // _DUE_SHARE)
@@ -174,6 +177,7 @@ class Drafter:
         rows = size = steps = 0
         bounds = self._bounds
         policies: dict[str, Policies] = {}
+        others = self._with_another_turn(held) if self._costly else frozenset[str]()
         for instance_id, requested in grouped.items():
             found = held.get(instance_id)
             waiting = requested
@@ -185,7 +189,8 @@ class Drafter:
                 if not waiting:
                     self._unprojected.pop(instance_id, None)
                     continue
-            if rows > most_rows or size > bounds.turn_bytes or steps > bounds.turn_steps:
+            is_full = rows > most_rows or size > bounds.turn_bytes or steps > most_steps
+            if is_full or found.tenant in others:
                 left += waiting
                 continue
             try:
@@ -225,6 +230,11 @@ class Drafter:
             self._take_over(draft, now)
         for request in waiting:
             self._decide(draft, request, now)
+        if draft.steps > self._bounds.shared_steps:
+            draft.is_costly = True
+            self._costly.add(found.tenant)
+        elif self._costly:
+            self._costly.discard(found.tenant)
         return draft
 
     def _decide(self, draft: Draft, request: Request, now: datetime) -> None:
@@ -254,6 +264,18 @@ class Drafter:
             self._note.off()
         if self._quarantine.suspects:
             self._quarantine.survived(draft.instance_id, place)
+
+    def _with_another_turn(self, held: dict[str, Held]) -> frozenset[str]:
+        """The tenants that have no part in this turn: one with many steps delays nothing but them.
+
+        While costly and other tenants are at work, each kind has every second turn.
+        """
+        tenants = frozenset(each.tenant for each in held.values())
+        costly = tenants & self._costly
+        if not costly or costly == tenants:
+            return frozenset()
+        self._is_turn_of_costly = not self._is_turn_of_costly
+        return tenants - costly if self._is_turn_of_costly else costly
 
     def _take_note(self, draft: Draft, request: Request, now: datetime) -> None:
         """An input for the owner of the instance, not for the core."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Generic, TypeVar
@@ -80,10 +80,14 @@ class FairQueue(Generic[Item]):
         """Whether a tenant has items, and no more than that."""
         return any(len(queue) <= most for queue in self.tenants.values())
 
+    def more_than(self, most: int) -> Collection[str]:
+        """The tenants that have more items than that."""
+        return [tenant for tenant, queue in self.tenants.items() if len(queue) > most]
+
     @contextmanager
-    def without_more_than(self, most: int) -> Iterator[None]:
-        """Leave tenants out that have more items; afterwards they are the last of all."""
-        aside = {tenant: each for tenant, each in self.tenants.items() if len(each) > most}
+    def without(self, tenants: Iterable[str]) -> Iterator[None]:
+        """Leave tenants out; afterwards they are the last of all."""
+        aside = {tenant: self.tenants[tenant] for tenant in tenants if tenant in self.tenants}
         for tenant, queue in aside.items():
             del self.tenants[tenant]
             self._turns.remove(tenant)

@@ -39,12 +39,15 @@ class Intake:
 
         `sharing`: what all lanes of the process know together.
         """
-        self._sharing = Sharing() if sharing is None else sharing
+        self.sharing = Sharing() if sharing is None else sharing
+        self.sharing.join(self.wake_up)
         self._most_messages = bounds.turn_messages
         self._bounds = bounds
         self._most_taken = bounds.turn_requests
         self.most_rows = bounds.turn_rows
         """With more rows of the log the turn that was taken last takes no further instance."""
+        self.most_steps = bounds.turn_steps
+        """The same for steps of expressions and schemas."""
         self._most_waiting = bounds.waiting
         self._tenant_of = tenant_of
         self._finish: FairQueue[Request] = FairQueue(self._tenant_of_request)
@@ -158,7 +161,7 @@ class Intake:
 
     def sleep(self) -> asyncio.Future[None]:
         """Wait until the lane is woken up; there is nothing that it may do."""
-        self._sharing.give_up(self)
+        self.sharing.give_up(self)
         if self.is_empty:
             self.is_idle.set()
         self._sleeping = asyncio.get_running_loop().create_future()
@@ -178,7 +181,10 @@ class Intake:
     @property
     def has_turn(self) -> bool:
         """Whether there is anything that the next turn may take."""
-        if self._suspects or self._looked_back or not self._sharing.is_left_to_another(self):
+        resting = self.sharing.resting
+        if resting and not (self._suspects or self._looked_back):
+            return any(tenant not in resting for queue in self._queues for tenant in queue.tenants)
+        if self._suspects or self._looked_back or not self.sharing.is_left_to_another(self):
             return not self.is_empty
         most = self._bounds.turn_share
         return any(queue.has_at_most(most) for queue in self._queues)
@@ -191,20 +197,28 @@ class Intake:
         """
         if self._suspects:
             return self._suspects.popleft()
-        self._size_turn()
-        most = self._bounds.turn_share
-        if not (self._sharing.is_shared and any(each.has_more_than(most) for each in self._queues)):
-            self._sharing.give_up(self)
-        elif not self._sharing.may_work_off(self, self.wake_up):
+        if self.sharing.resting:
             with ExitStack() as stack:
                 for queue in self._queues:
-                    stack.enter_context(queue.without_more_than(most))
+                    stack.enter_context(queue.without(self.sharing.resting))
+                return self._next()
+        return self._next()
+
+    def _next(self) -> Batch:
+        self._size_turn()
+        most = self._bounds.turn_share
+        if not (self.sharing.is_shared and any(each.has_more_than(most) for each in self._queues)):
+            self.sharing.give_up(self)
+        elif not self.sharing.may_work_off(self, self.wake_up):
+            with ExitStack() as stack:
+                for queue in self._queues:
+                    stack.enter_context(queue.without(queue.more_than(most)))
                 return self._taken()
         return self._taken()
 
     def turn_ended(self) -> None:
         """The turn that was taken last is over."""
-        self._sharing.ended(self)
+        self.sharing.ended(self)
 
     @property
     def _queues(self) -> tuple[_Queue, ...]:
@@ -224,7 +238,7 @@ class Intake:
 
     def take_small_turns(self) -> None:
         """Much background work came at once: requests that come soon shall not wait behind it."""
-        self._sharing.begin()
+        self.sharing.begin()
 
     def _size_turn(self) -> None:
         """Small turns while several tenants are at work: each of them waits for the others."""
@@ -234,11 +248,13 @@ class Intake:
             if queue.tenants:
                 most = max(most, len(queue.tenants))
                 seen += islice(queue.tenants, 3)
-        self._sharing.saw(seen)
+        self.sharing.saw(seen)
         self._most_taken, self.most_rows = bounds.turn_requests, bounds.turn_rows
-        if self._sharing.is_shared:
+        self.most_steps = bounds.turn_steps
+        if self.sharing.is_shared:
             self._most_taken = min(self._most_taken, bounds.turn_share * most)
             self.most_rows = min(self.most_rows, 2 * bounds.turn_share * most)
+            self.most_steps = min(self.most_steps, bounds.shared_steps)
 
     def _taken_events(self) -> list[EventRequest]:
         """Events up to the first whose id is among them: a turn has each id once."""

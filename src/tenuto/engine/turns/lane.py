@@ -133,8 +133,12 @@ class Lane:
     async def _turn_over(self, batch: Batch) -> int:
         drafts: list[Draft] = []
         process_id = self._process.process_id
+        began = self._clock.ticks()
         try:
-            drafts, left = await self._drafter.draft(batch.requests, self._intake.most_rows)
+            intake = self._intake
+            drafts, left = await self._drafter.draft(
+                batch.requests, intake.most_rows, intake.most_steps
+            )
             # A bounded turn keeps the loop and the store responsive; the rest comes first next
             # time. Neither the rest nor settled requests depend on the outcome of this turn.
             if left:
@@ -171,10 +175,23 @@ class Lane:
             self._conclude(drafts, result)
         else:
             self._conclude_for_others(drafts, result)
+        if self._intake.sharing.is_shared:
+            self._let_costly_rest(drafts, self._clock.ticks() - began)
         owners = self._drafter.owners_to_hint()
         if owners:
             self._process.hint(owners)
         return len(drafts)
+
+    def _let_costly_rest(self, drafts: Sequence[Draft], seconds: float) -> None:
+        """While others are at work, tenants with many steps have half of the time.
+
+        An instance of another tenant has several turns, and waits for one of theirs at most.
+        """
+        costly = {draft.held.tenant for draft in drafts if draft.is_costly}
+        if costly and seconds > 0:
+            sharing = self._intake.sharing
+            sharing.rest(costly)
+            self._clock.call_later(seconds, sharing.rested)
 
     def _turn(self, process_id: str, drafts: Sequence[Draft], batch: Batch) -> Turn | None:
         writes = tuple(write for draft in drafts if (write := draft.write()) is not None)

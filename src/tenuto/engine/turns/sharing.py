@@ -8,7 +8,7 @@ backlog in each of the lanes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 SHARED_TURNS = 1_000
 """After so many turns of one tenant alone its turns are large again."""
@@ -24,7 +24,24 @@ class Sharing:
         self._holder: object | None = None
         """The lane that works on backlogs, or is the next to do so."""
         self._is_at_work = False
+        self._lanes: list[Callable[[], None]] = []
+        self.resting: Collection[str] = ()
+        """Tenants of which nothing is taken for a moment, since their turns take long."""
         self._waiting: deque[tuple[object, Callable[[], None]]] = deque()
+
+    def join(self, wake_up: Callable[[], None]) -> None:
+        """There is another lane."""
+        self._lanes.append(wake_up)
+
+    def rest(self, tenants: Collection[str]) -> None:
+        """Take nothing of these tenants until they have rested."""
+        self.resting = tenants
+
+    def rested(self) -> None:
+        """Take inputs of all tenants again."""
+        self.resting = ()
+        for wake_up in self._lanes:
+            wake_up()
 
     @property
     def is_shared(self) -> bool:
