@@ -1258,8 +1258,8 @@ looked_at AS MATERIALIZED (
 {look_back_result};
 
 -- name: latest_events_of_pattern
--- The inbox of one pattern, newest first.
-SELECT number, {event_columns} FROM (
+-- The inbox of one pattern, newest first, with the counts of their matching.
+SELECT number, {event_columns}, matched_at, resumed, cancelled, started FROM (
     SELECT * FROM tenuto.events
     WHERE tenant = :tenant AND pattern = :pattern AND number < :below
     ORDER BY number DESC LIMIT :limit
@@ -1268,8 +1268,8 @@ WHERE received_at >= :since
 ORDER BY received_at DESC, number DESC;
 
 -- name: latest_events
--- The inbox of all patterns, newest first.
-SELECT number, {event_columns} FROM tenuto.events
+-- The inbox of all patterns, newest first, with the counts of their matching.
+SELECT number, {event_columns}, matched_at, resumed, cancelled, started FROM tenuto.events
 WHERE
     tenant = :tenant AND received_at >= :since
     AND (received_at, number) < (:below_at, :below)
