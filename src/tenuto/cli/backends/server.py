@@ -110,6 +110,10 @@ class ServerBackend:
 
     async def held(self, id: str) -> Held:
         """An instance, folded from its log; NotFound."""
+        return (await self.held_with_log(id))[0]
+
+    async def held_with_log(self, id: str) -> tuple[Held, list[Object]]:
+        """The same, and the entries of its log."""
         from tenuto.core import Plan, blank
         from tenuto.definition import compile_definition
         from tenuto.engine.turns.held import Held
@@ -129,10 +133,13 @@ class ServerBackend:
                 "workflows:read beside instances:read.",
             ) from error
         plan = Plan(compile_definition(version.definition))
-        return await self.advanced(Held(blank(id), plan, found.tenant))
+        return await self._grown(Held(blank(id), plan, found.tenant))
 
     async def advanced(self, held: Held) -> Held:
         """The same instance with what was recorded since."""
+        return (await self._grown(held))[0]
+
+    async def _grown(self, held: Held) -> tuple[Held, list[Object]]:
         from tenuto.cli.backends.log_rows import log_row
         from tenuto.core import fold_all
         from tenuto.engine.turns.held import Held
@@ -145,7 +152,7 @@ class ServerBackend:
             raise TenutoError(
                 f"the server is newer than this program, which cannot read {error}", code="TEN-4005"
             ) from None
-        return Held(state, held.plan, held.tenant)
+        return Held(state, held.plan, held.tenant), rows
 
     async def near_events(self, held: Held) -> NearEvents:
         """The events that its open waits did not take."""
