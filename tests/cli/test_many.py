@@ -135,6 +135,8 @@ def test_dead_letters_are_found_by_filters_and_acted_on_all_together(past: Termi
     for words in ("--task refuse", "--workflow refuse", "--code OUT_OF_STOCK"):
         assert letters(past, *words.split()) == both, words
         assert letters(past, *words.split()[:1], "other") == []
+    page = past.call("dead-letters", "list", "--task", "refuse", "--limit", "1", "-o", "json").json
+    assert letters(past, "--task", "refuse", "--cursor", page["nextCursor"]) == both[1:]
     seen = past.call("dead-letters", "retry", "--task", "refuse", "--dry-run")
     assert seen.out.strip() == f"retry 2 dead letters (refuse 2), such as {', '.join(both)}"
     one = past.call("dead-letters", "discard", "@last", "--dry-run").out.strip()

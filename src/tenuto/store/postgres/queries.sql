@@ -1774,8 +1774,21 @@ WHERE
 
 -- name: dead_letters
 -- Dead letters of a tenant, newest first.
-SELECT {dead_letter_columns} FROM tenuto.dead_letters
-WHERE tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+SELECT {dead_letter_columns} FROM tenuto.dead_letters AS letter
+WHERE
+    tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+    AND (:kind::text IS NULL OR kind = :kind)
+    AND (:task_id::text IS NULL OR task_id = :task_id)
+    AND (
+        :code_start::bytea IS NULL
+        OR substr(error, 1, length(:code_start::bytea)) = :code_start
+    )
+    AND (
+        :definition_id::text IS NULL OR EXISTS (
+            SELECT 1 FROM tenuto.workflow_instances AS instance
+            WHERE instance.id = letter.instance_id AND instance.definition_id = :definition_id
+        )
+    )
 ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
 
 -- name: dead_letter

@@ -1185,9 +1185,19 @@ json_group_array(
 -- Dead letters of a tenant, newest first. Packed.
 SELECT {packed_dead_letters}
 FROM (
-    SELECT * FROM dead_letters
-    WHERE tenant = ? AND (at, id, instance_id) < (?, ?, ?)
-    ORDER BY at DESC, id DESC, instance_id DESC LIMIT ?
+    SELECT * FROM dead_letters AS letter
+    WHERE
+        tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+        AND (:kind IS NULL OR kind = :kind)
+        AND (:task_id IS NULL OR task_id = :task_id)
+        AND (:code_start IS NULL OR substr(error, 1, length(:code_start)) = :code_start)
+        AND (
+            :definition_id IS NULL OR EXISTS (
+                SELECT 1 FROM workflow_instances AS instance
+                WHERE instance.id = letter.instance_id AND instance.definition_id = :definition_id
+            )
+        )
+    ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit
 );
 
 -- name: dead_letter
