@@ -244,7 +244,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 def test_logs_are_lines_of_json_where_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text(TASKS)
     (tmp_path / "double.json").write_text(json.dumps(DOUBLE))
-    words = ("dev", "double.json", "--log-format", "json", "--log-level", "debug")
+    words = ("dev", "double.json", "--log-format", "json", "--set", "log_level=debug")
     with running(*words, folder=tmp_path) as (process, url):
         _, answer = ask(f"{url}/api/v1/workflows/double/start?wait=30", {"input": {"number": 3}})
         process.send_signal(signal.SIGTERM)
