@@ -8,6 +8,8 @@ import pytest
 
 from tenuto.access import redaction
 from tenuto.access.redaction import recorded, without_secrets
+from tenuto.cli.views.masking import MASK, masked
+from tenuto.model.secret_text import HIDDEN
 
 PIECES = ("eyJ", "eyJa.", ".", "a", "-", "tnt_a", "_", "whsec_", "://", "/", "@", " ")
 
@@ -44,3 +46,11 @@ def test_a_value_too_large_to_be_recorded_is_not_searched(monkeypatch: pytest.Mo
     monkeypatch.setattr(redaction, "without_secrets", searched)
     assert recorded([1] * 500_000) == b'{"tooLarge":1000001}'
     assert b"tooLarge" in (recorded({"name": "\ud800" * 100_000}) or b"")
+
+
+@pytest.mark.parametrize(
+    "name", ["pwd", "password", "API_KEY", "apiKey", "clientSecret", "Authorization", "privateKey"]
+)
+def test_a_field_that_the_audit_log_hides_is_hidden_on_terminals_too(name: str) -> None:
+    assert without_secrets({name: "canary"}) == {name: HIDDEN}
+    assert masked({name: "canary"}) == {name: MASK}

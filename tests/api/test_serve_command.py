@@ -18,6 +18,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from tenuto.cli.served_address import find_served
 from tests.api.conftest import DOUBLE
 from tests.cli.conftest import Terminal
 
@@ -108,7 +109,9 @@ def test_dev_begins_again_when_a_file_changes_and_loses_nothing(tmp_path: Path) 
         assert _doubled(url, 3) == 6
         (tmp_path / "tasks.py").write_text(TASKS.replace("* 2", "* 20"))
         _read_until(process, "reload  tasks.py changed")
-        # Whoever asks while it begins again waits for it: nobody is refused.
+        _read_until(process, "stopping")
+        # Commands and requests during a reload find the service, and wait for it.
+        assert find_served(f"sqlite:///{tmp_path / 'store.db'}") is not None
         assert ask(f"{url}/health")[0] == 200
         _read_until(process, "serving http")
         assert _doubled(url, 3) == 60
@@ -241,7 +244,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 def test_logs_are_lines_of_json_where_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "tasks.py").write_text(TASKS)
     (tmp_path / "double.json").write_text(json.dumps(DOUBLE))
-    words = ("dev", "double.json", "--log-format", "json", "--log-level", "debug")
+    words = ("dev", "double.json", "--log-format", "json", "--set", "log_level=debug")
     with running(*words, folder=tmp_path) as (process, url):
         _, answer = ask(f"{url}/api/v1/workflows/double/start?wait=30", {"input": {"number": 3}})
         process.send_signal(signal.SIGTERM)

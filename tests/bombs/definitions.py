@@ -106,5 +106,7 @@ DEFINITIONS: tuple[Bomb[Object], ...] = (
     # These two are small: a document of such a size is checked where requests are served.
     Bomb("unknown-variables", lambda: _unknown_variables(150, 160, 45)),
     Bomb("many-unknown-variables", lambda: _unknown_variables(1_000, 1_500, 60)),
+    Bomb("unknown-names", lambda: _task([f"{{{{pay{n}.load}}}}" for n in range(1_000)])),
+    Bomb("unknown-functions", lambda: _task([f"{{{{Math.ma{n}x(1)}}}}" for n in range(1_000)])),
     Bomb("unknown-steps", lambda: _unknown_steps(999, 1_500)),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import stat
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -17,7 +19,7 @@ from tenuto.cli.backends.backend import Backend
 from tenuto.cli.backends.choice import chosen_place
 from tenuto.cli.backends.place import StoreUrl
 from tenuto.cli.backends.said import say_place
-from tenuto.cli.served_address import address_file, announced, find_served
+from tenuto.cli.served_address import address_file, announced, find_served, kept_announced
 from tenuto.cli.settings import configured
 from tenuto.cli.views.terminal import talk
 from tenuto.cli.worker import at_found_server
@@ -68,6 +70,34 @@ def test_an_address_that_a_killed_process_left_is_passed_over(
     locked.release("p")
     assert find_served(store) is None
     file.write_text("half a fi")
+    assert find_served(store) is None
+
+
+def test_a_service_stays_announced_while_a_reload_has_no_process_on_its_store(
+    store: str, locked: EngineLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = address_file(store)
+    assert file is not None
+    with kept_announced(store):
+        assert find_served(store) is None
+    with ExitStack() as old, monkeypatch.context() as elsewhere:
+        elsewhere.setattr(os, "getpid", lambda: 1)
+        old.enter_context(announced(store, URL, needs_key=True))
+        elsewhere.undo()
+        with kept_announced(store):
+            old.close()
+            locked.release("p")
+            found = find_served(store)
+            assert found is not None
+            assert (found.url, found.needs_key) == (URL, True)
+            left = file.read_bytes()
+            fresh = EngineLock.take(store.removeprefix("sqlite:///"), "q", shared=False)
+            old.enter_context(announced(store, NOWHERE, needs_key=False))
+        found = find_served(store)
+        assert found is not None
+        assert found.url == NOWHERE
+    fresh.release("q")
+    file.write_bytes(left)
     assert find_served(store) is None
 
 
@@ -174,6 +204,8 @@ def test_what_a_killed_service_of_this_folder_had_is_read_from_its_store_and_not
     assert (listed.code, len(listed.out.split()) > 0) == (0, True)
     assert "does not answer; read from" in listed.err
     assert (changed.code, typed.code) == (5, 5)
+    assert f"kill {os.getpid()}" in changed.err
+    assert "kill" not in typed.err
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,46 @@ def test_a_failure_whose_cause_is_in_the_definition_leads_to_a_rerun_with_anothe
     assert "Taken over" in made.err
 
 
+def test_a_failure_in_the_definition_of_a_child_leads_to_a_rerun_that_starts_a_newer_one(
+    terminal: Terminal,
+) -> None:
+    def child(spelled: str) -> Object:
+        return flow("child", {**FINE, "stepId": "x", "input": spelled, "transitions": {}})
+
+    async def failed(app: Tenuto) -> None:
+        @app.task
+        async def fine(value: object) -> int:
+            return 1
+
+        await app.deploy(child("{{workflow.input.id.shout()}}"))
+        given: Object = {**CHILD, "input": "{{workflow.input}}"}
+        middle = flow("middle", given)
+        await app.deploy(middle)
+        outer: Object = {**given, "workflowId": "middle"}
+        await ended(app, flow("outer", {**FINE, "transitions": {"default": "kid"}}, outer))
+
+    async def corrected(app: Tenuto) -> None:
+        @app.task
+        async def fine(value: object) -> int:
+            return 1
+
+        await app.deploy(child("{{workflow.input.id}}"))
+
+    terminal.past(failed)
+    advice: list[str] = []
+    words = ("--workflow", "outer", "-o", "id")
+    (id,) = terminal.call("list", *words).out.split()
+    for said in ("Correct the definition and deploy it, as child@2", "child@2 is newer"):
+        for command in ("show", "explain"):
+            looked = terminal.call(command, id)
+            assert said in looked.err
+            (advice,) = advised(looked)
+            assert advice == ["rerun", id, "--from", "kid"]
+        assert "of a child" in terminal.call("explain", id).out
+        terminal.past(corrected)
+    assert "Taken over" in terminal.call(*advice).err
+
+
 def test_a_rerun_that_keeps_nothing_says_why(terminal: Terminal) -> None:
     async def undone(app: Tenuto) -> None:
         @app.task

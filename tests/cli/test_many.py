@@ -95,6 +95,21 @@ def test_reruns_of_many_name_the_new_instances(past: Terminal) -> None:
     assert (refused.code, "TEN-2010" in refused.err) == (2, True), refused.err
 
 
+def test_retries_and_reruns_of_many_name_the_versions_that_they_use(past: Terminal) -> None:
+    failed = ids(past, "--status", "FAILED")
+    line = "  version   refuse@1 (the newest), 2 instances\n"
+    for action in ("retry", "rerun"):
+        assert line in past.call(action, *failed, "--dry-run").out
+    rerun = past.call("rerun", *failed, "--input", "{}")
+    assert line in rerun.err
+    assert "  input     edited\n" in rerun.err
+    assert line in past.call("retry", "--workflow", "refuse", "--status", "FAILED", "--yes").err
+    seen = past.call("rerun", *failed, "--dry-run", "--version", "2", "-o", "json").json
+    [version] = seen["versions"]
+    assert (version["definitionVersion"], version["newestVersion"], version["matched"]) == (2, 1, 2)
+    assert "version" not in past.call("pause", "--workflow", "wait", "--dry-run").out
+
+
 def test_one_by_correlation_is_found(past: Terminal) -> None:
     ended = past.call("cancel", "--correlation-id", "c-1", "--yes", "-o", "json").json
     assert ended["matched"] == 1
@@ -120,6 +135,8 @@ def test_dead_letters_are_found_by_filters_and_acted_on_all_together(past: Termi
     for words in ("--task refuse", "--workflow refuse", "--code OUT_OF_STOCK"):
         assert letters(past, *words.split()) == both, words
         assert letters(past, *words.split()[:1], "other") == []
+    page = past.call("dead-letters", "list", "--task", "refuse", "--limit", "1", "-o", "json").json
+    assert letters(past, "--task", "refuse", "--cursor", page["nextCursor"]) == both[1:]
     seen = past.call("dead-letters", "retry", "--task", "refuse", "--dry-run")
     assert seen.out.strip() == f"retry 2 dead letters (refuse 2), such as {', '.join(both)}"
     one = past.call("dead-letters", "discard", "@last", "--dry-run").out.strip()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tenuto import Tenuto
+from tenuto.cli.views.near_misses import nearly_reached_lines
 from tenuto.model.json import JSON, Object
 from tests.cli.conftest import WAIT, Terminal, one_of_each
 
@@ -192,3 +195,39 @@ def test_an_event_that_nothing_names_is_sent_with_a_hint(terminal: Terminal) -> 
     assert (sent.code, "warning" in sent.err) == (0, False)
     dry = terminal.call("events", "send", "piad", "--dry-run", "-o", "json")
     assert "did you mean `paid`?" in dry.json["hint"]
+
+
+def test_a_sent_event_that_nothing_took_says_what_the_nearest_waits_want(
+    terminal: Terminal,
+) -> None:
+    terminal.past(one_of_each)
+    sent = terminal.call("events", "send", "paid", '{"id": "7"}')
+    [line] = [each for each in sent.err.splitlines() if "nearly" in each]
+    assert line.startswith("  nearly reached ")
+    assert line.endswith(': payload.id is "7", the wait wants 7')
+    assert "nearly" not in terminal.call("events", "send", "paid", '{"id": 7}').err
+
+
+@pytest.mark.parametrize(
+    ("expression", "left", "right", "said"),
+    [
+        ("event.payload.id === ctx.id", "A2", "A1", 'payload.id is "A2", the wait wants "A1"'),
+        ("ctx.id === event.payload.id", "A1", "A2", 'payload.id is "A2", the wait wants "A1"'),
+        ("event.payload.sum >= ctx.sum", 5, 10, "payload.sum is 5, the wait wants >= 10"),
+        ("ctx.sum < event.payload.sum", 10, 5, "payload.sum is 5, the wait wants > 10"),
+        (
+            "event.correlationId === correlationId",
+            None,
+            "c",
+            'correlationId is null, the wait wants "c"',
+        ),
+        ("event.payload.ok", None, None, "event.payload.ok was false"),
+    ],
+)
+def test_a_near_miss_names_the_field_of_the_event_and_the_value_that_is_wanted(
+    expression: str, left: JSON, right: JSON, said: str
+) -> None:
+    failed: list[JSON] = [{"expression": expression, "left": left, "right": right}]
+    near: Object = {"what": "resumed", "instanceId": "i", "stepId": "s", "failed": failed}
+    assert nearly_reached_lines([near]) == [f"nearly reached i s: {said}"]
+    assert nearly_reached_lines([near] * 4)[2:] == ["and nearly 2 more"]

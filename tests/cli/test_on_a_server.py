@@ -505,3 +505,18 @@ def test_keys_that_lock_out_and_keys_that_cannot_show_are_told() -> None:
         key = made.out.split()[-1]
         ended = ask("show", id, "--api-key", key)
         assert (ended.code, "workflows:read" in ended.err) == (6, True)
+
+
+@pytest.mark.parametrize("words", ["--step twice", "--history"])
+def test_the_log_is_asked_for_once(do: Do, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    id = started(do, "double", {"number": 1})
+    asked: list[str] = []
+    send = Connection.send
+
+    async def counted(connection: Connection, ask: Ask) -> Answered:
+        asked.append(ask.path)
+        return await send(connection, ask)
+
+    monkeypatch.setattr(Connection, "send", counted)
+    assert do("show", id, *words.split(), "-o", "json").code == 0
+    assert sum(path.endswith("/history") for path in asked) == 1

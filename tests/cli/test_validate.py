@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.conftest import DOUBLE, Terminal
 
 WRONG = """{
@@ -40,7 +42,7 @@ def test_json_has_the_names_of_the_specification(terminal: Terminal) -> None:
     assert ended.code == 2
     assert ended.json["valid"] is False
     assert all(
-        set(each) == {"code", "path", "message", "advice", "severity"}
+        set(each) == {"code", "path", "message", "advice", "severity", "file", "line", "column"}
         for each in ended.json["problems"]
     )
 
@@ -95,3 +97,30 @@ def test_a_yaml_file_is_read_by_its_name_and_its_problems_have_their_lines(
     assert "Put it in quotes" in ended.err
     terminal.write("good.yml", "steps: [{stepId: double, type: TASK, taskId: double}]")
     assert "double" in terminal.call("show", "good.yml").out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "column"),
+    [
+        ("a.json", '{"steps": [\n  {"stepId": "a", "type": "TASKS"}]}', 2, 27),
+        ("a.json", '{"steps": [\n  {"stepId": }]}', 2, 14),
+        ("a.yaml", "steps:\n  - stepId: a\n    type: TASKS\n", 3, 11),
+        ("a.yml", "steps:\n  - stepId: [a\n", 3, 1),
+        (
+            "a.py",
+            "from tenuto import workflow\n@workflow\ndef f(x):\n    if x: return 1\n",
+            4,
+            None,
+        ),
+    ],
+)
+def test_each_problem_in_json_has_its_file_line_and_column(
+    terminal: Terminal, name: str, text: str, line: int, column: int | None
+) -> None:
+    (terminal.folder / name).write_text(text)
+    for words in (["validate", name], ["deploy", name]):
+        view = terminal.call(*words, "-o", "json").json
+        problems = view["problems"] if "problems" in view else view["error"]["problems"]
+        assert {(each["file"], each["line"], each["column"]) for each in problems} == {
+            (name, line, column)
+        }

@@ -72,7 +72,7 @@ TEXT = '{\n  "a": [1, {"b c": [true, {}]}],\n  "d": "x\\"y", "e": {}\n}'
     ],
 )
 def test_a_path_is_found_in_the_text_or_the_nearest_around_it(path: str, place: str) -> None:
-    assert Positions("f", TEXT).place(path) == place
+    assert str(Positions("f", TEXT).place(path)) == place
 
 
 def test_ids_are_shown_as_short_as_they_differ() -> None:

@@ -24,7 +24,7 @@ _BEGINS = re.compile(r"● \S+ +running")
 _KILLED = re.compile(r"(.*) & sleep \d+; kill -9 \$!")
 _KEPT = re.compile(r"(.*) &")
 """A service or a worker, which runs until the page ends."""
-_READY = re.compile(r"(serving|working for) http")
+_READY = re.compile(r"(serving|working for) http|INFO: +Uvicorn running on http")
 _SETTING = re.compile(r"([A-Z_]+)=(.*)")
 _CHANGING = (
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
@@ -152,6 +152,8 @@ def _arguments(line: str) -> tuple[dict[str, str], list[str]]:
     match words:
         case ["tenuto", *rest]:
             return settings, [sys.executable, "-m", "tenuto", *rest]
+        case ["uvicorn", *rest]:
+            return settings, [sys.executable, "-m", "uvicorn", *rest]
         case ["python", *rest]:
             return settings, [sys.executable, *rest]
         case ["pytest", *rest]:

@@ -43,9 +43,13 @@ LINKED = sorted(
 
 
 def is_heavy(name: str) -> bool:
-    """Whether a page runs commands of Tenuto, each a process."""
+    """Whether a page runs commands of Tenuto, or serves: each a process."""
     typed = [each.text for each in blocks(name) if each.language == "console"]
-    return any(command.line.startswith("tenuto") for text in typed for command in commands(text))
+    return any(
+        command.line.startswith(("tenuto", "uvicorn"))
+        for text in typed
+        for command in commands(text)
+    )
 
 
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")

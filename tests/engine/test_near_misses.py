@@ -145,22 +145,52 @@ async def test_near_misses_look_at_the_last_hundred_events_within_a_day(quick: T
     """Inbox retention 7 days; near misses look at the last 100 events of the pattern within 24
     h.
     """
-    await quick.deploy(ONE_WAIT)
+    both = wait("payment.received", eventCondition=f"{ORDER} && event.payload.ok")
+    await quick.deploy(draw("wait>d", wait=both, d=end()) | {"id": "waiting"})
     instance = await quick.start("waiting", {"orderId": 7})
     await until_waiting(quick, 1)
     now = quick.engine.clock.now()
-    received = [now - timedelta(hours=25), *[now + timedelta(seconds=n) for n in range(10_000)]]
     events = tuple(
-        Event(id=f"e{n}", pattern="payment.received", payload={"orderId": -n}, received_at=moment)
-        for n, moment in enumerate(received)
+        Event(
+            id=f"e{n}",
+            pattern="payment.received",
+            # The last hundred begin with e9900: this one and the one before are nearer than others.
+            payload={"orderId": -n, "ok": n in (9_899, 9_900)},
+            received_at=now + timedelta(seconds=n),
+        )
+        for n in range(10_000)
     )
     turn = Turn(id="t", process_id=quick.engine.process_id, at=now, events=events)
     await quick.engine.store.turns.commit(turn)
     [near] = await near_of(quick, instance.id)
-    assert [each["eventId"] for each in near] == [f"e{n}" for n in range(10_000, 9_900, -1)]
-    assert len(near) == MOST_EVENTS
-    await quick.publish("payment.received", {"orderId": 7})
+    assert len(near) == MOST_NEAR < MOST_EVENTS
+    assert [each["eventId"] for each in near[:3]] == ["e9900", "e9999", "e9998"]
+    await quick.publish("payment.received", {"orderId": 7, "ok": True})
     await instance.result(10)
+
+
+async def test_an_event_is_no_near_miss_if_it_is_older_or_was_for_another_instance(
+    quick: Tenuto,
+) -> None:
+    both = wait("paid", eventCondition=f"{ORDER} && event.payload.amount >= 10")
+    await quick.deploy(draw("wait>d", wait=both, d=end()) | {"id": "flow"})
+    await quick.deploy(
+        draw("wait>d", wait=wait("paid", eventCondition=ORDER), d=end()) | {"id": "any"}
+    )
+    await quick.publish("paid", {"orderId": 7, "amount": 1}, id="older")
+    others = [await quick.start("any", {"orderId": id}) for id in (7, 8)]
+    for each in others[:1]:
+        await each.cancel("it would take the older one")
+    instance = await quick.start("flow", {"orderId": 7})
+    also = await quick.start("any", {"orderId": 7})
+    await until_waiting(quick, 3)
+    await quick.publish("paid", {"orderId": 8, "amount": 20}, id="of-8")
+    await quick.publish("paid", {"orderId": 9, "amount": 20}, id="of-nobody")
+    await quick.publish("paid", {"orderId": 7, "amount": 5}, id="too-little")
+    for each in (others[1], also):
+        await each.result(10)
+    [near] = await near_of(quick, instance.id)
+    assert [each["eventId"] for each in near] == ["too-little", "of-nobody"]
 
 
 async def test_events_of_more_than_a_day_ago_are_no_near_misses(quick: Tenuto) -> None:

@@ -374,7 +374,7 @@ async def _found_waits(store: Store, *, tenant: str, pattern: str) -> list[Any]:
 
 
 async def _latest_events(store: Store, *, pattern: str | None) -> list[Any]:
-    return [each for _, each in await store.inbox.latest("default", pattern, moment(1), limit=3)]
+    return [each[1:] for each in await store.inbox.latest("default", pattern, moment(1), limit=3)]
 
 
 async def _event(store: Store, id: str) -> Any:

@@ -11,7 +11,7 @@ from tenuto.model.errors import InvalidInput
 from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.errors import Superseded
-from tenuto.store.parts.dead_letters import DeadLetterPlace
+from tenuto.store.parts.dead_letters import DeadLetterPlace, LetterQuery
 from tenuto.store.parts.definitions import REMOVED
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Store
@@ -420,6 +420,41 @@ async def test_dead_letters_come_newest_first_and_once(store: Store) -> None:
         letters[2],
         letters[1],
     ]
+
+
+async def test_dead_letters_are_found_by_kind_task_workflow_and_code(store: Store) -> None:
+    texts: list[bytes | None] = [b'{"code":"A","message":"\\u0000"}', b'{"code":"AB"}', None]
+    letters = [
+        dead_letter(
+            f"d{number}",
+            f"i{number % 2}",
+            at=moment(number),
+            kind=("task-failed", "poison")[number // 3],
+            task_id=("pay", "ship", None)[number % 3],
+            error=texts[number % 3],
+        )
+        for number in range(6)
+    ]
+    for number, workflow in enumerate(("order", "refund")):
+        own = tuple(letters[number::2])
+        begun = begin(f"i{number}", definition_id=workflow)
+        await store.turns.commit(turn(f"t{number}", begun))
+        await store.turns.commit(turn(f"l{number}", aside(f"i{number}", dead_letters=own)))
+
+    async def found(which: LetterQuery, below: DeadLetterPlace | None = None) -> list[str]:
+        rows = await store.dead_letters.page("default", which=which, below=below)
+        return [each.id for each in rows]
+
+    assert await found(LetterQuery(kind="poison")) == ["d5", "d4", "d3"]
+    assert await found(LetterQuery(task_id="pay")) == ["d3", "d0"]
+    assert await found(LetterQuery(definition_id="order")) == ["d4", "d2", "d0"]
+    assert await found(LetterQuery(code="A")) == ["d3", "d0"]
+    assert await found(LetterQuery(code="A", definition_id="refund", kind="poison")) == ["d3"]
+    last = letters[3]
+    below = DeadLetterPlace(last.at, last.id, last.instance_id)
+    assert await found(LetterQuery(code="A"), below) == ["d0"]
+    for nothing in (LetterQuery(code=""), LetterQuery(definition_id="A"), LetterQuery(task_id="")):
+        assert await found(nothing) == []
 
 
 async def test_a_dead_letter_is_looked_at_and_discarded_by_its_tenant_alone(store: Store) -> None:

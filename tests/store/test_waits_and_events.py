@@ -288,8 +288,8 @@ async def test_the_latest_events_come_newest_first_and_are_bounded(store: Store)
 
     async def latest(pattern: str | None, limit: int = 9, tenant: str = "default") -> list[str]:
         found = await store.inbox.latest(tenant, pattern, moment(10), limit=limit)
-        assert all(numbered[each.id] == (number, each) for number, each in found)
-        return [each.id for _, each in found]
+        assert all(numbered[each.event.id] == (each.number, each.event) for each in found)
+        return [each.event.id for each in found]
 
     assert await latest(None) == ["late too", "late", "other", "early"]
     assert await latest(None, limit=2) == ["late too", "late"]
@@ -309,9 +309,8 @@ async def test_the_inbox_is_read_backwards_page_by_page_while_more_comes(store: 
         while page := await store.inbox.latest(
             "default", pattern, moment(10), limit=2, below=below
         ):
-            seen += [each.id for _, each in page]
-            number, last = page[-1]
-            below = EventPlace(last.received_at, number)
+            seen += [each.event.id for each in page]
+            below = EventPlace(page[-1].event.received_at, page[-1].number)
             new = event(f"new {pattern} {len(seen)}", received_at=moment(30))
             await store.turns.commit(turn(new.id, events=(new,)))
         assert [id for id in seen if not id.startswith("new")] == ids[::-1]

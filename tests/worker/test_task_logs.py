@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from tenuto.engine.engine import Engine
@@ -95,7 +96,9 @@ def test_a_result_counts_where_another_server_refuses_the_lines() -> None:
     Stage().play(story)
 
 
-def test_a_failure_counts_where_another_server_refuses_the_lines() -> None:
+def test_a_failure_counts_where_another_server_refuses_the_lines(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def body(_: Context) -> object:
         print("begun")
         raise TaskError("no", "no", retryable=False)
@@ -109,6 +112,7 @@ def test_a_failure_counts_where_another_server_refuses_the_lines() -> None:
         await work.end()
 
     Stage().play(story)
+    assert "lines=1 attempts=1 tasks=ship" in caplog.text
 
 
 def test_lines_that_cannot_be_written_cost_no_result() -> None:

@@ -278,6 +278,12 @@ async def test_dead_letters_are_listed_run_again_and_discarded(place: Place) -> 
     letters = {str(each["instanceId"]): each for each in await workspace.dead_letters.list()}
     assert set(letters) == {one.id, other.id}
     assert len(await workspace.dead_letters.list(1)) == 1
+    error = letters[one.id]["error"]
+    assert isinstance(error, dict)
+    page = workspace.dead_letters.page
+    assert len((await page(code=str(error["code"]), kind="task-failed")).items) == len(letters)
+    for none in (page(code="OTHER"), page(workflow="other"), page(task_id="other")):
+        assert (await none).items == []
     letter = await workspace.dead_letters.get(str(letters[one.id]["id"]))
     assert letters[one.id].items() <= letter.items()
     assert letter["history"]

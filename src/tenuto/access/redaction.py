@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 import msgspec
 
 from tenuto.model.json import JSON
+from tenuto.model.secret_names import is_secret_name
 from tenuto.model.secret_text import HIDDEN, whole_text, without_secret_text
 
-_SECRET_NAME = re.compile(
-    r"key|.*(?:secret|passw|token|authorization|credential|cookie|api.?key|private.?key).*",
-    re.IGNORECASE | re.DOTALL,
-)
+_OF_KEYS = "key"
+"""The field of an API key. In the values of workflows it is a name like any other."""
 _MOST_BYTES = 16_000
 _MOST_TEXT = 500
 
@@ -46,6 +44,10 @@ def storable(text: str) -> str:
     return whole_text(cut.replace("\0", "\\u0000"))
 
 
+def _is_secret(name: str) -> bool:
+    return name.lower() == _OF_KEYS or is_secret_name(name)
+
+
 def without_secrets(value: object) -> JSON:
     """A value without what looks like a secret or has the name of one."""
     match value:
@@ -54,7 +56,7 @@ def without_secrets(value: object) -> JSON:
         case Mapping():
             return {
                 whole_text(str(name)): HIDDEN
-                if each is not None and _SECRET_NAME.fullmatch(str(name))
+                if each is not None and _is_secret(str(name))
                 else without_secrets(each)
                 for name, each in value.items()
             }

@@ -11,14 +11,17 @@ import typer
 from msgspec import Struct
 
 from tenuto.cli import exits
+from tenuto.cli.foreseen import Basis, bases_of
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.selection import Asked, filter_of, filtered, ids_of, named
 from tenuto.cli.served_address import IN_USE
 from tenuto.cli.views.bulk import (
     MOST_EXAMPLES,
     Progress,
+    basis_lines,
     preview,
     progress_of,
+    say_bases,
     show_result,
 )
 from tenuto.cli.views.terminal import say, say_command, show, show_json
@@ -30,6 +33,7 @@ from tenuto.workspace.values import BulkFailure, BulkOperation, InstanceFilter, 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.workspace import protocol
+    from tenuto.workspace.protocol import Workspace
 
 Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "rerun"]
 
@@ -60,6 +64,10 @@ class Many(Struct, frozen=True, kw_only=True):
     should_compensate: bool = True
     dry_run: bool = False
     yes: bool = False
+    version: int | None = None
+    """Of a rerun: the version for all; None: that of each."""
+    is_edited: bool = False
+    """Of a rerun: whether all get another input."""
     is_alone: bool = False
     """Whether the service knows no operation like that, so that it is done one by one."""
 
@@ -93,42 +101,58 @@ class Outcome:
 
 async def act_on_many(backend: Backend, many: Many, *, is_json: bool) -> int:
     """Do it to all that are meant; the exit code is that of the first refusal."""
-    space, outcome = backend.space, Outcome()
-    which: InstanceFilter | None = None
-    if many.asked.words:
-        ids = await ids_of(space, many.asked)
-        found = await named(space, ids)
-        there = {each.id for each in found}
-        for id in ids:
-            if id not in there:
-                outcome.refuse(id, not_there(id))
-    else:
-        which = filter_of(many.asked, _SENSIBLE[many.action])
-        found = []
-        async for each in filtered(space, which):
-            found.append(each)
-            if len(found) >= _MOST_COUNTED:
-                break
+    outcome = Outcome()
+    found, which = await _meant(backend.space, many, outcome)
     more = "+" if len(found) >= _MOST_COUNTED else ""
+    bases: list[tuple[Basis, int]] = []
+    if many.action in ("retry", "rerun"):
+        bases = await bases_of(backend, found, many.version, is_edited=many.is_edited)
     if many.dry_run or not found:
-        return _previewed(many, found, outcome, more, is_json=is_json)
+        return _previewed(many, found, outcome, more, bases, is_json=is_json)
     # Ids that were typed are meant, and are not asked about.
     if not (many.yes or many.asked.is_typed):
-        confirm(many.action, preview(many.action, found, more))
+        confirm(many.action, "\n".join([preview(many.action, found, more), *basis_lines(bases)]))
+    elif not is_json:
+        say_bases(bases)
     with progress_of(many.action, len(found)) as progress:
         ended = await _all_done(backend, many, which, found, outcome=outcome, progress=progress)
     if ended is not None:
         return ended
     if is_json:
-        show_json(_view(many, outcome, "done", len(found)))
+        show_json(_view(many, outcome, "done", len(found), bases))
     else:
-        show_result(many.action, outcome.done, outcome.failures, outcome.failed)
-        for made in outcome.made:
-            show(f"  {made['instanceId']}  of {made['rerunOf']}")
-        if outcome.done and many.action not in ("cancel", "pause") and not backend.is_worked_on:
-            say("  No process works on the store now. To run the steps that follow:")
-            say_command(f"tenuto run FILE --outstanding{backend.flag}")
+        _show_done(backend, many, outcome)
     return outcome.exit_code
+
+
+async def _meant(
+    space: Workspace, many: Many, outcome: Outcome
+) -> tuple[list[Summary], InstanceFilter | None]:
+    """The instances that are meant, and the filter that finds them, where one is given."""
+    found: list[Summary] = []
+    if many.asked.words:
+        ids = await ids_of(space, many.asked)
+        found += await named(space, ids)
+        there = {each.id for each in found}
+        for id in ids:
+            if id not in there:
+                outcome.refuse(id, not_there(id))
+        return found, None
+    which = filter_of(many.asked, _SENSIBLE[many.action])
+    async for each in filtered(space, which):
+        found.append(each)
+        if len(found) >= _MOST_COUNTED:
+            break
+    return found, which
+
+
+def _show_done(backend: Backend, many: Many, outcome: Outcome) -> None:
+    show_result(many.action, outcome.done, outcome.failures, outcome.failed)
+    for made in outcome.made:
+        show(f"  {made['instanceId']}  of {made['rerunOf']}")
+    if outcome.done and many.action not in ("cancel", "pause") and not backend.is_worked_on:
+        say("  No process works on the store now. To run the steps that follow:")
+        say_command(f"tenuto run FILE --outstanding{backend.flag}")
 
 
 async def _all_done(
@@ -227,13 +251,20 @@ async def _one_by_one(
 
 
 def _previewed(
-    many: Many, found: Sequence[Summary], outcome: Outcome, more: str, *, is_json: bool
+    many: Many,
+    found: Sequence[Summary],
+    outcome: Outcome,
+    more: str,
+    bases: Sequence[tuple[Basis, int]],
+    *,
+    is_json: bool,
 ) -> int:
     if is_json:
-        view = _view(many, outcome, "dry-run" if many.dry_run else "done", len(found))
+        view = _view(many, outcome, "dry-run" if many.dry_run else "done", len(found), bases)
         show_json({**view, "examples": [each.id for each in found[:MOST_EXAMPLES]]})
     else:
-        show(preview(many.action, found, more))
+        for line in (preview(many.action, found, more), *basis_lines(bases)):
+            show(line)
         for each in outcome.failures:
             say(f"  {each.id}  {each.code}  {each.message}", style="red")
     return outcome.exit_code
@@ -253,7 +284,13 @@ def confirm(action: str, previewed: str) -> None:
         raise typer.Exit(exits.DONE)
 
 
-def _view(many: Many, outcome: Outcome, status: str, matched: int) -> Object:
+def _view(
+    many: Many,
+    outcome: Outcome,
+    status: str,
+    matched: int,
+    bases: Sequence[tuple[Basis, int]],
+) -> Object:
     view: Object = {
         "action": many.action,
         "status": status,
@@ -262,6 +299,8 @@ def _view(many: Many, outcome: Outcome, status: str, matched: int) -> Object:
         "failed": outcome.failed,
         "failures": msgspec.to_builtins(outcome.failures),
     }
+    if many.action in ("retry", "rerun"):
+        view["versions"] = [{**basis.view(), "matched": count} for basis, count in bases]
     if many.action == "rerun":
         view["items"] = [*outcome.made]
     return view

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +11,6 @@ import msgspec
 
 from tenuto.cli.event_hints import event_hint
 from tenuto.cli.example_input import example_of
-from tenuto.cli.exits import Interrupted
 from tenuto.cli.open_instances import OPEN
 from tenuto.cli.sources import Source, read_json
 from tenuto.cli.views.errors import show_error
@@ -74,33 +72,6 @@ async def _begun(app: Tenuto, given: DevStart, *, is_again: bool) -> InstanceRef
     for row in (await app.page(going, limit=1)).items:
         return app.at(row.id)
     return await app.start(given.workflow, given.input)
-
-
-async def hand_over(ready: int) -> None:
-    """Tell the parent process that this one can serve, and wait until the older one has ended."""
-    loop = asyncio.get_running_loop()
-    may_go: asyncio.Future[bytes] = loop.create_future()
-
-    def told() -> None:
-        loop.remove_reader(0)
-        may_go.set_result(os.read(0, 1))
-
-    loop.add_reader(0, told)
-    os.write(ready, b"1")
-    os.close(ready)
-    if not await may_go:
-        raise Interrupted
-
-
-def stop_with_parent(stopped: asyncio.Event) -> None:
-    """Stop when the parent process is gone, which holds the other end of stdin."""
-    loop = asyncio.get_running_loop()
-
-    def ended() -> None:
-        loop.remove_reader(0)
-        stopped.set()
-
-    loop.add_reader(0, ended)
 
 
 async def say_what_to_try(

@@ -127,7 +127,7 @@ def _defect(error: Exception) -> TenutoError:
 
 def _show(error: TenutoError, positions: Positions | None, *, is_json: bool) -> int:
     if is_json:
-        show_json(error_json(error))
+        show_json(error_json(error, positions))
     else:
         show_error(error, positions)
     return exit_code(error)

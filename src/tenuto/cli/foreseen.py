@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.engine.turns.held import Held
     from tenuto.model.ids import NodeKey
+    from tenuto.workspace.values import Summary
 
 _MOST_NAMED: Final = 12
 
@@ -90,6 +93,20 @@ async def basis_of(
     with suppress(TenutoError):
         newest = (await backend.space.definition(workflow)).version
     return Basis(workflow=workflow, version=version, newest=newest, is_edited=is_edited)
+
+
+async def bases_of(
+    backend: Backend, found: Iterable[Summary], version: int | None, *, is_edited: bool
+) -> list[tuple[Basis, int]]:
+    """What many instances go on with, and how many with each; those of the most come first.
+
+    `version`: the one that all get instead of their own.
+    """
+    counts = Counter((each.workflow, version or each.version) for each in found)
+    return [
+        (await basis_of(backend, workflow, number, is_edited=is_edited), count)
+        for (workflow, number), count in counts.most_common(_MOST_NAMED)
+    ]
 
 
 def outermost(plan: Plan, step: str) -> str:

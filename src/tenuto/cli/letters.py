@@ -13,13 +13,12 @@ from msgspec import Struct
 from tenuto.cli import exits
 from tenuto.cli.bulk import Outcome, confirm, watched
 from tenuto.cli.lookup import LAST
-from tenuto.cli.selection import named
 from tenuto.cli.served_address import IN_USE
 from tenuto.cli.views.bulk import MOST_EXAMPLES, Progress, progress_of, show_result
 from tenuto.cli.views.terminal import say, say_command, show, show_json
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.json import Object
-from tenuto.workspace.values import DeadLetterFilter, Page, in_groups
+from tenuto.workspace.values import DeadLetterFilter, in_groups
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -45,17 +44,15 @@ class LetterFilter(Struct, frozen=True, kw_only=True):
     def is_given(self) -> bool:
         return self != LetterFilter()
 
-    def has(self, letter: Object) -> bool:
-        """Whether a letter is meant, as far as the letter shows that."""
-        error = letter["error"]
-        code = error.get("code") if isinstance(error, dict) else None
-        wanted = (
-            (self.id, letter["id"]),
-            (self.task, letter["taskId"]),
-            (self.kind, letter["kind"]),
-            (self.code, code),
-        )
-        return all(each is None or each == found for each, found in wanted)
+    @property
+    def query(self) -> dict[str, str | None]:
+        """The same for a list of dead letters."""
+        return {
+            "kind": self.kind,
+            "task_id": self.task,
+            "workflow": self.workflow,
+            "code": self.code,
+        }
 
 
 def refuse_unclear(id: str | None, which: LetterFilter) -> None:
@@ -81,36 +78,18 @@ async def letter_id(space: Workspace, text: str) -> str:
 
 
 async def matching(space: Workspace, which: LetterFilter) -> AsyncIterator[Object]:
-    """Every dead letter that a filter finds, newest first."""
+    """Every dead letter that a filter finds, newest first; NotFound for an id without one."""
+    if which.id is not None:
+        yield await space.dead_letters.get(which.id)
+        return
     cursor: str | None = None
     while True:
-        page = await space.dead_letters.page(limit=_PAGE, cursor=cursor)
-        found = [each for each in page.items if which.has(each)]
-        if which.workflow is not None:
-            ids = list(dict.fromkeys(str(each["instanceId"]) for each in found))
-            rows = {each.id: each.workflow for each in await named(space, ids)}
-            found = [each for each in found if rows.get(str(each["instanceId"])) == which.workflow]
-        for each in found:
+        page = await space.dead_letters.page(**which.query, limit=_PAGE, cursor=cursor)
+        for each in page.items:
             yield each
         cursor = page.next_cursor
         if cursor is None:
             return
-
-
-async def found_page(
-    space: Workspace, which: LetterFilter, limit: int, cursor: str | None
-) -> Page[Object]:
-    """A page of all, or the newest that a filter finds, which have no cursor."""
-    if not which.is_given:
-        return await space.dead_letters.page(limit=limit, cursor=cursor)
-    if cursor is not None:
-        raise typer.BadParameter("a list with a filter has no cursor", param_hint="--cursor")
-    items: list[Object] = []
-    async for each in matching(space, which):
-        items.append(each)
-        if len(items) >= limit:
-            break
-    return Page(items=items, next_cursor=None)
 
 
 async def act_on_letters(

@@ -37,7 +37,7 @@ class LoadedFiles:
         while True:
             await clock.sleep(_LOOK_EVERY)
             for file in self.changed():
-                tell(f"{_shown(file)} changed since it was loaded; restart the worker")
+                tell(f"{_shown(file)} changed since it was loaded; restart it, or use --reload")
 
 
 def _shown(file: str) -> str:

@@ -10,9 +10,10 @@ from tenuto.cli.event_hints import event_hint
 from tenuto.cli.foreseen import of_rerun, outermost
 from tenuto.cli.views.terminal import say, say_command
 from tenuto.model.errors import NotFound, TenutoError
-from tenuto.model.failure import IN_THE_DEFINITION
+from tenuto.model.failure import failed_child, is_in_the_definition
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
+from tenuto.workspace.values import InstanceFilter
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -38,7 +39,7 @@ async def say_next_steps(backend: Backend, shown: Summary, explained: Object) ->
     can_rerun = not _needs_rerun(explained) or await _newest(backend, shown) is not None
     found = next_steps(explained, state, parent_id=shown.parent_id, can_rerun=can_rerun)
     if shown.parent_id is None and (failed := _in_the_definition(explained)) is not None:
-        found = await _by_another_version(backend, shown, failed)
+        found = await _by_a_correction(backend, shown, failed)
         found += _undone_again(shown.id, explained)
     purpose = ""
     for step in found:
@@ -165,27 +166,57 @@ def _needs_rerun(explained: Object) -> bool:
 def _in_the_definition(explained: Object) -> Object | None:
     """The cause that another version of the definition mends."""
     for cause in _all(explained["causes"]):
-        match cause["details"]:
-            case {"canRetry": _, "error": {"code": code}} if code in IN_THE_DEFINITION:
-                return cause
+        error = _error(cause)
+        if error is not None and is_in_the_definition(*error):
+            return cause
     return None
 
 
-async def _by_another_version(backend: Backend, shown: Summary, failed: Object) -> list[Next]:
-    """The rerun with the newest version, or with the one that a correction makes."""
+def _error(cause: Object) -> tuple[str, JSON] | None:
+    """The code and the details of the error that an instance failed with."""
+    details = cause["details"]
+    error = details.get("error") if isinstance(details, dict) and "canRetry" in details else None
+    return (str(error["code"]), error.get("details")) if isinstance(error, dict) else None
+
+
+async def _by_a_correction(backend: Backend, shown: Summary, failed: Object) -> list[Next]:
+    """The rerun with the newest version of what failed, or with the one that a correction makes."""
     newest = await _newest(backend, shown)
     if newest is None:
         return []
-    is_newer = newest > shown.version
-    version = newest if is_newer else newest + 1
-    name = f"{shown.workflow}@{version}"
-    purpose = (
-        f"{name} is newer; to rerun it with that version"
-        if is_newer
-        else f"Correct the definition and deploy it, as {name}; then"
-    )
-    start = await _from_step(backend, shown, failed, newest)
-    return [Next(purpose, f"tenuto rerun {shown.id}{start} --version {version}")]
+    below = await _failed_below(backend, failed)
+    if below is None:
+        is_newer = newest > shown.version
+        version = newest if is_newer else newest + 1
+        start = await _from_step(backend, shown, failed, newest)
+        purpose = _corrected(shown.workflow, version, "with that version", is_newer=is_newer)
+        return [Next(purpose, f"tenuto rerun {shown.id}{start} --version {version}")]
+    below_newest = await _newest(backend, below) or 0
+    is_newer = below_newest > below.version
+    version = below_newest if is_newer else below_newest + 1
+    # A new instance starts the newest version of its children, unless its definition names one.
+    start = await _from_step(backend, shown, failed, shown.version)
+    purpose = _corrected(below.workflow, version, "with that child", is_newer=is_newer)
+    return [Next(purpose, f"tenuto rerun {shown.id}{start}")]
+
+
+def _corrected(workflow: str, version: int, how: str, *, is_newer: bool) -> str:
+    name = f"{workflow}@{version}"
+    if is_newer:
+        return f"{name} is newer; to rerun it {how}"
+    return f"Correct the definition and deploy it, as {name}; then"
+
+
+async def _failed_below(backend: Backend, failed: Object) -> Summary | None:
+    """The child in which it failed, the innermost one; None for a failure of its own."""
+    id: str | None = None
+    error = _error(failed)
+    while error is not None and (child := failed_child(*error)) is not None:
+        id, error = child[0], child[1:]
+    if id is None:
+        return None
+    page = await backend.space.page(InstanceFilter(ids=(id,)), limit=1)
+    return page.items[0] if page.items else None
 
 
 async def _from_step(backend: Backend, shown: Summary, failed: Object, version: int) -> str:

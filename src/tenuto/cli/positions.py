@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from tenuto.definition.documents import is_yaml
-from tenuto.model.errors import InvalidDefinition, InvalidInput
+from tenuto.model.errors import InvalidDefinition, InvalidInput, Problem
 
 _STEP: Final = re.compile(r"\.([A-Za-z_$][\w$]*)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]")
+_NAMED: Final = re.compile(r"([^\n]+?\.(?:py|json|ya?ml)):(\d+)(?::(\d+))?(?::|$)")
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SCALAR: Final = re.compile(r"[^\s,\]}]+")
 _BLANK: Final = re.compile(r"\s*")
@@ -27,6 +28,17 @@ class Located(Exception):
         self.positions = positions
 
 
+class Position(NamedTuple):
+    """A place in a file, both numbers from 1 on; a line of Python code has no column."""
+
+    file: str
+    line: int
+    column: int | None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
 class Positions:
     """The places of one text, in JSON or YAML, that has been read without fault."""
 
@@ -35,8 +47,8 @@ class Positions:
         self._text = text
         self._found: dict[tuple[str | int, ...], int] | None = None
 
-    def place(self, path: str) -> str | None:
-        """`file:line:column` of the value at `path`, or of the nearest one around it."""
+    def place(self, path: str) -> Position | None:
+        """The position of the value at `path`, or of the nearest one around it."""
         if self._found is None:
             self._found = self._find()
         steps = _steps(path)
@@ -47,7 +59,7 @@ class Positions:
             return None
         line = self._text.count("\n", 0, offset) + 1
         column = offset - self._text.rfind("\n", 0, offset)
-        return f"{self._file}:{line}:{column}"
+        return Position(self._file, line, column)
 
     def _find(self) -> dict[tuple[str | int, ...], int]:
         if not is_yaml(self._file):
@@ -55,6 +67,15 @@ class Positions:
         from tenuto.definition.yaml_documents import parse_yaml
 
         return parse_yaml(self._text, self._file).offsets
+
+
+def position_of(problem: Problem, positions: Positions | None) -> Position | None:
+    """Where a problem is; text that cannot be read, and Python code, say it themselves."""
+    for text in (problem.path, problem.message):
+        if found := _NAMED.match(text):
+            column = None if found[3] is None else int(found[3])
+            return Position(found[1], int(found[2]), column)
+    return None if positions is None else positions.place(problem.path)
 
 
 def _steps(path: str) -> tuple[str | int, ...]:

@@ -1,7 +1,8 @@
-"""`tenuto dev`: a serving process that is restarted whenever a file changes.
+"""`tenuto dev`, `tenuto worker --reload`: a process that is restarted whenever a file changes.
 
-The socket is held by this process and handed to each serving one, so that a request during a
-restart waits a moment instead of being refused. The store is kept: running instances go on.
+The socket of a service is held by this process and handed to each serving one, so that a request
+during a restart waits a moment instead of being refused. The store is kept: running instances go
+on.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import ast
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,48 +22,71 @@ from tenuto.cli import exits
 from tenuto.cli.file_names import FILES
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.python_files import named
+from tenuto.cli.served_address import kept_announced
 from tenuto.cli.views.terminal import PROGRAM, say
+from tenuto.config.config import Config
 from tenuto.definition import check, parse_document
 from tenuto.model.errors import TenutoError
 
 _ONE = asyncio.FIRST_COMPLETED
-_STILL = "  Still serving what was there before."
 _QUIET_MS = 200
 """An editor that writes a file in several steps is waited for so long."""
 
 
-class Serving(NamedTuple):
-    """A serving process, and the pipe on which it says that it has read its files."""
+class Started(NamedTuple):
+    """A process that was started, and the pipe on which it says how far it has come."""
 
     process: asyncio.subprocess.Process
     ready: int
 
-    async def is_ready(self) -> bool:
-        """Wait until it can serve; False where it has ended before."""
-        try:
-            return bool(await asyncio.to_thread(os.read, self.ready, 1))
-        finally:
-            os.close(self.ready)
+    async def has_come_further(self) -> bool:
+        """Wait until it has read its files, then until it works; False where it has ended."""
+        return bool(await asyncio.to_thread(os.read, self.ready, 1))
 
     def go(self) -> None:
-        """Let it open the store and serve."""
+        """Let it work."""
         assert self.process.stdin is not None
         self.process.stdin.write(b"\n")
 
 
-async def serve_and_reload(
-    host: str, port: int, files: Sequence[Path], tasks: Sequence[str]
-) -> int:
-    """Serve until Ctrl-C; the serving process gets the arguments of this one."""
-    folders = _folders(files, tasks)
-    with interruptible() as stopped, bind(ServiceConfig(host=host, port=port)) as listener:
+class Reloading(NamedTuple):
+    """What is started again, and what it gets besides the arguments of this process."""
+
+    folders: set[Path]
+    arguments: Sequence[str] = ()
+    descriptors: Sequence[int] = ()
+    works: str = "serving"
+    """What it does, as people are told."""
+    handing_over: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered while one process ends and the next one begins."""
+
+
+async def serve_and_reload(config: Config, files: Sequence[Path]) -> int:
+    """Serve until Ctrl-C."""
+    with bind(ServiceConfig(host=config.host, port=config.port)) as listener:
         listener.listen()
-        changes = _changes(folders, stopped)
+        descriptor = listener.fileno()
+        return await reload(
+            Reloading(
+                _folders(files, config.tasks),
+                ("--listener", str(descriptor)),
+                (descriptor,),
+                handing_over=lambda: kept_announced(config.store),
+            )
+        )
+
+
+async def work_and_reload(config: Config) -> int:
+    """Run the tasks of a worker until Ctrl-C."""
+    return await reload(Reloading(_folders((), config.tasks), works="running"))
+
+
+async def reload(wish: Reloading) -> int:
+    """Keep a process running until Ctrl-C: another one whenever a file changes."""
+    with interruptible() as stopped:
+        changes = _changes(wish.folders, stopped)
         first = asyncio.ensure_future(anext(changes, None))
-        begun = await _started(listener.fileno())
-        if await begun.is_ready():
-            begun.go()
-        child = begun.process
+        child = await _begun(wish)
         await asyncio.wait({first, ending := asyncio.ensure_future(child.wait())}, return_when=_ONE)
         if not first.done():
             # Its arguments are wrong, or its port or store is in use: no change of a file helps.
@@ -71,42 +95,51 @@ async def serve_and_reload(
             return ending.result()
         changed = first.result()
         while changed is not None:
-            child = await _restarted(child, changed, listener.fileno())
+            child = await _restarted(wish, child, changed)
             changed = await anext(changes, None)
         await _stop(child)
     return exits.DONE
 
 
+async def _begun(wish: Reloading) -> asyncio.subprocess.Process:
+    async with _started(wish) as begun:
+        if await begun.has_come_further():
+            begun.go()
+        return begun.process
+
+
 async def _restarted(
-    child: asyncio.subprocess.Process, changed: set[Path], descriptor: int
+    wish: Reloading, child: asyncio.subprocess.Process, changed: set[Path]
 ) -> asyncio.subprocess.Process:
-    """The process that serves from now on: the old one, unless a new one could read its files."""
+    """The process that works from now on: the old one, unless a new one could read its files."""
     names = ", ".join(sorted(each.name for each in changed))
     wrong = {each: problem for each in changed if (problem := _problem(each)) is not None}
     is_code = any(each.suffix == ".py" for each in wrong)
     if wrong and (is_code or len(wrong) == len(changed)) and child.returncode is None:
         say(f"reload  {names}: {next(iter(wrong.values()))}", style="red")
-        say(_STILL)
+        say(f"  Still {wish.works} what was there before.")
         return child
     say(f"reload  {names} changed", style="bold")
-    fresh = await _started(descriptor, "--again")
-    if not await fresh.is_ready() and child.returncode is None:
-        await fresh.process.wait()
-        say(_STILL)
-        return child
-    await _stop(child)
-    fresh.go()
-    return fresh.process
+    async with _started(wish, "--again") as fresh:
+        if not await fresh.has_come_further() and child.returncode is None:
+            await fresh.process.wait()
+            say(f"  Still {wish.works} what was there before.")
+            return child
+        with wish.handing_over():
+            await _stop(child)
+            fresh.go()
+            await fresh.has_come_further()
+        return fresh.process
 
 
-async def _started(descriptor: int, *more: str) -> Serving:
+@asynccontextmanager
+async def _started(wish: Reloading, *more: str) -> AsyncIterator[Started]:
     ready, told = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "tenuto", *sys.argv[1:], "--listener", str(descriptor)),
-            *("--ready", str(told), *more),
-            pass_fds=(descriptor, told),
+            *("-m", "tenuto", *sys.argv[1:], *wish.arguments, "--ready", str(told), *more),
+            pass_fds=(*wish.descriptors, told),
             env={**os.environ, PROGRAM: sys.argv[0]},
             # It ends with this process, however that ends: the pipe is closed then.
             stdin=asyncio.subprocess.PIPE,
@@ -115,7 +148,10 @@ async def _started(descriptor: int, *more: str) -> Serving:
         )
     finally:
         os.close(told)
-    return Serving(process, ready)
+    try:
+        yield Started(process, ready)
+    finally:
+        os.close(ready)
 
 
 async def _stop(child: asyncio.subprocess.Process) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -42,20 +43,43 @@ def announced(store: str, url: str, *, needs_key: bool) -> Iterator[None]:
         return
     address = ServedAddress(url=url, process=os.getpid(), needs_key=needs_key)
     with suppress(OSError):
-        _write(file, msgspec.json.encode(address))
+        os.close(_write(file, address))
     try:
         yield
     finally:
-        if _read(file) == address:
-            with suppress(OSError):
-                file.unlink()
+        _remove(file, address)
+
+
+@contextmanager
+def kept_announced(store: str) -> Iterator[None]:
+    """A service stays announced inside, while its process ends and the next one begins.
+
+    Commands would take the store for free otherwise. Their requests wait at the socket, which this
+    process has open; the lock on the file says that it lives.
+    """
+    file, found = address_file(store), find_served(store)
+    if file is None or found is None:
+        yield
+        return
+    address = msgspec.structs.replace(found, process=os.getpid())
+    handle = None
+    with suppress(OSError):
+        handle = _write(file, address)
+    try:
+        yield
+    finally:
+        _remove(file, address)
+        if handle is not None:
+            os.close(handle)
 
 
 def find_served(store: str) -> ServedAddress | None:
     """The service that has the store now; a file that a killed process left is passed over."""
     file = address_file(store)
     found = None if file is None else _read(file)
-    return found if found is not None and has_engine(store) else None
+    if file is None or found is None:
+        return None
+    return found if _is_held(file) or has_engine(store) else None
 
 
 def with_address(error: StoreUnavailable, store: str, words: Sequence[str]) -> StoreUnavailable:
@@ -86,17 +110,39 @@ def _without_store(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def _write(file: Path, text: bytes) -> None:
-    """Whole or not at all, and for its owner alone from the first moment on."""
+def _write(file: Path, address: ServedAddress) -> int:
+    """The file, open and locked: whole or not at all, and for its owner alone from the first."""
     made = file.with_name(f"{file.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         made.unlink()
     handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.write(handle, text)
-    finally:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        os.write(handle, msgspec.json.encode(address))
+        made.replace(file)
+    except OSError:
         os.close(handle)
-    made.replace(file)
+        raise
+    return handle
+
+
+def _is_held(file: Path) -> bool:
+    """Whether the process that wrote it holds its lock, which ends with the process."""
+    try:
+        with file.open("rb") as opened:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _remove(file: Path, address: ServedAddress) -> None:
+    """Unless another process has written its own since."""
+    if _read(file) == address:
+        with suppress(OSError):
+            file.unlink()
 
 
 def _read(file: Path) -> ServedAddress | None:

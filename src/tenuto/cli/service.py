@@ -26,14 +26,9 @@ from tenuto.cli.backends.place import STORE
 from tenuto.cli.backends.reader import described, make_room
 from tenuto.cli.dev_events import DevEvents
 from tenuto.cli.dev_files import Tolerance, deploy_files, read_files
-from tenuto.cli.dev_hints import (
-    hand_over,
-    read_starts,
-    say_what_to_try,
-    started,
-    stop_with_parent,
-)
+from tenuto.cli.dev_hints import read_starts, say_what_to_try, started
 from tenuto.cli.live_feed import interruptible
+from tenuto.cli.parent_process import ParentProcess
 from tenuto.cli.served_address import address_file, announced
 from tenuto.cli.views.terminal import say
 from tenuto.compose import MEMORY, is_postgres
@@ -68,8 +63,9 @@ async def serve(options: ServeOptions) -> int:
     config = service_config(chosen, checked(chosen.host, chosen.port, access))
     await refuse_open_door(chosen.host, chosen.store, access)
     files = read_files(chosen.tasks, options.files, options.tolerance)
-    if options.ready is not None:
-        await hand_over(options.ready)
+    parent = None if options.ready is None else ParentProcess(options.ready)
+    if parent is not None:
+        await parent.hand_over()
     make_room(chosen.store)
     raise_file_limit()
     listener = bind(config) if options.listener is None else socket.socket(fileno=options.listener)
@@ -86,16 +82,18 @@ async def serve(options: ServeOptions) -> int:
         is_terminal = options.starts is not None and chosen.log_format == "text"
         app.engine.listen(DevEvents().show if is_terminal else instance_lines.log_instance)
         try:
+            needs_key = access.is_on or await app.engine.store.access.has_keys()
+            # The store is taken: commands ask this process from now on, and wait until it serves.
+            listener.listen()
+            url = _reachable(url_of(listener))
+            here.enter_context(announced(chosen.store, url, needs_key=needs_key))
+            if parent is not None:
+                parent.stop_with_it(stopped.set)
+                parent.begun()
             sources = await deploy_files(app, files, announce, options.tolerance)
             gate = build_api(app, config, authentication=authenticator_of(app, access))
-            needs_key = access.is_on or await app.engine.store.access.has_keys()
             async with _traced(gate, chosen), serving(gate, listener):
-                here.enter_context(
-                    announced(chosen.store, _reachable(url_of(listener)), needs_key=needs_key)
-                )
                 announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
-                if options.listener is not None:
-                    stop_with_parent(stopped)
                 instances = await started(app, starts, is_again=options.tolerance == "definitions")
                 if is_terminal and options.tolerance != "definitions":
                     await say_what_to_try(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LOOK_EVERY: Final = 0.7
 """Seconds between polls: lines are not part of the log whose growth is notified."""
 _LAST_LINES: Final = 1.0
-"""Seconds after the end of an instance in which its last lines are written."""
+"""Seconds after the end of an instance in which its last lines are written, or more of them."""
 _NAME: Final = 16
 _KIND: Final = 8
 
@@ -50,17 +50,16 @@ async def show_lines(
         return exits.DONE
     with interruptible() as stopped:
         held: Held | None = await backend.held(id)
-        while held is not None:
-            has_ended = held.state.has_ended
-            pause = _LAST_LINES if has_ended else _LOOK_EVERY
+        while held is not None and not held.state.has_ended:
             await unless(stopped, printer.look())
-            if await first_of(stopped, asyncio.Event(), pause):
-                break
-            if has_ended:
-                await unless(stopped, printer.look())
-                return exits.DONE
+            if await first_of(stopped, asyncio.Event(), _LOOK_EVERY):
+                return exits.INTERRUPTED
             held = await unless(stopped, backend.advanced(held))
-    return exits.INTERRUPTED
+        await unless(stopped, printer.look())
+        is_growing = True
+        while is_growing and not await first_of(stopped, asyncio.Event(), _LAST_LINES):
+            is_growing = bool(await unless(stopped, printer.look_at_all()))
+        return exits.INTERRUPTED if stopped.is_set() else exits.DONE
 
 
 async def logs_of_failure(backend: Backend, held: Held) -> str | None:
@@ -99,6 +98,13 @@ class _Printer:
         while following is not None:
             self._cursors = [*self._cursors[-1:], following]
             following = await self._show(following)
+
+    async def look_at_all(self) -> bool:
+        """Read from the beginning: a late chunk may be before what was read. Whether one was."""
+        before = len(self.seen)
+        self._cursors = [None]
+        await self.look()
+        return len(self.seen) > before
 
     async def _show(self, cursor: str | None) -> str | None:
         step, iteration, attempt = self._which

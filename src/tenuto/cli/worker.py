@@ -20,6 +20,7 @@ from tenuto.cli.backends.choice import found_server
 from tenuto.cli.backends.place import ServerUrl
 from tenuto.cli.dev_events import FailedTasks
 from tenuto.cli.loaded_files import LoadedFiles
+from tenuto.cli.parent_process import ParentProcess
 from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.views.terminal import say, show_json
 from tenuto.config.config import Config, WorkerConfig
@@ -35,10 +36,11 @@ from tenuto.worker.credential import Credential, token_of_command, token_of_file
 log = logging.getLogger("tenuto.worker")
 
 
-async def work(config: Config, *, is_json: bool = False) -> int:
+async def work(config: Config, *, is_json: bool = False, ready: int | None = None) -> int:
     """Work until Ctrl-C, or until the process is asked to end; what runs then may end.
 
-    For machines (`is_json`) stdout names its servers and tasks when it starts.
+    For machines (`is_json`) stdout names its servers and tasks when it starts. `ready`: the pipe to
+    the process that has started this one and restarts it when a file changes.
     """
     wish = config.worker
     load_tasks(config.tasks, None)
@@ -58,17 +60,26 @@ async def work(config: Config, *, is_json: bool = False) -> int:
         lease=timedelta(seconds=wish.lease),
         on_failure=FailedTasks().show if config.log_format == "text" else None,
     )
+    parent = None if ready is None else ParentProcess(ready)
+    if parent is not None:
+        await parent.hand_over()
+        parent.stop_with_it(worker.stop)
     announce = log.info if config.log_format == "json" else say
     with logging_to(form=config.log_format, level=config.log_level, to=config.log_to):
         announce(f"working for {' or '.join(servers)} on {', '.join(names)}; Ctrl-C stops")
         if is_json:
             show_json({"servers": servers, "tasks": names}, lines=True)
         COLLECTOR.spare()
-        watch = asyncio.ensure_future(loaded.watch(SystemClock(), announce))
+        watch = None
+        if parent is None:
+            watch = asyncio.ensure_future(loaded.watch(SystemClock(), announce))
+        else:
+            parent.begun()
         try:
             await run_until_signalled(worker, wish.grace)
         finally:
-            watch.cancel()
+            if watch is not None:
+                watch.cancel()
             await broker.close()
         announce("stopped; what has not ended is left to others")
     return exits.DONE

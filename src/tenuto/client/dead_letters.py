@@ -36,6 +36,22 @@ class RemoteDeadLetters:
         """Dead letters, newest first."""
         return await up_to(limit, self._operations.list_dead_letters)
 
-    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
-        """A page of dead letters, newest first."""
-        return await self._operations.list_dead_letters(limit=limit, cursor=cursor)
+    async def page(
+        self,
+        *,
+        kind: str | None = None,
+        task_id: str | None = None,
+        workflow: str | None = None,
+        code: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """A page of dead letters, newest first; `code` is that of their error."""
+        return await self._operations.list_dead_letters(
+            kind=kind,
+            task_id=task_id,
+            workflow_id=workflow,
+            code=code,
+            limit=limit,
+            cursor=cursor,
+        )

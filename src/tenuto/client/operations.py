@@ -860,10 +860,29 @@ class Operations(OperationsBase):
         )
 
     async def list_dead_letters(
-        self, *, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        kind: str | None = None,
+        task_id: str | None = None,
+        workflow_id: str | None = None,
+        code: str | None = None,
     ) -> Page[Object]:
         """List dead letters, newest first."""
-        return await self._page(Page[Object], "/dead-letters", limit, cursor)
+        return await self._ask(
+            Page[Object],
+            "GET",
+            "/dead-letters",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+                "kind": kind,
+                "taskId": task_id,
+                "workflowId": workflow_id,
+                "code": code,
+            },
+        )
 
     async def get_dead_letter(self, id: str) -> Object:
         """Get a dead letter, and the entries that led to it."""

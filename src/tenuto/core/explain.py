@@ -18,7 +18,7 @@ from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.view import compensation_view, error_view
 from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
 from tenuto.model.durations import iso
-from tenuto.model.failure import IN_THE_DEFINITION, LastError
+from tenuto.model.failure import IN_THE_DEFINITION, LastError, is_in_the_definition
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
@@ -189,16 +189,7 @@ def _failed(plan: Plan, state: InstanceState, facts: Facts) -> Cause:
     error = state.last_error
     asked = RetryAsked(by="explain")
     can_retry = decide(plan, state, asked, facts.now, facts.policies).rejection is None
-    if error is not None and error.code in IN_THE_DEFINITION:
-        advice = (
-            "The cause is in the definition, and a retry uses the same version: "
-            "correct the definition, deploy it, then rerun the instance with the new version."
-        )
-    elif can_retry:
-        advice = "Mend what it failed for, then retry it."
-    else:
-        advice = "It cannot be retried as it is; a rerun makes a new instance of it."
-    details: Object = {"canRetry": can_retry, "advice": advice}
+    details: Object = {"canRetry": can_retry, "advice": _advice(error, can_retry=can_retry)}
     if error is not None:
         details["error"] = error_view(error)
     return Cause(
@@ -209,6 +200,22 @@ def _failed(plan: Plan, state: InstanceState, facts: Facts) -> Cause:
         since=state.completed_at,
         details=details,
     )
+
+
+def _advice(error: LastError | None, *, can_retry: bool) -> str:
+    if error is not None and error.code in IN_THE_DEFINITION:
+        return (
+            "The cause is in the definition, and a retry uses the same version: "
+            "correct the definition, deploy it, then rerun the instance with the new version."
+        )
+    if error is not None and is_in_the_definition(error.code, error.details):
+        return (
+            "The cause is in the definition of a child, and a retry uses the same version of it: "
+            "correct that definition, deploy it, then rerun the instance."
+        )
+    if can_retry:
+        return "Mend what it failed for, then retry it."
+    return "It cannot be retried as it is; a rerun makes a new instance of it."
 
 
 def _said(error: LastError | None) -> str:

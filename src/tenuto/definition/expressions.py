@@ -44,9 +44,9 @@ def check_expression(source: str, place: Place) -> bool:
     try:
         expression = compile_expression(source, roots=place.roots)
     except ExpressionSyntaxError as fault:
-        if source.lstrip().startswith("{{"):
-            fault.advice = "This field is an expression by itself: leave `{{` and `}}` out."
-        _report(fault, place, "TEN-1030" if _is_broken(source) else "TEN-1032")
+        braces = source.lstrip().startswith("{{")
+        advice = "This field is an expression by itself: leave `{{` and `}}` out." if braces else ""
+        _report(fault, place, "TEN-1030" if _is_broken(source) else "TEN-1032", advice)
         return False
     note_references(expression, place)
     return True
@@ -173,5 +173,14 @@ def _is_broken(source: str) -> bool:
     return False
 
 
-def _report(fault: ExpressionSyntaxError, place: Place, code: str) -> None:
-    place.wrong(code, f"{fault.message} (at character {fault.position + 1})", fault.advice or None)
+def _report(fault: ExpressionSyntaxError, place: Place, code: str, advice: str = "") -> None:
+    advice = advice or _advice(fault, place)
+    place.wrong(code, f"{fault.message} (at character {fault.position + 1})", advice or None)
+
+
+def _advice(fault: ExpressionSyntaxError, place: Place) -> str:
+    if fault.misspelled is None:
+        return fault.advice
+    name, known, otherwise = fault.misspelled
+    near = place.nearest(name, known)
+    return otherwise if near is None else f"Did you mean `{near}`?"

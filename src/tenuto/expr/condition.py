@@ -136,6 +136,16 @@ class SplitCondition:
         found = (part.miss(self._frame(event, captured)) for part in self._parts)
         return [miss for miss in found if miss is not None]
 
+    def relates(self, event: Mapping[str, Any], captured: Sequence[Any]) -> bool:
+        """Whether the event has a value of the instance where the condition compares the two."""
+        values = self.term_values(captured) or ()
+        return any(
+            mine == theirs and term.capture != _LITERAL_SIDE
+            for term, mine, theirs in zip(
+                self.terms, values, self.event_values(event), strict=False
+            )
+        )
+
     def _frame(self, event: Mapping[str, Any], captured: Sequence[Any]) -> Frame:
         plain = event if type(event) is dict else dict(event)
         return Frame({self.over: plain}, self._slots, self._fuel, captured)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from tenuto.expr.bounds import DEPTH
-from tenuto.expr.errors import ExpressionSyntaxError
+from tenuto.expr.errors import ExpressionSyntaxError, Misspelled
 from tenuto.expr.lexer import Kind, Token, tokens
 from tenuto.expr.syntax import AnyNode, Node, Spread
 from tenuto.expr.words import advice_for_word
@@ -70,7 +70,13 @@ class Cursor(ABC):
 
     # Errors
 
-    def error(self, message: str, token: Token, advice: str = "") -> ExpressionSyntaxError:
+    def error(
+        self, message: str, token: Token, advice: str | Misspelled = ""
+    ) -> ExpressionSyntaxError:
+        if isinstance(advice, Misspelled):
+            return ExpressionSyntaxError(
+                message, source=self.source, position=token.start, misspelled=advice
+            )
         return ExpressionSyntaxError(
             message, source=self.source, position=token.start, advice=advice
         )

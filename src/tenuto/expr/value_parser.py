@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from tenuto.expr.argument_parser import ArgumentParser
-from tenuto.expr.errors import ExpressionSyntaxError
+from tenuto.expr.errors import ExpressionSyntaxError, Misspelled
 from tenuto.expr.lexer import Token
 from tenuto.expr.library import CONSTANTS, FUNCTIONS, NAMESPACES
 from tenuto.expr.syntax import (
@@ -27,7 +27,6 @@ from tenuto.expr.words import (
     RESERVED,
     advice_for_reserved,
     advice_for_word,
-    nearest,
 )
 
 _DASHED: Final = re.compile(
@@ -101,8 +100,7 @@ class ValueParser(ArgumentParser):
         advice = (
             self._dashed(token)
             or advice_for_word(token.text)
-            or nearest(token.text, known)
-            or f"An expression starts from {listed} or a literal."
+            or Misspelled(token.text, known, f"An expression starts from {listed} or a literal.")
         )
         return self.error(f"`{token.text[:40]}` is not known here", token, advice)
 
@@ -127,7 +125,7 @@ class ValueParser(ArgumentParser):
         if name in CONSTANTS:
             return Literal(CONSTANTS[name], start=token.start, end=end)
         if name not in FUNCTIONS:
-            advice = nearest(name, {*FUNCTIONS, *CONSTANTS})
+            advice = Misspelled(name, {*FUNCTIONS, *CONSTANTS})
             raise self.error(f"`{name[:60]}` is not part of the library", token, advice)
         if not self.at("("):
             raise self.error(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Final
 
 RESERVED: Final = frozenset(
@@ -66,5 +66,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     exact = [each for each in names if each.lower() == name.lower()]
     # difflib compares every pair of characters: a name of thousands is no typing mistake.
-    close = exact or (get_close_matches(name, names, n=1, cutoff=0.6) if len(name) < 64 else [])
+    is_short = len(name) < 64
+    close = exact or (difflib.get_close_matches(name, names, n=1, cutoff=0.6) if is_short else [])
     return f"Did you mean `{close[0]}`?" if close else ""

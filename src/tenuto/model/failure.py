@@ -44,6 +44,23 @@ IN_THE_DEFINITION = frozenset(
 """Codes whose cause another version of the definition mends; a retry uses the same one."""
 
 
+def failed_child(code: str, details: JSON) -> tuple[str, str, JSON] | None:
+    """The child whose failure an error is: its id, the code of its own error, and the details."""
+    if code != CHILD_FAILED or not isinstance(details, dict):
+        return None
+    id, error = details.get("childId"), details.get("error")
+    if not isinstance(id, str) or not isinstance(error, dict):
+        return None
+    return id, str(error.get("code")), error.get("details")
+
+
+def is_in_the_definition(code: str, details: JSON) -> bool:
+    """Whether another version of a definition mends an error: of its own, or that of a child."""
+    while (child := failed_child(code, details)) is not None:
+        _, code, details = child
+    return code in IN_THE_DEFINITION
+
+
 class Failure(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
     """What an attempt reports when it did not succeed; `code` is what `onError` matches."""
 

@@ -18,7 +18,7 @@ from tenuto.model.events import Event
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.status import Status
 from tenuto.store.errors import Superseded
-from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow, LetterQuery
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.inbox import EARLIER_MS, EventPlace, PastEvents
 from tenuto.store.parts.instances import InstanceRow
@@ -413,6 +413,29 @@ def dead_letter_bound(below: DeadLetterPlace | None) -> tuple[int, str, str]:
     if below is None:
         return (1 << 63) - 1, "", ""
     return epoch_ms(below.at), below.id, below.instance_id
+
+
+def letter_page(
+    tenant: str, limit: int, below: DeadLetterPlace | None, which: LetterQuery
+) -> dict[str, Any]:
+    """Parameters of a page of dead letters."""
+    at, id, instance = dead_letter_bound(below)
+    return {
+        "tenant": tenant,
+        "below_at": at,
+        "below_id": id,
+        "below_instance": instance,
+        "kind": which.kind,
+        "task_id": which.task_id,
+        "definition_id": which.definition_id,
+        "code_start": code_start(which),
+        "limit": limit,
+    }
+
+
+def code_start(which: LetterQuery) -> bytes | None:
+    """The first bytes of errors with the wanted code."""
+    return None if which.code is None else b'{"code":' + msgspec.json.encode(which.code)
 
 
 def dead_letter_row(columns: DeadLetterColumns) -> DeadLetterRow:

@@ -143,7 +143,7 @@ class Reporter:
         """
         has_lines = any(each.report.logs is not None for each in batch)
         if has_lines and not isinstance(error, TooLarge):
-            log.warning("results with lines refused results=%d: %s", len(batch), error.message)
+            _say_lost(batch, error.message)
             self._again([_without_lines(each) for each in batch])
             return
         if len(batch) > 1:
@@ -156,7 +156,7 @@ class Reporter:
     def _refuse(self, result: _Result, code: str, why: object) -> None:
         held = result.held
         if result.report.logs is not None:
-            log.warning("result with lines refused %s: %s", held.log_keys, why)
+            _say_lost([result], why)
             self._again([_without_lines(result)])
             return
         if result.report.error is not None:
@@ -200,6 +200,17 @@ class Reporter:
         if not self._results and not self._is_sending:
             self._has_results.clear()
             self._is_done.set()
+
+
+def _say_lost(batch: list[_Result], why: object) -> None:
+    """Results are worth more than what their tasks printed; that it is lost is not kept quiet."""
+    lost = [each for each in batch if each.report.logs is not None]
+    count = sum(len(each.report.logs.lines) for each in lost if each.report.logs is not None)
+    names = ", ".join(sorted({each.held.task.task_id for each in lost}))
+    log.warning(
+        "lines of attempts are lost, the server refused them lines=%d attempts=%d tasks=%s: %s",
+        *(count, len(lost), names, why),
+    )
 
 
 def _result(held: HeldTask, report: TaskReport) -> _Result:

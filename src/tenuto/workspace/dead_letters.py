@@ -14,7 +14,12 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, may_be_written
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.parts.dead_letters import (
+    EVERY_LETTER,
+    DeadLetterPlace,
+    DeadLetterRow,
+    LetterQuery,
+)
 from tenuto.store.protocol import Parts, Store
 from tenuto.workspace.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.workspace.history import history_view
@@ -43,7 +48,7 @@ class DeadLetters:
         self._at = at
 
     async def rows(
-        self, limit: int, cursor: str | None = None
+        self, limit: int, cursor: str | None = None, which: LetterQuery = EVERY_LETTER
     ) -> tuple[list[DeadLetterRow], str | None]:
         """A page of dead letters as the store has them, newest first, and its cursor."""
         at = read_cursor(cursor, _Place)
@@ -54,7 +59,7 @@ class DeadLetters:
             if before:
                 last = before[-1]
                 place = DeadLetterPlace(last.at, last.id, last.instance_id)
-            return await self._seen.dead_letters.page(self._tenant, count, below=place)
+            return await self._seen.dead_letters.page(self._tenant, count, below=place, which=which)
 
         rows, has_more = await in_portions(
             limit, read, lambda row: size_of_parts(row.input, row.error, row.output)
@@ -64,9 +69,19 @@ class DeadLetters:
         last = rows[-1]
         return rows, write_cursor(_Place(epoch_ms(last.at), last.id, last.instance_id))
 
-    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
-        """A page of dead letters, newest first."""
-        rows, next_cursor = await self.rows(limit, cursor)
+    async def page(
+        self,
+        *,
+        kind: str | None = None,
+        task_id: str | None = None,
+        workflow: str | None = None,
+        code: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """A page of dead letters, newest first; `code` is that of their error."""
+        which = LetterQuery(kind, task_id, workflow, code)
+        rows, next_cursor = await self.rows(limit, cursor, which)
         return Page(items=[*map(letter_view, rows)], next_cursor=next_cursor)
 
     async def row(self, id: str) -> DeadLetterRow:

@@ -20,7 +20,7 @@ from tenuto.model.errors import StoreUnavailable, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import Given, Object, as_json, size_of
 from tenuto.model.test_run import is_test_run
-from tenuto.store.parts.inbox import EventPlace
+from tenuto.store.parts.inbox import EventPlace, InboxEvent
 from tenuto.store.parts.turns import EventResult
 from tenuto.workspace.cursors import Milliseconds, Number, read_cursor, write_cursor
 from tenuto.workspace.event_hints import KnownPatterns
@@ -119,7 +119,7 @@ class Events:
         since = aware(since, "since") or self._source.clock.now() - _DAY
         seen = self._source.store.seen_by(self._tenant)
         found = await seen.inbox.latest(self._tenant, pattern, since, limit=limit)
-        return [inbox_view(event) for _, event in found]
+        return [inbox_view(each.event) for each in found]
 
     async def latest(
         self,
@@ -137,25 +137,23 @@ class Events:
             start = from_epoch_ms(place.since_ms)
         inbox = self._source.store.seen_by(self._tenant).inbox
 
-        def end_of(found: Sequence[tuple[int, Event]]) -> EventPlace:
-            number, last = found[-1]
-            lowest = min(number for number, _ in found)
-            return EventPlace(last.received_at, number if pattern is None else lowest)
+        def end_of(found: Sequence[InboxEvent]) -> EventPlace:
+            last = found[-1]
+            lowest = min(each.number for each in found)
+            return EventPlace(last.event.received_at, last.number if pattern is None else lowest)
 
-        async def read(
-            count: int, before: Sequence[tuple[int, Event]]
-        ) -> Sequence[tuple[int, Event]]:
+        async def read(count: int, before: Sequence[InboxEvent]) -> Sequence[InboxEvent]:
             at = end_of(before) if before else below
             return await inbox.latest(self._tenant, pattern, start, limit=count, below=at)
 
-        found, has_more = await in_portions(limit, read, lambda each: size_of(each[1].payload))
+        found, has_more = await in_portions(limit, read, lambda each: size_of(each.event.payload))
         next_cursor = None
         if has_more:
             end = end_of(found)
             next_cursor = write_cursor(
                 _Place(epoch_ms(end.received_at), end.number, epoch_ms(start))
             )
-        return [event for _, event in found], next_cursor
+        return [each.event for each in found], next_cursor
 
     async def _publish_if_fit(
         self, checked: GivenEvent | TenutoError, *, dry_run: bool

@@ -467,8 +467,17 @@ class DeadLetters(Protocol):
         """Dead letters, newest first."""
         ...
 
-    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[Object]:
-        """A page of dead letters, newest first."""
+    async def page(
+        self,
+        *,
+        kind: str | None = None,
+        task_id: str | None = None,
+        workflow: str | None = None,
+        code: str | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[Object]:
+        """A page of dead letters, newest first; `code` is that of their error."""
         ...
 
 

@@ -96,8 +96,8 @@ class StoredInstance(ABC):
     async def waits(self) -> list[JSON]:
         """What it waits for, the oldest first: events, and decisions with those who may decide.
 
-        A wait for an event has its `nearMisses`: the latest events of its pattern that it did not
-        take, up to a hundred within 24 hours, each with the parts of the condition that were false.
+        A wait for an event has its `nearMisses`: events of its pattern that it nearly took, of the
+        last hundred within 24 hours, each with the parts of the condition that were false.
         """
         held = await self._held()
         return waits_view(held, await self._source.inspector.near_events(held))

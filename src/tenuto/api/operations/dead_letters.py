@@ -17,7 +17,7 @@ from tenuto.api.paging import Page, PageQuery
 from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded, shaped
 from tenuto.engine.upkeep.dead_letter_history import entries_behind
 from tenuto.model.json import JSON, Object
-from tenuto.store.parts.dead_letters import DeadLetterRow
+from tenuto.store.parts.dead_letters import DeadLetterRow, LetterQuery
 from tenuto.workspace.history import history_view
 
 DEAD_LETTERS = Resource(
@@ -45,6 +45,16 @@ class DeadLetter(Answer):
     """The result that came too late, if that is why."""
 
 
+class LettersQuery(PageQuery):
+    """Which dead letters."""
+
+    kind: str | None = None
+    task_id: str | None = None
+    workflow_id: str | None = None
+    code: str | None = None
+    """The code of their error."""
+
+
 class DeadLetterDetails(DeadLetter):
     """A dead letter, and the entries that led to it."""
 
@@ -60,9 +70,11 @@ class RetryRequest(Body):
 
 
 @DEAD_LETTERS.get()
-async def list_dead_letters(call: Call[PageQuery]) -> Page[DeadLetter]:
+async def list_dead_letters(call: Call[LettersQuery]) -> Page[DeadLetter]:
     """List dead letters, newest first."""
-    rows, cursor = await call.workspace.dead_letters.rows(call.query.limit, call.query.cursor)
+    asked = call.query
+    which = LetterQuery(asked.kind, asked.task_id, asked.workflow_id, asked.code)
+    rows, cursor = await call.workspace.dead_letters.rows(asked.limit, asked.cursor, which)
     return Page(items=list(map(_item, rows)), next_cursor=cursor)
 
 

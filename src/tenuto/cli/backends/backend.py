@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tenuto.cli.local_run import RunOptions
     from tenuto.engine.events.inspector import NearEvents
     from tenuto.engine.turns.held import Held
+    from tenuto.model.json import Object
     from tenuto.workspace.protocol import Workspace
 
 
@@ -72,6 +73,10 @@ class Backend(Protocol):
 
     async def held(self, id: str) -> Held:
         """An instance, folded from its log; NotFound."""
+        ...
+
+    async def held_with_log(self, id: str) -> tuple[Held, list[Object]]:
+        """The same, and the entries of its log, which a server sends once for both."""
         ...
 
     async def advanced(self, held: Held) -> Held:

@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.backends.place import ServerUrl, tenant_flag, tenant_of
-from tenuto.model.errors import Forbidden, TenutoError, Unauthenticated
-from tenuto.model.json import JSON
+from tenuto.model.errors import Forbidden, StoreUnavailable, TenutoError, Unauthenticated
+from tenuto.model.json import JSON, Object
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, SystemClock
 from tenuto.workspace.values import InstanceFilter
@@ -38,6 +38,7 @@ FOLLOWING: Final = 90.0
 async def connected(url: ServerUrl) -> AsyncIterator[ServerBackend]:
     """The server that was named."""
     from tenuto.client import Client
+    from tenuto.client.connection import NO_SERVER
 
     # A key belongs to a tenant: only another one has to be named.
     tenant = None if tenant_of(url) == DEFAULT_TENANT else tenant_of(url)
@@ -51,6 +52,24 @@ async def connected(url: ServerUrl) -> AsyncIterator[ServerBackend]:
             if url.key is not None:
                 advice = "See whether the key in TENUTO_KEY, or behind --api-key, is the right one."
             raise Unauthenticated(error.message, code=error.code, advice=advice) from error
+        except StoreUnavailable as error:
+            if error.code != NO_SERVER or url.store is None:
+                raise
+            advice = _what_holds(url.store)
+            raise StoreUnavailable(error.message, code=error.code, advice=advice) from error
+
+
+def _what_holds(store: str) -> str:
+    """What to do where the service that was found beside its store does not listen any more."""
+    from tenuto.cli.served_address import find_served
+
+    found = find_served(store)
+    if found is None:
+        return "It has ended meanwhile: give the command again, and it acts on the store."
+    return (
+        f"Process {found.process} is about to serve there, or to end: until then it holds the "
+        f"store. Give the command again in some seconds, or end it: kill {found.process}"
+    )
 
 
 class ServerBackend:
@@ -91,6 +110,10 @@ class ServerBackend:
 
     async def held(self, id: str) -> Held:
         """An instance, folded from its log; NotFound."""
+        return (await self.held_with_log(id))[0]
+
+    async def held_with_log(self, id: str) -> tuple[Held, list[Object]]:
+        """The same, and the entries of its log."""
         from tenuto.core import Plan, blank
         from tenuto.definition import compile_definition
         from tenuto.engine.turns.held import Held
@@ -110,10 +133,13 @@ class ServerBackend:
                 "workflows:read beside instances:read.",
             ) from error
         plan = Plan(compile_definition(version.definition))
-        return await self.advanced(Held(blank(id), plan, found.tenant))
+        return await self._grown(Held(blank(id), plan, found.tenant))
 
     async def advanced(self, held: Held) -> Held:
         """The same instance with what was recorded since."""
+        return (await self._grown(held))[0]
+
+    async def _grown(self, held: Held) -> tuple[Held, list[Object]]:
         from tenuto.cli.backends.log_rows import log_row
         from tenuto.core import fold_all
         from tenuto.engine.turns.held import Held
@@ -126,7 +152,7 @@ class ServerBackend:
             raise TenutoError(
                 f"the server is newer than this program, which cannot read {error}", code="TEN-4005"
             ) from None
-        return Held(state, held.plan, held.tenant)
+        return Held(state, held.plan, held.tenant), rows
 
     async def near_events(self, held: Held) -> NearEvents:
         """The events that its open waits did not take."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tenuto.cli.local_run import RunOptions
     from tenuto.engine.events.inspector import NearEvents
     from tenuto.engine.turns.held import Held
+    from tenuto.model.json import Object
 
 
 class StoreBackend:
@@ -69,6 +70,10 @@ class StoreBackend:
     async def held(self, id: str) -> Held:
         """An instance, folded from its log; NotFound."""
         return await self.space.at(id).held()
+
+    async def held_with_log(self, id: str) -> tuple[Held, list[Object]]:
+        """The same, and the entries of its log."""
+        return await self.held(id), await self.space.at(id).history()
 
     async def advanced(self, held: Held) -> Held:
         """The same instance as it is now."""

@@ -58,20 +58,19 @@ def list_them(
 ) -> None:
     """List dead letters.
 
-    Tasks whose failure nothing handled, poison tasks, and results that came too late. A list with a
-    filter has no cursor: it shows the newest --limit that the filter finds.
+    Tasks whose failure nothing handled, poison tasks, and results that came too late.
 
     tenuto dead-letters list --task pay --code TIMEOUT
     """
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
-        from tenuto.cli.letters import LetterFilter, found_page
+        from tenuto.cli.letters import LetterFilter
         from tenuto.cli.views.dead_letters import letters_table
         from tenuto.cli.views.pages import show_page
 
         which = LetterFilter(task=task, workflow=workflow, code=code, kind=kind)
-        page = await found_page(backend.space, which, limit, cursor)
+        page = await backend.space.dead_letters.page(**which.query, limit=limit, cursor=cursor)
         like_that = " like that" if which.is_given else ""
         show_page(
             page,

@@ -34,7 +34,7 @@ def validate(
     async def work() -> int:
         from tenuto.cli import exits
         from tenuto.cli.sources import read_sources
-        from tenuto.cli.views.definition import show_valid, validation_json
+        from tenuto.cli.views.definition import show_valid, unreadable_json, validation_json
         from tenuto.cli.views.terminal import show_json
         from tenuto.model.errors import InvalidDefinition
 
@@ -43,12 +43,11 @@ def validate(
         except InvalidDefinition as error:
             if output != "json":
                 raise
-            show_json(validation_json(error.problems, is_valid=False))
+            show_json(unreadable_json(error.problems))
             return exits.USAGE
         is_valid = all(source.definition is not None for source in sources)
         if output == "json":
-            problems = [each for source in sources for each in source.remarks]
-            show_json(validation_json(problems, is_valid=is_valid))
+            show_json(validation_json(sources))
             return exits.DONE if is_valid else exits.USAGE
         if len(sources) > 1 and not is_valid:
             problems = [each for source in sources for each in source.problems]
@@ -96,8 +95,7 @@ def deploy(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.sources import read_sources
-        from tenuto.cli.views.definition import show_remarks
-        from tenuto.cli.views.errors import problem_json
+        from tenuto.cli.views.definition import remarks_json, show_remarks
         from tenuto.cli.views.terminal import show, show_json, without_log
 
         sources = [source for file in files for source in read_sources(file)]
@@ -116,7 +114,7 @@ def deploy(
                 {
                     "id": id,
                     "version": version,
-                    "problems": [problem_json(each) for each in source.remarks],
+                    "problems": remarks_json(source),
                 }
                 for id, version, source in saved
             ]

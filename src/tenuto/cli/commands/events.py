@@ -13,6 +13,7 @@ from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Store
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.model.json import JSON
+    from tenuto.workspace.values import Published
 
 events = typer.Typer(
     name="events",
@@ -87,7 +88,13 @@ async def _send_one(  # noqa: PLR0917 - one for each option
     output: str,
 ) -> int:
     from tenuto.cli import exits
-    from tenuto.cli.views.events import counted, published_json, show_hint, show_published
+    from tenuto.cli.views.events import (
+        counted,
+        published_json,
+        show_hint,
+        show_nearly_reached,
+        show_published,
+    )
     from tenuto.cli.views.terminal import show_json
 
     published = await backend.space.publish(pattern, payload, id=id, correlation_id=correlation_id)
@@ -98,20 +105,27 @@ async def _send_one(  # noqa: PLR0917 - one for each option
     if published.duplicate:
         return exits.DONE
     if not counted(published):
-        show_hint(await _hint(backend, pattern))
+        would = await _would(backend, pattern, payload, correlation_id)
+        if would is not None and output != "json":
+            show_nearly_reached(would.near_misses)
+        show_hint(None if would is None else would.hint)
     elif output != "json":
         _say_what_to_run(backend)
     return exits.DONE
 
 
-async def _hint(backend: Backend, pattern: str) -> str | None:
-    """What may be wrong with the name of an event that nothing took; only a dry run looks."""
+async def _would(
+    backend: Backend, pattern: str, payload: JSON, correlation_id: str | None
+) -> Published | None:
+    """What may be wrong with an event that nothing took; only a dry run looks."""
     from contextlib import suppress
 
     from tenuto.model.errors import TenutoError
 
     with suppress(TenutoError):
-        return (await backend.space.publish(pattern, dry_run=True)).hint
+        return await backend.space.publish(
+            pattern, payload, correlation_id=correlation_id, dry_run=True
+        )
     return None
 
 

@@ -372,11 +372,14 @@ def show(  # noqa: PLR0913 - one for each option
 
         shown = await find_instance(backend.space, instance)
         found = backend.space.at(shown.id)
-        held = await backend.held(found.id)
+        log = None
+        if step is not None or history:
+            held, log = await backend.held_with_log(found.id)
+        else:
+            held = await backend.held(found.id)
         if step is not None:
             with revealing(is_asked=reveal):
-                return await _show_step(backend, held, step, is_json=output == "json")
-        log = await found.history() if history else None
+                return _show_step(held, log or [], step, backend.flag, is_json=output == "json")
         foreseen = await found.undo_plan() if undo_plan else None
         near = await backend.near_events(held)
         if output == "json":
@@ -400,7 +403,7 @@ def show(  # noqa: PLR0913 - one for each option
     perform_on(store, work, output)
 
 
-async def _show_step(backend: Backend, held: Held, text: str, *, is_json: bool) -> int:
+def _show_step(held: Held, log: list[Object], text: str, flag: str, *, is_json: bool) -> int:
     import shlex
 
     from tenuto.cli import exits
@@ -412,8 +415,8 @@ async def _show_step(backend: Backend, held: Held, text: str, *, is_json: bool) 
     step, iteration = step_and_iteration(text, "")
     refuse_unknown(held.plan, step)
     id = held.state.id
-    found = step_details(held, await backend.space.at(id).history(), step, iteration)
-    logs = f"tenuto logs {id} --step {shlex.quote(text)}{backend.flag}"
+    found = step_details(held, log, step, iteration)
+    logs = f"tenuto logs {id} --step {shlex.quote(text)}{flag}"
     if is_json:
         show_json({**found, "logs": logs})
     else:

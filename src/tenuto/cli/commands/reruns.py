@@ -81,7 +81,14 @@ def rerun(  # noqa: PLR0913 - one for each option
         is_json = output == "json"
         if asked.single is None:
             many = Many(
-                action="rerun", asked=asked, one=one, dry_run=dry_run, yes=yes, is_alone=True
+                action="rerun",
+                asked=asked,
+                one=one,
+                dry_run=dry_run,
+                yes=yes,
+                version=version,
+                is_edited=input is not None,
+                is_alone=True,
             )
             return await act_on_many(backend, many, is_json=is_json)
         if dry_run:

@@ -181,7 +181,7 @@ def dev(
         async def serve_again_and_again() -> int:
             settings = effective(flags).config
             given = files or [Path(each) for each in settings.dev.files]
-            return await serve_and_reload(settings.host, settings.port, given, settings.tasks)
+            return await serve_and_reload(settings, given)
 
         raise typer.Exit(exits.perform(serve_again_and_again, is_json=False))
     tolerance: Tolerance = "definitions" if again else "files"

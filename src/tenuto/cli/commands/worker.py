@@ -80,6 +80,11 @@ def worker(  # noqa: PLR0913 - one for each option
             "--grace", metavar="SECONDS", min=0, help="How long running tasks have when it stops."
         ),
     ] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Begin again when a file beside the tasks changes.")
+    ] = False,
+    ready: Annotated[int | None, typer.Option(hidden=True)] = None,
+    again: Annotated[bool, typer.Option("--again", hidden=True)] = False,  # noqa: ARG001 - of a reload
     log_format: LogFormat = None,
     config: ConfigFile = None,
     chosen: Chosen = None,
@@ -115,7 +120,11 @@ def worker(  # noqa: PLR0913 - one for each option
     is_json = output == "json"
 
     async def pull() -> int:
-        found = configured(given, chosen, config)
-        return await work(at_found_server(found), is_json=is_json)
+        found = at_found_server(configured(given, chosen, config))
+        if reload and ready is None:
+            from tenuto.cli.reloader import work_and_reload
+
+            return await work_and_reload(found)
+        return await work(found, is_json=is_json, ready=ready)
 
     raise typer.Exit(exits.perform(pull, is_json=is_json, loop=fast_loop()))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Protocol
 
+from tenuto.cli.foreseen import Basis
 from tenuto.cli.views.terminal import is_redrawn, say, show, talk
 from tenuto.workspace.values import BulkFailure, Summary
 
@@ -26,6 +27,23 @@ def preview(action: str, found: Sequence[Summary], more: str = "") -> str:
     examples = ", ".join(each.id for each in found[:MOST_EXAMPLES])
     such_as = "" if len(found) == 1 else "such as "
     return f"{action} {what} ({named}{others}), {such_as}{examples}"
+
+
+def basis_lines(bases: Sequence[tuple[Basis, int]]) -> list[str]:
+    """The versions that instances go on with, as for one, and how many with each."""
+    lines: list[str] = []
+    for basis, count in bases:
+        version, input = basis.lines()
+        lines.append(f"{version}, {count:,} instance{'' if count == 1 else 's'}")
+        if basis.is_edited:
+            lines.append(input)
+    return lines
+
+
+def say_bases(bases: Sequence[tuple[Basis, int]]) -> None:
+    """Tell people the versions that are used, before they are."""
+    for line in basis_lines(bases):
+        say(line, style="dim")
 
 
 class Progress(Protocol):

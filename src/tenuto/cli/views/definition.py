@@ -41,9 +41,22 @@ def show_graph(document: JSON, name: str) -> None:
     show(_table(definition.graph))
 
 
-def validation_json(problems: Sequence[Problem], *, is_valid: bool) -> Object:
-    """Everything that is wrong with a file."""
-    return {"valid": is_valid, "problems": [problem_json(each) for each in problems]}
+def validation_json(sources: Sequence[Source]) -> Object:
+    """Everything that is wrong with the definitions of a file."""
+    return {
+        "valid": all(source.definition is not None for source in sources),
+        "problems": [each for source in sources for each in remarks_json(source)],
+    }
+
+
+def unreadable_json(problems: Sequence[Problem]) -> Object:
+    """What is wrong with a file that cannot be read."""
+    return {"valid": False, "problems": [problem_json(each) for each in problems]}
+
+
+def remarks_json(source: Source) -> list[JSON]:
+    """Everything that is wrong with a definition, with its places."""
+    return [problem_json(each, source.positions) for each in source.remarks]
 
 
 def show_valid(source: Source) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tenuto.cli.positions import Positions
+from tenuto.cli.positions import Positions, position_of
 from tenuto.cli.views.terminal import say, say_indented
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.errors import (
@@ -65,7 +65,7 @@ def show_problems(problems: Sequence[Problem], positions: Positions | None = Non
         line.append(f"  {problem.path}", style="bold")
         place = positions.place(problem.path) if positions is not None else None
         if place is not None:
-            line.append(f"  {place}", style="dim")
+            line.append(f"  {place!s}", style="dim")
         if problem.severity == "warning":
             line.append("  warning", style="yellow")
         say(line)
@@ -84,7 +84,7 @@ def problems_of(error: TenutoError) -> tuple[Problem, ...]:
     return ()
 
 
-def error_json(error: TenutoError) -> Object:
+def error_json(error: TenutoError, positions: Positions | None = None) -> Object:
     """An error for programs."""
     view: Object = {"code": error.code, "message": error.message}
     if error.reason is not None:
@@ -93,19 +93,22 @@ def error_json(error: TenutoError) -> Object:
         view["advice"] = error.advice
     problems = problems_of(error)
     if problems:
-        view["problems"] = [problem_json(problem) for problem in problems]
+        view["problems"] = [problem_json(problem, positions) for problem in problems]
     return {"error": view}
 
 
-def problem_json(problem: Problem) -> Object:
-    """A problem with the names of the specification."""
-    return {
+def problem_json(problem: Problem, positions: Positions | None = None) -> Object:
+    """A problem with the names of the specification, and its place in a file, where it has one."""
+    view: Object = {
         "code": problem.code,
         "path": problem.path,
         "message": problem.message,
         "advice": problem.advice,
         "severity": problem.severity,
     }
+    if (at := position_of(problem, positions)) is not None:
+        view |= {"file": at.file, "line": at.line, "column": at.column}
+    return view
 
 
 def own_traceback(details: JSON) -> str | None:

@@ -7,7 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tenuto.cli.views.errors import error_json, show_error
-from tenuto.cli.views.near_misses import near_wait_line, place_line
+from tenuto.cli.views.near_misses import (
+    near_wait_line,
+    nearly_reached_lines,
+    place_line,
+)
 from tenuto.cli.views.terminal import ago, one_line, say, show, table_of
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Object
@@ -77,6 +81,12 @@ def show_dry_run(document: JSON, results: Sequence[Published | TenutoError]) -> 
         for near in result.near_misses:
             show(f"  {near_wait_line(near)}")
         show_hint(result.hint)
+
+
+def show_nearly_reached(near: Sequence[Object]) -> None:
+    """What an event that nothing took nearly reached, and which values are wanted there."""
+    for line in nearly_reached_lines(near):
+        say(f"  {line}", style="yellow")
 
 
 def show_hint(hint: str | None) -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
 from tenuto.model.json import JSON
+from tenuto.model.secret_names import is_secret_name
 
 MASK: Final = "••••"
-_SECRET_NAME: Final = re.compile(
-    r"pwd|.*(?:secret|passw|token|authorization|credential|cookie|api.?key|private.?key).*",
-    re.IGNORECASE | re.DOTALL,
-)
 _REVEALS: ContextVar[bool] = ContextVar("reveals", default=False)
 
 
@@ -45,4 +41,4 @@ def masked(value: JSON) -> JSON:
 
 
 def _is_secret(name: str, value: JSON) -> bool:
-    return isinstance(value, str) and value != "" and _SECRET_NAME.fullmatch(name) is not None
+    return isinstance(value, str) and value != "" and is_secret_name(name)

@@ -13,11 +13,23 @@ from tenuto.engine.events.event_views import near_events_view
 from tenuto.engine.events.near_misses import NearEvent
 from tenuto.expr import ALL_ROOTS, ExpressionSyntaxError
 from tenuto.expr.parser import parse
-from tenuto.expr.syntax import Binary
+from tenuto.expr.syntax import Binary, Path
 from tenuto.model.json import JSON, Object
 
 MOST_LINES: Final = 3
 _LONGEST: Final = 300
+_WHAT: Final = {"resumed": "reached", "cancelled": "cancelled", "started": "started"}
+_MIRRORED: Final = {
+    "===": "===",
+    "==": "==",
+    "!==": "!==",
+    "!=": "!=",
+    "<": ">",
+    ">": "<",
+    "<=": ">=",
+    ">=": "<=",
+}
+"""The operators of comparisons whose sides are swapped."""
 _ROOTS: Final = ALL_ROOTS | {"correlationId", "since"}
 """Names in conditions, and in what a wait asks for beside its condition."""
 
@@ -40,6 +52,15 @@ def near_wait_line(view: Object) -> str:
     return one_line(f"nearly {view['what']} {_place(view)}: {_failed(view)}", _LONGEST)
 
 
+def nearly_reached_lines(views: Sequence[Object]) -> list[str]:
+    """The waits and triggers that an event nearly reached, the nearest first, and how many more."""
+    shown = views if len(views) <= MOST_LINES else views[: MOST_LINES - 1]
+    lines = [f"nearly {_WHAT[str(each['what'])]} {_place(each)}: {_wanted(each)}" for each in shown]
+    if len(views) > len(shown):
+        lines.append(f"and nearly {len(views) - len(shown)} more")
+    return [one_line(line, _LONGEST) for line in lines]
+
+
 def place_line(view: Object) -> str:
     """`resumed  INSTANCE step[0], arm yes`: a wait or trigger that an event reached."""
     reason = f": {one_line(str(view['reason']))}" if view.get("reason") else ""
@@ -58,31 +79,53 @@ def _place(view: Object) -> str:
 
 
 def _failed(view: Object) -> str:
-    parts: list[str] = []
+    return "; ".join(map(_false_part, _misses(view)))
+
+
+def _wanted(view: Object) -> str:
+    """`payload.orderId is "A2", the wait wants "A1"`: for a sender, who has only the event."""
+    return "; ".join(_wanted_part(each) or _false_part(each) for each in _misses(view))
+
+
+def _misses(view: Object) -> list[Object]:
     failed = view["failed"]
     assert isinstance(failed, list)
-    for miss in failed:
-        assert isinstance(miss, dict)
-        expression = str(miss["expression"])
-        # Rather the expression is cut than the values.
-        part = one_line(expression, 100)
-        if miss.get("error") is not None:
-            part += f": {miss['error']}"
-        elif (operator := _operator(expression)) is None:
-            part += " was false"
-        else:
-            part += f" was {_value(miss['left'])} {operator} {_value(miss['right'])}"
-        parts.append(part)
-    return "; ".join(parts)
+    return [each for each in failed if isinstance(each, dict)]
 
 
-def _operator(expression: str) -> str | None:
-    """The operator between the two sides of a comparison."""
+def _false_part(miss: Object) -> str:
+    expression = str(miss["expression"])
+    # Rather the expression is cut than the values.
+    part = one_line(expression, 100)
+    if miss.get("error") is not None:
+        return f"{part}: {miss['error']}"
+    if (compared := _comparison(expression)) is None:
+        return f"{part} was false"
+    return f"{part} was {_value(miss['left'])} {compared.operator} {_value(miss['right'])}"
+
+
+def _wanted_part(miss: Object) -> str | None:
+    """None for what is no comparison of a field of the event with a value."""
+    compared = None if miss.get("error") is not None else _comparison(str(miss["expression"]))
+    if compared is None:
+        return None
+    for side, has, wants, operator in (
+        (compared.left, miss["left"], miss["right"], compared.operator),
+        (compared.right, miss["right"], miss["left"], _MIRRORED.get(compared.operator)),
+    ):
+        if isinstance(side, Path) and side.root == "event" and side.names and operator is not None:
+            said = "" if operator in ("===", "==") else f"{operator} "
+            return f"{'.'.join(side.names)} is {_value(has)}, the wait wants {said}{_value(wants)}"
+    return None
+
+
+def _comparison(expression: str) -> Binary | None:
+    """A part of a condition that compares two sides."""
     try:
         tree, _ = parse(expression, _ROOTS)
     except ExpressionSyntaxError:
         return None
-    return tree.operator if isinstance(tree, Binary) else None
+    return tree if isinstance(tree, Binary) else None
 
 
 def _value(value: JSON) -> str:

@@ -9,7 +9,7 @@ from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.terminal import is_redrawn, length, say, say_command, show, show_json
 from tenuto.model.errors import TenutoError, WorkflowFailed
-from tenuto.model.failure import IN_THE_DEFINITION
+from tenuto.model.failure import is_in_the_definition
 from tenuto.model.status import Status
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def conclude(ended: Held, flag: str, *, is_json: bool) -> int:
     if state.status is Status.FAILED and state.last_error is not None:
         show_error(WorkflowFailed(state.last_error))
         # What is advised must not be refused, nor fail again.
-        if state.last_error.code in IN_THE_DEFINITION:
+        if is_in_the_definition(state.last_error.code, state.last_error.details):
             purpose, command = "what to do about it", "explain"
         elif _may_be_retried(ended):
             purpose, command = "to go on where it failed", "retry"

@@ -63,6 +63,8 @@ class TaskLogRecorder:
         self._spawn = spawn
         self._waiting: deque[_Waiting] = deque()
         self._size = 0
+        self._lost = 0
+        """Chunks that found no room since that was last said."""
         self._writing: asyncio.Task[None] | None = None
         self._is_last = asyncio.Event()
 
@@ -106,6 +108,7 @@ class TaskLogRecorder:
             except TenutoError as error:
                 log.warning("lines of %d attempts are lost: %s", len(batch), error.message)
             else:
+                self._say_lost()
                 for tenant, size in stored.items():
                     self._stored(tenant, size)
 
@@ -130,6 +133,13 @@ class TaskLogRecorder:
     def _drop_oldest(self) -> None:
         while len(self._waiting) > _MOST or self._size > _MOST_BYTES:
             self._taken()
+            self._lost += 1
+
+    def _say_lost(self) -> None:
+        """Once for many: they get lost while the store is away, or slower than the tasks."""
+        if self._lost:
+            log.warning("lines of %d attempts are lost: too many waited for the store", self._lost)
+            self._lost = 0
 
 
 def _row(key: Key, chunk: LogChunk) -> TaskLogRow | None:

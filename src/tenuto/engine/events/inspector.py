@@ -62,7 +62,7 @@ class Inspector:
             return {}
         rows = await self._store.seen_by(held.inbox).waits.of(held.state.id)
         waits = [row for row in rows if not row.is_cancellation]
-        return await self._near.of_waits(held.inbox, waits)
+        return await self._near.of_waits(held.inbox, waits, held.state.created_at)
 
     async def event(self, tenant: str, id: str) -> EventReport:
         """An event of a tenant with its deliveries and near misses; NotFound."""

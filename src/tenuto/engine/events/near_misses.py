@@ -7,7 +7,7 @@ of an event's pattern. Each near miss has the false parts of its condition. Noth
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
@@ -24,6 +24,7 @@ from tenuto.model.errors import TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON
 from tenuto.ports import Clock
+from tenuto.store.parts.inbox import InboxEvent
 from tenuto.store.parts.waits import WaitKey, WaitRow
 from tenuto.store.protocol import Store
 
@@ -35,6 +36,7 @@ MOST_READ = 1_000
 MOST_WAITS = 100
 """The most waits and triggers that are compared with an event, and the most that are shown of one
 instance."""
+_SINCE = "event.receivedAt >= since"
 MOST_NEAR = 20
 """The most near misses that are shown, the nearest ones."""
 
@@ -62,9 +64,9 @@ class NearMisses:
         self._clock = clock
 
     async def of_waits(
-        self, tenant: str, waits: Sequence[WaitRow]
+        self, tenant: str, waits: Sequence[WaitRow], created_at: datetime
     ) -> dict[WaitKey, list[NearEvent]]:
-        """The events that some open waits of a tenant did not take, the newest first."""
+        """The events that some open waits of an instance nearly took, the nearest first."""
         shown = waits[:MOST_WAITS]
         events = {
             pattern: await self._recent(tenant, pattern)
@@ -72,9 +74,15 @@ class NearMisses:
         }
         found: dict[WaitKey, list[NearEvent]] = {}
         for wait in shown:
-            near = (NearEvent(event, _failed(wait, n, event)) for n, event in events[wait.pattern])
             # If no part failed it is on its way, or another wait of the instance took it.
-            found[key_of(wait)] = [each for each in near if each.failed]
+            near = (
+                NearEvent(each.event, failed)
+                for each in events[wait.pattern]
+                if (failed := _failed(wait, each.number, each.event))
+                and _is_near(wait, each, failed, created_at)
+            )
+            # Those with as many failed parts stay in their order: the newest first.
+            found[key_of(wait)] = sorted(near, key=lambda each: len(each.failed))[:MOST_NEAR]
             await self._clock.sleep(0)  # yield to other tasks: each wait has a hundred conditions
         return found
 
@@ -94,12 +102,12 @@ class NearMisses:
             await self._clock.sleep(0)  # yield to other tasks: each part is evaluated by itself
         return sorted(missed, key=lambda each: (len(each.failed), key_of(each.wait)))[:MOST_NEAR]
 
-    async def _recent(self, tenant: str, pattern: str) -> list[tuple[int, Event]]:
+    async def _recent(self, tenant: str, pattern: str) -> list[InboxEvent]:
         since, seen = self._clock.now() - WITHIN, self._store.seen_by(tenant)
         if "*" not in pattern:
             return await seen.inbox.latest(tenant, pattern, since, limit=MOST_EVENTS)
         latest = await seen.inbox.latest(tenant, None, since, limit=MOST_READ)
-        return [each for each in latest if fits(pattern, each[1].pattern)][:MOST_EVENTS]
+        return [each for each in latest if fits(pattern, each.event.pattern)][:MOST_EVENTS]
 
     async def _around(self, event: Event) -> list[WaitRow]:
         """Waits that compare values of the event, then others of its pattern."""
@@ -127,6 +135,28 @@ class NearMisses:
         return {id: held for id, held in loaded.items() if isinstance(held, Held)}
 
 
+def _is_near(
+    wait: WaitRow, found: InboxEvent, failed: Sequence[Miss], created_at: datetime
+) -> bool:
+    """Whether an event that a wait did not take may have been meant for it.
+
+    An event from before the instance is near if its time alone was wrong. One that others took is
+    near if it names this instance too, or a part of the condition cannot be evaluated: another
+    order's payment is not.
+    """
+    if found.event.received_at < min(created_at, wait.since):
+        return [each.expression for each in failed] == [_SINCE]
+    is_taken = found.resumed or found.cancelled or found.started
+    if not is_taken or any(each.error is not None for each in failed):
+        return True
+    if wait.correlation_id is not None and wait.correlation_id == found.event.correlation_id:
+        return True
+    if wait.condition is None or not wait.captures:
+        return False
+    captured = msgspec.json.decode(wait.captures)
+    return split_condition(wait.condition).relates(found.event.as_value(), captured)
+
+
 def _is_read_late(wait: WaitRow) -> bool:
     return wait.condition is not None and not wait.captures
 
@@ -147,7 +177,7 @@ def _failed(
     came_first = number is not None and number <= wait.follows
     if came_first and not (looks_back and since <= event.received_at):
         received = iso(event.received_at)
-        failed.append(Miss("event.receivedAt >= since", received, iso(since), operator=">="))
+        failed.append(Miss(_SINCE, received, iso(since), operator=">="))
     return failed
 
 

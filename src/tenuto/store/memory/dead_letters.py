@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from tenuto.store.columns import DeadLetterColumns, dead_letter_bound, dead_letter_row
+from tenuto.store.columns import (
+    DeadLetterColumns,
+    InstanceColumns,
+    code_start,
+    dead_letter_bound,
+    dead_letter_row,
+)
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import unpack
-from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.parts.dead_letters import (
+    EVERY_LETTER,
+    DeadLetterPlace,
+    DeadLetterRow,
+    LetterQuery,
+)
 
 _place = attrgetter("at", "id", "instance_id")
 
@@ -16,13 +27,35 @@ class MemoryDeadLetters(MemoryPart):
     """Dead letters by instance and id."""
 
     async def page(
-        self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
+        self,
+        tenant: str,
+        limit: int = 100,
+        *,
+        below: DeadLetterPlace | None = None,
+        which: LetterQuery = EVERY_LETTER,
     ) -> list[DeadLetterRow]:
         rows = (unpack(DeadLetterColumns, row) for row in self._disk.dead_letters.values())
         end = dead_letter_bound(below)
-        found = (row for row in rows if row.tenant == tenant and _place(row) < end)
+        found = (
+            row
+            for row in rows
+            if row.tenant == tenant and _place(row) < end and self._fits(row, which)
+        )
         newest = sorted(found, key=_place, reverse=True)
         return [dead_letter_row(row) for row in newest[:limit]]
+
+    def _fits(self, row: DeadLetterColumns, which: LetterQuery) -> bool:
+        if which.kind not in (None, row.kind) or which.task_id not in (None, row.task_id):
+            return False
+        start = code_start(which)
+        if start is not None and not (row.error or b"").startswith(start):
+            return False
+        if which.definition_id is None:
+            return True
+        found = self._disk.instances.get(row.instance_id)
+        return found is not None and unpack(InstanceColumns, found).definition_id == (
+            which.definition_id
+        )
 
     async def get(self, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:
         row = self._disk.dead_letters.get((instance_id, id))

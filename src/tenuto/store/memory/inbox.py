@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from heapq import nlargest
 from itertools import islice
+from operator import itemgetter
 
 import msgspec
 
@@ -78,34 +79,33 @@ class MemoryInbox(MemoryPart):
         *,
         limit: int,
         below: EventPlace | None = None,
-    ) -> list[tuple[int, Event]]:
+    ) -> list[InboxEvent]:
         start = epoch_ms(since)
         found = [
-            (number, stored.event)
+            (number, stored)
             for number, stored in self._events()
             if stored.event.tenant == tenant and pattern in {None, stored.event.pattern}
         ]
         if pattern is not None:
             if below is not None:
                 found = [each for each in found if each[0] < below.number]
-            found = nlargest(limit, found)
+            found = nlargest(limit, found, key=itemgetter(0))
         elif below is not None:
             end = epoch_ms(below.received_at), below.number
-            found = [each for each in found if (each[1].received_at, each[0]) < end]
+            found = [each for each in found if (each[1].event.received_at, each[0]) < end]
         recent = (
-            ((event.received_at, number), event)
-            for number, event in found
-            if event.received_at >= start
+            ((stored.event.received_at, number), stored)
+            for number, stored in found
+            if stored.event.received_at >= start
         )
-        return [(number, event_value(event)) for (_, number), event in nlargest(limit, recent)]
+        newest = nlargest(limit, recent, key=itemgetter(0))
+        return [_inbox_event(number, stored) for (_, number), stored in newest]
 
     async def get(self, tenant: str, id: str) -> InboxEvent | None:
         number = self._disk.event_numbers.get((tenant, id))
         if number is None:
             return None
-        stored = unpack(StoredEvent, self._disk.events[number])
-        is_matched = stored.matched_at is not None
-        return InboxEvent(number, event_value(stored.event), is_matched, *stored.counts)
+        return _inbox_event(number, unpack(StoredEvent, self._disk.events[number]))
 
     async def unmatched(self, limit: int) -> list[tuple[int, Event]]:
         found = (item for item in self._events() if item[1].matched_at is None)
@@ -236,6 +236,11 @@ def _looks_back_from(disk: MemoryDisk, asked: PastEvents) -> tuple[int, int]:
         return 0, received_from
     created_at = unpack(InstanceColumns, packed).created_at
     return (follows, 0) if created_at == epoch_ms(asked.since) else (0, received_from)
+
+
+def _inbox_event(number: int, stored: StoredEvent) -> InboxEvent:
+    is_matched = stored.matched_at is not None
+    return InboxEvent(number, event_value(stored.event), is_matched, *stored.counts)
 
 
 def _text_at(payload: bytes, path: str) -> str | None:

@@ -35,12 +35,31 @@ class DeadLetterPlace(NamedTuple):
     instance_id: str
 
 
+class LetterQuery(NamedTuple):
+    """Which dead letters; a field that is None does not count."""
+
+    kind: str | None = None
+    task_id: str | None = None
+    definition_id: str | None = None
+    """The workflow of their instances."""
+    code: str | None = None
+    """The first field of their error, which is JSON."""
+
+
+EVERY_LETTER = LetterQuery()
+
+
 class DeadLetters(Protocol):
     """Dead letters of a tenant."""
 
     @for_tenants
     async def page(
-        self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
+        self,
+        tenant: str,
+        limit: int = 100,
+        *,
+        below: DeadLetterPlace | None = None,
+        which: LetterQuery = EVERY_LETTER,
     ) -> list[DeadLetterRow]:
         """Dead letters, newest first; with `below`, those after that place."""
 

@@ -155,8 +155,8 @@ class Inbox(Protocol):
         *,
         limit: int,
         below: EventPlace | None = None,
-    ) -> list[tuple[int, Event]]:
-        """Events received from `since` on, newest first, of one pattern or all; (number, event).
+    ) -> list[InboxEvent]:
+        """Events received from `since` on, newest first, of one pattern or all.
 
         For one pattern only its last `limit` stored events are examined. `below` is the end of the
         previous page.

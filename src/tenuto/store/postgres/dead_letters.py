@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from tenuto.store.columns import DeadLetterColumns, dead_letter_bound, dead_letter_row
+from tenuto.store.columns import DeadLetterColumns, dead_letter_row, letter_page
 from tenuto.store.looking import looked_for
-from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow, DeadLetters
+from tenuto.store.parts.dead_letters import (
+    EVERY_LETTER,
+    DeadLetterPlace,
+    DeadLetterRow,
+    DeadLetters,
+    LetterQuery,
+)
 from tenuto.store.postgres.database import Database
 
 
@@ -15,11 +21,14 @@ class PostgresDeadLetters(DeadLetters):
         self._database = database
 
     async def page(
-        self, tenant: str, limit: int = 100, *, below: DeadLetterPlace | None = None
+        self,
+        tenant: str,
+        limit: int = 100,
+        *,
+        below: DeadLetterPlace | None = None,
+        which: LetterQuery = EVERY_LETTER,
     ) -> list[DeadLetterRow]:
-        names = ("below_at", "below_id", "below_instance")
-        bound = dict(zip(names, dead_letter_bound(below), strict=True))
-        page = {"tenant": tenant, "limit": limit, **bound}
+        page = letter_page(tenant, limit, below, which)
         found = await self._database.connections.rows("dead_letters", page)
         return [dead_letter_row(DeadLetterColumns._make(row)) for row in found]
 

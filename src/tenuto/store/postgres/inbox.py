@@ -77,17 +77,14 @@ class PostgresInbox(Inbox):
         *,
         limit: int,
         below: EventPlace | None = None,
-    ) -> list[tuple[int, Event]]:
+    ) -> list[InboxEvent]:
         page = {**latest_page(tenant, since, below, limit), "pattern": pattern}
         name = "latest_events" if pattern is None else "latest_events_of_pattern"
-        return _events(await self._database.connections.rows(name, page))
+        return [_inbox_event(row) for row in await self._database.connections.rows(name, page)]
 
     async def get(self, tenant: str, id: str) -> InboxEvent | None:
         for row in await self._database.connections.rows("event", {"tenant": tenant, "id": id}):
-            number, *columns = row[:11]
-            matched_at, *counts = row[11:]
-            found = event_value(EventColumns._make(columns))
-            return InboxEvent(number, found, matched_at is not None, *counts)
+            return _inbox_event(row)
         return None
 
     async def unmatched(self, limit: int) -> list[tuple[int, Event]]:
@@ -121,3 +118,10 @@ class PostgresInbox(Inbox):
 
 def _events(rows: Sequence[Row]) -> list[tuple[int, Event]]:
     return [(row[0], event_value(EventColumns._make(row[1:]))) for row in rows]
+
+
+def _inbox_event(row: Row) -> InboxEvent:
+    number, *columns = row[:11]
+    matched_at, *counts = row[11:]
+    found = event_value(EventColumns._make(columns))
+    return InboxEvent(number, found, matched_at is not None, *counts)

@@ -1258,8 +1258,8 @@ looked_at AS MATERIALIZED (
 {look_back_result};
 
 -- name: latest_events_of_pattern
--- The inbox of one pattern, newest first.
-SELECT number, {event_columns} FROM (
+-- The inbox of one pattern, newest first, with the counts of their matching.
+SELECT number, {event_columns}, matched_at, resumed, cancelled, started FROM (
     SELECT * FROM tenuto.events
     WHERE tenant = :tenant AND pattern = :pattern AND number < :below
     ORDER BY number DESC LIMIT :limit
@@ -1268,8 +1268,8 @@ WHERE received_at >= :since
 ORDER BY received_at DESC, number DESC;
 
 -- name: latest_events
--- The inbox of all patterns, newest first.
-SELECT number, {event_columns} FROM tenuto.events
+-- The inbox of all patterns, newest first, with the counts of their matching.
+SELECT number, {event_columns}, matched_at, resumed, cancelled, started FROM tenuto.events
 WHERE
     tenant = :tenant AND received_at >= :since
     AND (received_at, number) < (:below_at, :below)
@@ -1774,8 +1774,21 @@ WHERE
 
 -- name: dead_letters
 -- Dead letters of a tenant, newest first.
-SELECT {dead_letter_columns} FROM tenuto.dead_letters
-WHERE tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+SELECT {dead_letter_columns} FROM tenuto.dead_letters AS letter
+WHERE
+    tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+    AND (:kind::text IS NULL OR kind = :kind)
+    AND (:task_id::text IS NULL OR task_id = :task_id)
+    AND (
+        :code_start::bytea IS NULL
+        OR substr(error, 1, length(:code_start::bytea)) = :code_start
+    )
+    AND (
+        :definition_id::text IS NULL OR EXISTS (
+            SELECT 1 FROM tenuto.workflow_instances AS instance
+            WHERE instance.id = letter.instance_id AND instance.definition_id = :definition_id
+        )
+    )
 ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
 
 -- name: dead_letter

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenuto.store.columns import DeadLetterColumns, dead_letter_bound, dead_letter_row
-from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
+from tenuto.store.columns import DeadLetterColumns, dead_letter_row, letter_page
+from tenuto.store.parts.dead_letters import (
+    EVERY_LETTER,
+    DeadLetterPlace,
+    DeadLetterRow,
+    LetterQuery,
+)
 from tenuto.store.sqlite.part import SqlitePart, looks, looks_for, none, writes_beside
 from tenuto.store.sqlite.rows import bytes_of
 from tenuto.store.sqlite.session import Session
@@ -22,8 +27,9 @@ class SqliteDeadLetters(SqlitePart):
         limit: int = 100,
         *,
         below: DeadLetterPlace | None = None,
+        which: LetterQuery = EVERY_LETTER,
     ) -> list[DeadLetterRow]:
-        found = session.packed("dead_letters", (tenant, *dead_letter_bound(below), limit))
+        found = session.packed("dead_letters", letter_page(tenant, limit, below, which))
         return list(map(_dead_letter, found))
 
     @looks_for(none)

@@ -71,19 +71,16 @@ class SqliteInbox(SqlitePart):
         *,
         limit: int,
         below: EventPlace | None = None,
-    ) -> list[tuple[int, Event]]:
+    ) -> list[InboxEvent]:
         page = latest_page(tenant, since, below, limit)
         if pattern is None:
-            return _events(session.packed("latest_events", page))
-        return _events(session.packed("latest_events_of_pattern", page | {"pattern": pattern}))
+            return _inbox_events(session.packed("latest_events", page))
+        which = page | {"pattern": pattern}
+        return _inbox_events(session.packed("latest_events_of_pattern", which))
 
     @looks
     def get(self, session: Session, tenant: str, id: str) -> InboxEvent | None:
-        for row in session.packed("event", (tenant, id)):
-            [(number, found)] = _events([row[:11]])
-            is_matched, *counts = row[11:]
-            return InboxEvent(number, found, bool(is_matched), *counts)
-        return None
+        return next(iter(_inbox_events(session.packed("event", (tenant, id)))), None)
 
     @looks
     def unmatched(self, session: Session, limit: int) -> list[tuple[int, Event]]:
@@ -143,4 +140,12 @@ def _events(rows: Iterable[Sequence[Any]]) -> list[tuple[int, Event]]:
             ),
         )
         for row in rows
+    ]
+
+
+def _inbox_events(rows: Iterable[Sequence[Any]]) -> list[InboxEvent]:
+    kept = list(rows)
+    return [
+        InboxEvent(number, event, bool(row[11]), *row[12:])
+        for row, (number, event) in zip(kept, _events(kept), strict=True)
     ]

@@ -759,6 +759,12 @@ number, tenant, id, pattern, hex(payload), received_at, timestamp, correlation_i
 -- Events of the inbox, packed.
 json_group_array(json_array({packed_event}))
 
+-- fragment: packed_inbox_events
+-- Events of the inbox with the counts of their matching, packed.
+json_group_array(
+    json_array({packed_event}, matched_at IS NOT NULL, resumed, cancelled, started)
+)
+
 -- fragment: look_back_start
 -- Common table expression: the number of the event after which the instance started.
 begun AS MATERIALIZED (
@@ -854,8 +860,8 @@ looked_at AS MATERIALIZED (
 {look_back_result};
 
 -- name: latest_events_of_pattern
--- The inbox of one pattern, newest first. Packed.
-SELECT {packed_events}
+-- The inbox of one pattern, newest first, with the counts of their matching. Packed.
+SELECT {packed_inbox_events}
 FROM (
     SELECT * FROM (
         SELECT * FROM events
@@ -867,8 +873,8 @@ FROM (
 );
 
 -- name: latest_events
--- The inbox of all patterns, newest first. Packed.
-SELECT {packed_events}
+-- The inbox of all patterns, newest first, with the counts of their matching. Packed.
+SELECT {packed_inbox_events}
 FROM (
     SELECT * FROM events
     WHERE
@@ -879,12 +885,7 @@ FROM (
 
 -- name: event
 -- One event, with the counts of its matching. Packed.
-SELECT
-    json_group_array(
-        json_array(
-            {packed_event}, matched_at IS NOT NULL, resumed, cancelled, started
-        )
-    )
+SELECT {packed_inbox_events}
 FROM events WHERE tenant = ? AND id = ?;
 
 -- name: first_past
@@ -1184,9 +1185,19 @@ json_group_array(
 -- Dead letters of a tenant, newest first. Packed.
 SELECT {packed_dead_letters}
 FROM (
-    SELECT * FROM dead_letters
-    WHERE tenant = ? AND (at, id, instance_id) < (?, ?, ?)
-    ORDER BY at DESC, id DESC, instance_id DESC LIMIT ?
+    SELECT * FROM dead_letters AS letter
+    WHERE
+        tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+        AND (:kind IS NULL OR kind = :kind)
+        AND (:task_id IS NULL OR task_id = :task_id)
+        AND (:code_start IS NULL OR substr(error, 1, length(:code_start)) = :code_start)
+        AND (
+            :definition_id IS NULL OR EXISTS (
+                SELECT 1 FROM workflow_instances AS instance
+                WHERE instance.id = letter.instance_id AND instance.definition_id = :definition_id
+            )
+        )
+    ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit
 );
 
 -- name: dead_letter
