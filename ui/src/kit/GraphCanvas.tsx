@@ -42,7 +42,7 @@ const Box = memo(function Box({ data: { box, isSelected } }: NodeProps<BoxNode>)
           {box.title}
         </span>
       </div>
-      <div className={styles["boxKind"]}>{[box.kind, look?.word, box.detail].filter(Boolean).join(" · ")}</div>
+      <div className={styles["boxKind"]}>{[look === null || box.detail === undefined ? box.kind : null, look?.word, box.detail].filter(Boolean).join(" · ")}</div>
       <Handle type="source" position={Position.Right} className={styles["handle"] ?? ""} isConnectable={false} />
     </div>
   );
