@@ -45,7 +45,7 @@ export function Frame({ children }: { children: ReactNode }) {
           Tenuto
         </Link>
         <Where />
-        <button type="button" className={styles["search"]} onClick={openPalette}>
+        <button type="button" className={styles["search"]} aria-label="Go to or do… Ctrl K" onClick={openPalette}>
           <Search aria-hidden />
           <span>Go to or do…</span>
           <kbd>Ctrl K</kbd>
