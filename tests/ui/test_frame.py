@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
-from tests.ui.conftest import Serve
+from tests.ui.conftest import PATIENCE, Serve
 from tests.ui.server import Server
 
 pytestmark = pytest.mark.slow
+expect.set_options(timeout=PATIENCE)
 
 ADMIN = "admin-key-of-the-frame-0123456789abcdef"
 

@@ -60,7 +60,7 @@ export const meQuery = {
   },
   staleTime: 60_000,
   retry: (_: number, error: ApiProblem) => error.isTransient,
-  retryDelay: (count: number) => Math.min(500 * 2 ** count, 4_000),
+  retryDelay: (count: number) => Math.min(500 * 2 ** count, 2_000),
 } as const;
 
 export const useMe = (): Me | undefined => useQuery<Me>(meQuery).data;
