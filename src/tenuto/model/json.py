@@ -105,7 +105,7 @@ def _can_be_kept(value: object) -> bool:
         values = pending.pop()
         is_kept = _are_few_kept if len(values) < _FEW else _are_kept
         if type(values) is dict:
-            if not (is_kept(values) and _are_texts(values)):
+            if not (is_kept(values) and set(map(type, values)) <= _TEXT):
                 return False
             values = values.values()
         if not is_kept(values):
@@ -120,6 +120,7 @@ _FEW = 16
 """So many values are looked at one by one."""
 _TOGETHER = 10_000
 """So many values are looked at together, which takes about a millisecond."""
+_TEXT: set[type] = {str}
 _CONTAINERS: set[type] = {list, tuple, dict}
 _KINDS: set[type] = _CONTAINERS | {str, int, float, bool, type(None)}
 
@@ -131,10 +132,6 @@ def _is_kept(value: object) -> bool:
     if type(value) is int:
         return value.bit_length() <= _MOST_BITS
     return isfinite(value) if type(value) is float else type(value) in _KINDS
-
-
-def _are_texts(values: Iterable[object]) -> bool:
-    return all(type(each) is str for each in values)
 
 
 def _are_few_kept(values: Collection[object]) -> bool:
