@@ -36,6 +36,7 @@ def test_a_service_that_dies_is_said_and_the_page_recovers_by_itself(
     server.start()
     expect(pill).to_contain_text("Live")
     second = started(server, "A2")
+    page.get_by_role("button", name="1 new").click()
     expect(page.locator(f'a[href$="{second}"]')).to_be_visible()
 
 
@@ -45,9 +46,11 @@ def test_a_page_without_a_socket_says_that_it_polls(server: Server, page: Page) 
         socket.close(code=1011, reason="the proxy knows no sockets")
 
     page.route_web_socket("**/ws", closed)
+    started(server, "B0")
     page.goto(f"{server.url}/instances")
     expect(page.get_by_role("button", name="Connection:")).to_contain_text("Polling every 3 s")
     later = started(server, "B1")
+    page.get_by_role("button", name="1 new").click()
     expect(page.locator(f'a[href$="{later}"]')).to_be_visible()
 
 

@@ -177,17 +177,33 @@ async def test_instances_are_listed_by_family_by_awaited_event_and_by_time_of_ch
 @pytest.mark.parametrize(
     "which",
     [
-        InstanceFilter(workflow="wait", roots=True),
-        InstanceFilter(workflow="wait", parent_id="p"),
-        InstanceFilter(workflow="wait", waiting_for="a.b"),
         InstanceFilter(workflow="wait", updated_from=datetime(2026, 1, 1, tzinfo=UTC)),
+        InstanceFilter(roots=True),
     ],
 )
-async def test_a_bulk_operation_refuses_a_filter_that_it_does_not_keep(
+async def test_a_bulk_operation_refuses_a_filter_by_change_and_one_that_finds_everything(
     place: Place, which: InstanceFilter
 ) -> None:
     with pytest.raises(InvalidInput):
         await place.workspace.bulk.start("cancel", which)
+
+
+async def test_a_bulk_operation_finds_what_a_list_with_the_same_filter_shows(place: Place) -> None:
+    workspace = place.workspace
+    await workspace.save(CALL)
+    parent = await workspace.start("call", {"orderId": 1})
+    await workspace.start("wait", {"orderId": 2})
+    await until_waiting(place.app, 2, "paid")
+    cases = {
+        InstanceFilter(waiting_for="payment.received"): 2,
+        InstanceFilter(waiting_for="payment.received", roots=True): 1,
+        InstanceFilter(waiting_for="another.event"): 0,
+        InstanceFilter(parent_id=parent.id): 1,
+        InstanceFilter(parent_id=parent.id, roots=True): 0,
+    }
+    for which, count in cases.items():
+        found = await workspace.bulk.start("cancel", which, dry_run=True)
+        assert found.matched == count, which
 
 
 async def test_a_path_of_a_widget_is_rooted_at_ctx_and_a_cancelled_instance_is_undone(

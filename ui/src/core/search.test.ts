@@ -105,9 +105,9 @@ test("a click sets one qualifier and leaves the others", () => {
 });
 
 test("what a bulk action cannot filter by is named", () => {
-  expect(bulkFilter(params("status:failed workflow:a event:e"))).toEqual({
-    filter: { status: ["FAILED"], workflowId: "a" },
-    lacks: ["waitingFor", "roots"],
+  expect(bulkFilter(params("status:failed workflow:a event:e var.b=1 changed-since:1h"))).toMatchObject({
+    filter: { status: ["FAILED"], workflowId: "a", waitingFor: "e", roots: true },
+    lacks: ["updatedFrom", "variables"],
   });
 });
 

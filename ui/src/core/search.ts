@@ -331,16 +331,18 @@ export function withTerm(text: string, qualifier: string, value: string | null):
   return kept.join(" ");
 }
 
+const KEPT = ["workflowId", "correlationId", "currentStep", "createdFrom", "createdBefore", "waitingFor", "parentId", "roots"] as const;
+
 /** The filter of `POST /instances/bulk`, and the parameters that it does not know. */
 export function bulkFilter(params: InstanceParams): { filter: JsonObject; lacks: string[] } {
   const filter: JsonObject = {};
   if (params.ids) filter["ids"] = params.ids.split(",");
   if (params.status) filter["status"] = params.status.split(",");
-  for (const name of ["workflowId", "correlationId", "currentStep", "createdFrom", "createdBefore"] as const) {
+  for (const name of KEPT) {
     const value = params[name];
     if (value !== undefined) filter[name] = value;
   }
-  const others = ["updatedFrom", "updatedBefore", "waitingFor", "parentId", "variables", "roots"] as const;
+  const others = ["updatedFrom", "updatedBefore", "variables"] as const;
   return { filter, lacks: others.filter((name) => params[name] !== undefined) };
 }
 

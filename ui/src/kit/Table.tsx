@@ -1,4 +1,4 @@
-import { useRef, type CSSProperties, type MouseEvent, type ReactNode } from "react";
+import { useRef, type CSSProperties, type MouseEvent, type ReactNode, type RefObject } from "react";
 import { useLocation } from "wouter";
 
 import { classes } from "./classes";
@@ -8,7 +8,7 @@ import { VirtualList, type ListControls } from "./VirtualList";
 
 export interface Column<T> {
   id: string;
-  title: string;
+  title: ReactNode;
   /** A track of the grid: "160px", "minmax(120px, 2fr)". */
   width: string;
   cell: (row: T) => ReactNode;
@@ -28,10 +28,14 @@ interface Props<T> {
   onEnd?: () => void;
   foot?: ReactNode;
   rowHeight?: number;
+  /** Which rows are drawn, whenever that changes. */
+  onVisible?: (first: number, last: number) => void;
+  /** How far it is scrolled: where it begins, and kept up to date. */
+  scroll?: RefObject<number>;
 }
 
 /** A list by columns that scrolls any number of rows. */
-export function Table<T>({ label, columns, rows, idOf, hrefOf, isSelected, onEnd, foot, rowHeight = 36 }: Props<T>) {
+export function Table<T>({ label, columns, rows, idOf, hrefOf, isSelected, onEnd, foot, rowHeight = 36, onVisible, scroll }: Props<T>) {
   const [, navigate] = useLocation();
   const list = useRef<ListControls>(null);
   const move = (by: number) => list.current?.focusRow(Math.min(Math.max(list.current.focusedRow() + by, 0), rows.length - 1));
@@ -67,6 +71,8 @@ export function Table<T>({ label, columns, rows, idOf, hrefOf, isSelected, onEnd
         idOf={idOf}
         {...(onEnd === undefined ? {} : { onEnd })}
         foot={foot}
+        {...(onVisible === undefined ? {} : { onVisible })}
+        {...(scroll === undefined ? {} : { scroll })}
         head={
           <div role="row" className={classes(styles["row"], styles["head"])}>
             {columns.map((column) => (
@@ -80,6 +86,7 @@ export function Table<T>({ label, columns, rows, idOf, hrefOf, isSelected, onEnd
           <div
             role="row"
             aria-rowindex={place + 2}
+            data-row={idOf(row)}
             className={classes(styles["row"], styles["data"], hrefOf !== undefined && styles["link"], isSelected?.(row) === true && styles["selected"])}
             onClick={(event) => open(event, row)}
           >

@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useImperativeHandle, useRef, type ReactNode, type Ref } from "react";
+import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useRef, type ReactNode, type Ref, type RefObject } from "react";
 
 import { classes } from "./classes";
 import styles from "./VirtualList.module.css";
@@ -28,16 +28,24 @@ interface Props<T> {
   label: string;
   className?: string;
   controls?: Ref<ListControls>;
+  /** Which rows are drawn, whenever that changes. */
+  onVisible?: (first: number, last: number) => void;
+  /** How far it is scrolled: where it begins, and kept up to date. */
+  scroll?: RefObject<number>;
 }
 
 /** Rows of one height, of which only the visible ones are drawn. It fills its parent and scrolls itself. */
-export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, foot, role = "list", label, className, controls }: Props<T>) {
+export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, foot, role = "list", label, className, controls, onVisible, scroll }: Props<T>) {
   const scroller = useRef<HTMLDivElement>(null);
+  const latestIdOf = useRef(idOf);
+  latestIdOf.current = idOf;
+  // The same for the same items: with another function all rows would be measured again on each scroll.
+  const getItemKey = useCallback((place: number) => latestIdOf.current(items[place] as T), [items]);
   const virtual = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
-    getItemKey: (place) => idOf(items[place] as T),
+    getItemKey,
     overscan: 12,
   });
   useImperativeHandle(controls, () => ({
@@ -45,21 +53,39 @@ export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, fo
       virtual.scrollToIndex(place);
       // The row is drawn after the scroll event.
       requestAnimationFrame(() =>
-        requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-place="${place}"] :is(a, button)`)?.focus()),
+        requestAnimationFrame(() => {
+          const row = scroller.current?.querySelector(`[data-place="${place}"]`);
+          // Where it leads, so that Enter opens it; a row may have other controls before.
+          (row?.querySelector<HTMLElement>("a") ?? row?.querySelector<HTMLElement>("button"))?.focus();
+        }),
       );
     },
     focusedRow: () => Number(document.activeElement?.closest<HTMLElement>("[data-place]")?.dataset["place"] ?? -1),
   }));
+  useLayoutEffect(() => {
+    if (scroll !== undefined && scroller.current !== null) scroller.current.scrollTop = scroll.current;
+  }, [scroll]);
   const shown = virtual.getVirtualItems();
+  const first = shown[0]?.index ?? 0;
   const last = shown.at(-1)?.index ?? -1;
   const isNearEnd = last >= items.length - 20;
   useEffect(() => {
     if (isNearEnd) onEnd?.();
     // eslint-disable-next-line -- `onEnd` is new on each render; only a change of the place calls it
   }, [isNearEnd, items.length]);
+  useEffect(() => {
+    if (last >= 0) onVisible?.(first, last);
+  }, [first, last, onVisible]);
   return (
     // Focusable, so that the keyboard scrolls it.
-    <div ref={scroller} className={classes(styles["scroller"], className)} tabIndex={0} role="group" aria-label={label}>
+    <div
+      ref={scroller}
+      className={classes(styles["scroller"], className)}
+      tabIndex={0}
+      role="group"
+      aria-label={label}
+      onScroll={(event) => void (scroll !== undefined && (scroll.current = event.currentTarget.scrollTop))}
+    >
       <div role={role} aria-label={label} aria-rowcount={role === "table" ? items.length + 1 : undefined}>
         {head}
         <div role={role === "table" ? "rowgroup" : "presentation"} className={styles["rows"]} style={{ height: virtual.getTotalSize() }}>

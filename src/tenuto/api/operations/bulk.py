@@ -37,6 +37,11 @@ class InstanceFilter(Body):
     current_step: str | None = None
     created_from: Moment | None = None
     created_before: Moment | None = None
+    waiting_for: str | None = None
+    """The pattern of an event for which a step waits, as its wait was opened."""
+    roots: bool = False
+    """Only instances that are no children of others."""
+    parent_id: str | None = None
 
 
 class LetterFilter(Body):
@@ -112,13 +117,19 @@ async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
             current_step=given.current_step,
             created_from=given.created_from,
             created_before=given.created_before,
+            waiting_for=given.waiting_for,
+            roots=given.roots,
+            parent_id=given.parent_id,
         ),
         reason=body.reason,
         should_compensate=body.should_compensate,
         dry_run=body.dry_run,
         key=call.headers.get("idempotency-key"),
     )
-    return bulk_started(call, started)
+    shown = bulk_started(call, started)
+    if started.id is not None and body.reason is not None:
+        call.after = {**_recorded(started), "reason": body.reason}
+    return shown
 
 
 @BULK.post(

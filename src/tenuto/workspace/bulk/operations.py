@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec.structs import replace
+
 from tenuto.model.checks import aware, converted, refuse_bad_ids, refuse_bad_text
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.store.parts.bulk import BulkPlace, BulkRow
@@ -54,6 +56,9 @@ class BulkOperations:
                 "current_step": which.current_step,
                 "created_from": which.created_from,
                 "created_before": which.created_before,
+                "waiting_for": which.waiting_for,
+                "roots": which.roots,
+                "parent_id": which.parent_id,
             },
             "by": self._actor,
             "reason": reason,
@@ -111,7 +116,7 @@ class BulkOperations:
         refuse_bad_text(reason=asked.reason)
         aware(asked.which.created_from, "createdFrom")
         aware(asked.which.created_before, "createdBefore")
-        if asked.which == Which():
+        if replace(asked.which, roots=False) == Which():
             problem = Problem(
                 code="TEN-2614",
                 path="$.filter",
@@ -166,8 +171,8 @@ def _operation(row: BulkRow) -> BulkOperation | None:
 
 
 def _refuse_other_filters(which: InstanceFilter) -> None:
-    """A filter that an operation does not keep would find more than was asked for."""
-    names = ("updated_from", "updated_before", "waiting_for", "roots", "parent_id")
+    """The action itself changes the time of change: a list by it has no stable order."""
+    names = ("updated_from", "updated_before")
     problems = [
         Problem(
             code="TEN-2031",

@@ -39,6 +39,12 @@ class Which(Struct, frozen=True, kw_only=True, omit_defaults=True):
     current_step: str | None = None
     created_from: datetime | None = None
     created_before: datetime | None = None
+    waiting_for: str | None = None
+    """Of instances: the pattern of an event for which a step waits."""
+    roots: bool = False
+    """Of instances: without children of others."""
+    parent_id: str | None = None
+    """Of instances."""
     kind: str | None = None
     """Of dead letters."""
     task_id: str | None = None

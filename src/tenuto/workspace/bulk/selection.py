@@ -48,6 +48,9 @@ class Selection:
             current_step=which.current_step,
             created_from=which.created_from,
             created_before=min(self._before, which.created_before or self._before),
+            waiting_for=which.waiting_for,
+            roots=which.roots,
+            parent_id=which.parent_id,
             limit=limit,
             after=cursor,
         )

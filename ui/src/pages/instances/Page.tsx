@@ -1,75 +1,186 @@
-import { Link, useSearchParams } from "wouter";
+import { Ban, Download, ListChecks, Pause, Play, RotateCcw } from "lucide-react";
+import { useCallback, useMemo, useState } from "react";
+import { useLocation, useSearchParams } from "wouter";
+import { useQuery } from "@tanstack/react-query";
 
-import { useList } from "../../api/queries";
-import type { Shape } from "../../api/types";
-import { counted } from "../../core/format";
-import { Duration, Moment } from "../../kit/Moment";
+import { useMay } from "../../api/me";
+import { read } from "../../api/queries";
+import { count, counted } from "../../core/format";
+import { readSearch } from "../../core/search";
+import { Button } from "../../kit/Button";
+import { useKeys } from "../../kit/keys";
+import { Menu } from "../../kit/Menu";
 import { Page } from "../../kit/Page";
-import { EmptyState, ErrorState, Loading } from "../../kit/States";
-import { StatusBadge } from "../../kit/StatusBadge";
-import { Table, type Column } from "../../kit/Table";
+import { ErrorState, Loading } from "../../kit/States";
+import { Table } from "../../kit/Table";
+import { toast } from "../../kit/toast";
+import { BulkDialog } from "./BulkDialog";
+import { ACTIONS, type BulkAction, type Scope } from "./bulk";
+import { Chips } from "./Chips";
+import { columnsOf, hrefOf } from "./columns";
+import { knownFrom } from "./definitions";
+import { asCsv, asJson, download } from "./exporting";
+import { NothingFound, NothingYet } from "./Nothing";
+import { meantId } from "./prefix";
+import type { Row } from "./rows";
+import { SearchBox } from "./SearchBox";
 import styles from "./styles.module.css";
+import { idsBeginning, useInstances } from "./useInstances";
+import { focusedRow, useSelection } from "./useSelection";
+import { Views } from "./Views";
 
-type Instance = Shape<"InstanceItem">;
-
-const hrefOf = ({ id }: Instance): string => `/instances/${encodeURIComponent(id)}`;
-
-const COLUMNS: readonly Column<Instance>[] = [
-  { id: "status", title: "Status", width: "170px", cell: ({ status }) => <StatusBadge status={status} /> },
-  {
-    id: "id",
-    title: "Instance",
-    width: "minmax(200px, 2fr)",
-    cell: (row) => (
-      <Link href={hrefOf(row)} className={styles["id"]}>
-        {row.id}
-      </Link>
-    ),
-  },
-  {
-    id: "workflow",
-    title: "Workflow",
-    width: "minmax(120px, 1.5fr)",
-    cell: (row) => `${row.workflowDefinitionId} v${row.definitionVersion}`,
-  },
-  { id: "steps", title: "At", width: "minmax(100px, 1fr)", isMinor: true, cell: (row) => row.currentSteps.join(", ") || "–" },
-  { id: "started", title: "Started", width: "130px", isMinor: true, cell: (row) => <Moment at={row.startedAt} /> },
-  {
-    id: "took",
-    title: "Took",
-    width: "90px",
-    align: "end",
-    isMinor: true,
-    cell: (row) => <Duration from={row.startedAt} to={row.completedAt} />,
-  },
-];
+const ICONS: Record<BulkAction, typeof Ban> = { retry: RotateCcw, pause: Pause, resume: Play, cancel: Ban };
+const NO_DEFINITIONS: never[] = [];
 
 /** Instances, newest first. The filter is in the URL. */
 export default function InstancesPage() {
-  const [search] = useSearchParams();
-  const status = search.get("status");
-  const list = useList("/api/v1/instances", { query: { roots: true, ...(status === null ? {} : { status }) } });
+  const [search, setSearch] = useSearchParams();
+  const [, navigate] = useLocation();
+  const q = search.get("q") ?? "";
+  // "Since an hour ago" is measured from when it was asked.
+  const asked = useMemo(() => readSearch(q, new Date()), [q]);
+  const isReady = asked.problems.length === 0;
+  const list = useInstances(asked.params, isReady);
+  const mayControl = useMay("instances:control");
+  const mayReadWorkflows = useMay("workflows:read");
+  const definitions = useQuery({ ...read("/api/v1/workflows", { query: { include: "definition", limit: 200 } }), enabled: mayReadWorkflows, staleTime: 60_000 });
+  const known = useMemo(() => knownFrom(definitions.data?.items ?? NO_DEFINITIONS), [definitions.data]);
+  const selection = useSelection(list.rows);
+  const [acting, setActing] = useState<{ action: BulkAction; scope: Scope } | null>(null);
+
+  const show = useCallback((next: string, isTyping = false) => setSearch(next === "" ? {} : { q: next }, { replace: isTyping }), [setSearch]);
+  const openId = (text: string): boolean => {
+    const meant = meantId(text);
+    if (meant === null) return false;
+    if (meant.kind === "id") {
+      navigate(hrefOf({ id: meant.id }));
+      return true;
+    }
+    void idsBeginning(meant)
+      .catch(() => [])
+      .then(([only, ...others]) => {
+        if (only === undefined) show(text.trim());
+        else if (others.length === 0) navigate(hrefOf({ id: only }));
+        else show(`id:${[only, ...others].slice(0, 100).join(",")}`);
+      });
+    return true;
+  };
+  const scope: Scope = selection.ids.size > 0 ? { kind: "ids", ids: [...selection.ids] } : { kind: "filter", params: asked.params };
+  const act = (action: BulkAction) => setActing({ action, scope });
+  const fold = () => {
+    const row = list.rows.find(({ key }) => key === focusedRow());
+    if (row?.kind === "instance") list.toggle(row.item.id);
+  };
+  useKeys([
+    ...(mayControl
+      ? [
+          { keys: "x", label: "Select the row", run: () => selection.toggle(focusedRow(), false) },
+          { keys: "X", label: "Select as far as this row", run: () => selection.toggle(focusedRow(), true) },
+        ]
+      : []),
+    { keys: "e", label: "Show or hide the children of the row", run: fold },
+    ...(selection.ids.size > 0 ? [{ keys: "Escape", label: "Select nothing", run: selection.clear }] : []),
+    ...(list.news > 0 ? [{ keys: ".", label: "Show new instances", run: list.readAgain }] : []),
+  ]);
+  const columns = useMemo(
+    () => columnsOf({ known, rows: list.rows, selection: mayControl ? selection : null, onToggle: list.toggle }),
+    [known, list.rows, mayControl, selection, list.toggle],
+  );
+  const save = (kind: "json" | "csv") => {
+    const items = list.rows.flatMap((row) => (row.kind === "instance" ? [row.item] : []));
+    download(`instances.${kind}`, kind === "json" ? "application/json" : "text/csv", kind === "json" ? asJson(items) : asCsv(items));
+    toast({ text: `Exported ${counted(items.length, "instance")} of the list as far as it was read.` });
+  };
+  const actions = Object.entries(ACTIONS) as [BulkAction, (typeof ACTIONS)[BulkAction]][];
   return (
-    <Page title="Instances" isFilled>
-      {list.isPending ? (
-        <Loading label="Loading instances" />
-      ) : list.error !== null && list.items.length === 0 ? (
-        <ErrorState error={list.error} onRetry={list.refresh} />
-      ) : list.items.length === 0 ? (
-        <EmptyState title="No instance has been started yet" command="tenuto start WORKFLOW --input '{}'">
-          An instance appears here as soon as a workflow is started, by a call, an event or a schedule.
-        </EmptyState>
-      ) : (
-        <Table
-          label="Instances"
-          columns={COLUMNS}
-          rows={list.items}
-          idOf={(row) => row.id}
-          hrefOf={hrefOf}
-          onEnd={list.readMore}
-          foot={<p className={styles["foot"]}>{list.hasMore ? "Reading on…" : counted(list.items.length, "instance")}</p>}
-        />
+    <Page
+      title="Instances"
+      isFilled
+      actions={
+        <>
+          <Views q={q} onChoose={show} />
+          <Menu
+            label="Export"
+            trigger={<Button icon={<Download />}>Export</Button>}
+            items={[
+              { label: "This list as JSON", onSelect: () => save("json") },
+              { label: "This list as CSV", onSelect: () => save("csv") },
+            ]}
+          />
+          {mayControl && (
+            <Menu
+              label="Act on all that fit the filter"
+              trigger={<Button icon={<ListChecks />}>Act on all…</Button>}
+              items={actions.map(([action, { verb, isDanger }]) => {
+                const Icon = ICONS[action];
+                return { label: `${verb} all that fit…`, icon: <Icon />, isDanger, isDisabled: !isReady, onSelect: () => setActing({ action, scope: { kind: "filter", params: asked.params } }) };
+              })}
+            />
+          )}
+        </>
+      }
+    >
+      <div className={styles["filter"]}>
+        <SearchBox text={q} known={known.words} onApply={show} onId={openId} />
+        <Chips text={q} params={asked.params} onChange={show} />
+      </div>
+      <div className={styles["list"]}>
+        {list.news > 0 && (
+          <button type="button" className={styles["news"]} onClick={list.readAgain}>
+            {list.isMoreNews ? `${count(list.news)} or more new` : `${count(list.news)} new`}
+          </button>
+        )}
+        {!isReady ? (
+          <p className={styles["unread"]}>Correct the search above to see what it finds.</p>
+        ) : list.isPending ? (
+          <Loading label="Loading instances" />
+        ) : list.error !== null && list.items.length === 0 ? (
+          <ErrorState error={list.error} onRetry={list.readAgain} />
+        ) : list.items.length === 0 ? (
+          q === "" ? (
+            <NothingYet />
+          ) : (
+            <NothingFound text={q} onChange={show} />
+          )
+        ) : (
+          <Table<Row>
+            label="Instances"
+            columns={columns}
+            rows={list.rows}
+            idOf={(row) => row.key}
+            hrefOf={(row) => hrefOf({ id: row.kind === "instance" ? row.item.id : row.parentId })}
+            isSelected={(row) => row.kind === "instance" && selection.ids.has(row.item.id)}
+            onVisible={list.onVisible}
+            onEnd={list.readMore}
+            scroll={list.scroll}
+            foot={
+              list.error !== null ? (
+                <ErrorState isInline error={list.error} onRetry={list.readMore} />
+              ) : (
+                <p className={styles["foot"]}>{list.isWhole ? counted(list.items.length, "instance") : "Reading on…"}</p>
+              )
+            }
+          />
+        )}
+      </div>
+      {selection.ids.size > 0 && (
+        <div className={styles["bar"]} role="region" aria-label="Selection">
+          <b>{count(selection.ids.size)} selected</b>
+          {actions.map(([action, { verb, isDanger }]) => {
+            const Icon = ICONS[action];
+            return (
+              <Button key={action} icon={<Icon />} look={isDanger ? "danger" : "plain"} onClick={() => act(action)}>
+                {verb}…
+              </Button>
+            );
+          })}
+          <Button look="quiet" onClick={selection.clear}>
+            Select nothing
+          </Button>
+        </div>
       )}
+      {acting !== null && <BulkDialog {...acting} onClose={() => setActing(null)} onBegun={selection.clear} />}
     </Page>
   );
 }
+

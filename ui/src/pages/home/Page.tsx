@@ -1,0 +1,45 @@
+import { useSearchParams } from "wouter";
+
+import { useMay } from "../../api/me";
+import { Page, Section } from "../../kit/Page";
+import { Attention } from "./Attention";
+import { Charts } from "./Charts";
+import { FirstSteps } from "./FirstSteps";
+import styles from "./styles.module.css";
+import { Tiles } from "./Tiles";
+
+const RANGES = { "1": "1 h", "24": "24 h" } as const;
+
+/** Is anything wrong, and is it getting worse? */
+export default function HomePage() {
+  const [search, setSearch] = useSearchParams();
+  const hours = search.get("hours") === "24" ? 24 : 1;
+  const mayReadStats = useMay("stats:read");
+  return (
+    <Page
+      title="Home"
+      actions={
+        mayReadStats && (
+          <div className={styles["range"]} role="group" aria-label="Time shown">
+            {Object.entries(RANGES).map(([value, name]) => (
+              <button key={value} type="button" aria-pressed={String(hours) === value} onClick={() => setSearch(value === "1" ? {} : { hours: value }, { replace: true })}>
+                {name}
+              </button>
+            ))}
+          </div>
+        )
+      }
+    >
+      {mayReadStats ? (
+        <Attention />
+      ) : (
+        <Section>
+          <p className={styles["fine"]}>What needs attention and the charts are shown to those with the permission stats:read, which your key lacks.</p>
+        </Section>
+      )}
+      <FirstSteps />
+      {mayReadStats && <Tiles />}
+      {mayReadStats && <Charts hours={hours} />}
+    </Page>
+  );
+}
