@@ -34,11 +34,10 @@ interface Props {
   view: string;
   onView: (view: string) => void;
   onVersion: (version: number | null) => void;
-  onFrom: (instance: string) => void;
   pastError: unknown;
 }
 
-export function StartForm({ workflow, schema, version, newest, first, example, initial, view, onView, onVersion, onFrom, pastError }: Props) {
+export function StartForm({ workflow, schema, version, newest, first, example, initial, view, onView, onVersion, pastError }: Props) {
   const [text, setText] = useState(first);
   const [extras, setExtras] = useState(initial);
   const [isChecked, setIsChecked] = useState(false);
@@ -137,9 +136,9 @@ export function StartForm({ workflow, schema, version, newest, first, example, i
         <PastInputs
           workflow={workflow}
           onClose={() => setIsChoosing(false)}
-          onChoose={(instance) => {
+          onChoose={(input) => {
             setIsChoosing(false);
-            onFrom(instance);
+            setText(writeText(input));
           }}
         />
       )}

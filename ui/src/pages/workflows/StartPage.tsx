@@ -57,7 +57,6 @@ export default function StartPage({ params }: PageProps) {
           view={search.get("as") ?? "form"}
           onView={(view) => set("as", view === "form" ? null : view)}
           onVersion={(next) => set("version", next === null ? null : String(next))}
-          onFrom={(instance) => set("from", instance)}
           pastError={past.error}
         />
       )}
