@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { formOf, problemsOf } from "./form";
-import { atTheirFields, blankValue, kindOfValue, problemsAt, problemsUnder, readAny, writtenAny } from "./formValues";
+import { atTheirFields, blankValue, kindOfValue, problemsAt, problemsUnder, readAny, wholeExample, writtenAny } from "./formValues";
 import type { Json } from "./json";
 import { laidOut, readText, writeText } from "./jsonText";
 
@@ -34,6 +34,15 @@ test.each<[Json, Json]>([
   [{ type: "string", default: "x" }, "x"],
 ])("an added item begins with a value of its kind: %j", (schema, expected) => {
   expect(blankValue(formOf(schema))).toEqual(expected);
+});
+
+test("an example leaves out what is optional and has none", () => {
+  const schema = {
+    type: "object",
+    required: ["name", "anything"],
+    properties: { name: { type: "string" }, zip: { type: "string", pattern: "^[0-9]{5}$" }, amount: { type: "number", examples: [12.5] }, isUrgent: { type: "boolean", default: false } },
+  };
+  expect(wholeExample(formOf(schema))).toEqual({ name: "name", anything: null, amount: 12.5, isUrgent: false });
 });
 
 test("problems of a request are those of its form, from there on", () => {

@@ -1,6 +1,6 @@
 /** What a form shows of values: what a new one begins with, what any text stands for, and where problems belong. */
 
-import { initialValue, spelledPath, type FormField, type Path } from "./form";
+import { exampleValue, initialValue, spelledPath, type FormField, type Path } from "./form";
 import type { Json } from "./json";
 
 /** What an added item, entry or variant begins with. */
@@ -28,6 +28,21 @@ export function blankValue(field: FormField): Json {
     case "json":
       return null;
   }
+}
+
+/** A whole example: what is required, and what has an example or a default; the rest is left out, since a made-up value may be refused. */
+export function wholeExample(field: FormField): Json {
+  if (field.kind !== "object" || field.examples.length > 0) {
+    const example = exampleValue(field);
+    return example === "" ? field.label : example;
+  }
+  const shown = field.fields.filter(hasExample).map((each): [string, Json] => [String(each.path.at(-1)), wholeExample(each)]);
+  return Object.fromEntries(shown);
+}
+
+function hasExample(field: FormField): boolean {
+  if (field.isRequired || field.examples.length > 0 || field.initial !== undefined) return true;
+  return field.kind === "object" && field.fields.some((each) => !each.isRequired && hasExample(each));
 }
 
 /** The value of a field that takes any: JSON where the text is some, else the text itself. */

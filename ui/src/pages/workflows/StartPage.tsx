@@ -3,7 +3,8 @@ import { useSearchParams } from "wouter";
 
 import { read } from "../../api/queries";
 import type { PageProps } from "../../app/pages";
-import { exampleValue, formOf, initialValue } from "../../core/form";
+import { formOf, initialValue } from "../../core/form";
+import { wholeExample } from "../../core/formValues";
 import { laidOut, writeText } from "../../core/jsonText";
 import { asObject, type Json } from "../../core/json";
 import { useParameters } from "../../kit/address";
@@ -52,8 +53,8 @@ export default function StartPage({ params }: PageProps) {
           version={version}
           newest={newest.data?.version ?? workflow.data.version}
           first={firstText(schema, search.get("input"), past.data === undefined ? undefined : (asObject(past.data)["input"] ?? null))}
-          example={writeText(exampleValue(formOf(schema)) ?? {})}
-          initial={{ key: search.get("key") ?? "", correlationId: search.get("correlationId") ?? "", priority: search.get("priority") ?? "", deadline: search.get("deadline") ?? "" }}
+          example={writeText(wholeExample(formOf(schema)))}
+          initial={{ key: search.get("key") ?? "", correlationId: search.get("correlationId") ?? "", priority: search.get("priority") ?? "", deadline: localMoment(search.get("deadline") ?? "") }}
           view={search.get("as") ?? "form"}
           onView={(view) => set("as", view === "form" ? null : view)}
           onVersion={(next) => set("version", next === null ? null : String(next))}
@@ -62,6 +63,13 @@ export default function StartPage({ params }: PageProps) {
       )}
     </Page>
   );
+}
+
+/** A moment as a field in the viewer's zone has it. */
+function localMoment(text: string): string {
+  const at = Date.parse(text);
+  if (Number.isNaN(at)) return text;
+  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
 function firstText(schema: Json | undefined, given: string | null, past: Json | undefined): string {
