@@ -14,13 +14,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.api.asgi import build_api
-from tenuto.api.config import ServiceConfig
+from tenuto.api.config import ServiceConfig, ShownSetting
 from tenuto.api.connections import raise_file_limit
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.server import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
-from tenuto.cli.access_setup import access_wish, authenticator_of, checked, refuse_open_door
+from tenuto.cli.access_setup import (
+    access_wish,
+    authenticator_of,
+    browser_sign_in,
+    checked,
+    refuse_open_door,
+)
 from tenuto.cli.backends.engine import close, unlocked
 from tenuto.cli.backends.place import STORE
 from tenuto.cli.backends.reader import described, make_room
@@ -44,6 +50,8 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     """What the command line asked for."""
 
     config: Config
+    settings: tuple[ShownSetting, ...] = ()
+    """The configuration as it may be shown."""
     files: Sequence[Path] = ()
     """Definitions that are deployed first."""
     listener: int | None = None
@@ -60,7 +68,9 @@ async def serve(options: ServeOptions) -> int:
     chosen = options.config
     starts = read_starts(options.starts or ())
     access = access_wish(chosen)
-    config = service_config(chosen, checked(chosen.host, chosen.port, access))
+    config = replace(
+        service_config(chosen, checked(chosen.host, chosen.port, access)), settings=options.settings
+    )
     await refuse_open_door(chosen.host, chosen.store, access)
     files = read_files(chosen.tasks, options.files, options.tolerance)
     parent = None if options.ready is None else ParentProcess(options.ready)
@@ -144,6 +154,8 @@ def service_config(chosen: Config, access: ServiceConfig) -> ServiceConfig:
     return replace(
         access,
         public_url=chosen.public_url,
+        environment=chosen.environment,
+        browser_sign_in=browser_sign_in(chosen),
         burst=chosen.burst,
         linger_seconds=chosen.linger_seconds,
         drain_seconds=chosen.drain_seconds,

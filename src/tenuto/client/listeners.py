@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+import msgspec
+
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every
-from tenuto.workspace.values import Subscription, Webhook
+from tenuto.model.json import Object
+from tenuto.workspace.values import Page, PendingDelivery, Subscription, Webhook
 
 
 class RemoteWebhooks:
@@ -57,6 +60,16 @@ class RemoteWebhooks:
         """Remove it; pending deliveries are dropped. NotFound."""
         await self._operations.remove_webhook(id)
 
+    async def deliveries(
+        self, id: str, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[PendingDelivery]:
+        """What is on its way to it, in the order in which it is tried; NotFound."""
+        return await self._operations.list_webhook_deliveries(id, limit=limit, cursor=cursor)
+
+    async def resend(self, id: str) -> int:
+        """Try at once what was put off after failures; how many deliveries. NotFound."""
+        return _hastened(await self._operations.resend_webhook(id))
+
     async def enable(self, id: str) -> Webhook:
         """Notify it again, from now on; one that was not disabled stays as it is."""
         return await self._operations.enable_webhook(id)
@@ -105,6 +118,16 @@ class RemoteSubscriptions:
         """Remove it; pending deliveries are dropped. NotFound."""
         await self._operations.remove_subscription(id)
 
+    async def deliveries(
+        self, id: str, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[PendingDelivery]:
+        """What is on its way to it, in the order in which it is tried; NotFound."""
+        return await self._operations.list_subscription_deliveries(id, limit=limit, cursor=cursor)
+
+    async def resend(self, id: str) -> int:
+        """Try at once what was put off after failures; how many deliveries. NotFound."""
+        return _hastened(await self._operations.resend_subscription(id))
+
     async def enable(self, id: str) -> Subscription:
         """Notify it again, from now on; one that was not disabled stays as it is."""
         return await self._operations.enable_subscription(id)
@@ -116,3 +139,7 @@ class RemoteSubscriptions:
 
 def _patterns(patterns: str | Iterable[str]) -> list[str]:
     return [patterns] if isinstance(patterns, str) else list(patterns)
+
+
+def _hastened(answer: Object) -> int:
+    return msgspec.convert(answer["hastened"], int)
