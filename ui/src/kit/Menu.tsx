@@ -18,6 +18,7 @@ export interface MenuItem {
 
 /** A button that opens a menu; null among the items draws a line. */
 export function Menu({ trigger, label, items }: { trigger: ReactNode; label: string; items: readonly (MenuItem | null)[] }) {
+  const hasIcons = items.some((item) => item?.icon !== undefined || item?.isChosen !== undefined);
   return (
     // Not modal: Radix would lock scrolling with an inline style sheet, which the content security policy forbids.
     <DropdownMenu.Root modal={false}>
@@ -35,9 +36,11 @@ export function Menu({ trigger, label, items }: { trigger: ReactNode; label: str
                 onSelect={item.onSelect}
                 aria-current={item.isChosen}
               >
-                <span className={styles["icon"]} aria-hidden>
-                  {item.isChosen === true ? "✓" : item.icon}
-                </span>
+                {hasIcons && (
+                  <span className={styles["icon"]} aria-hidden>
+                    {item.isChosen === true ? "✓" : item.icon}
+                  </span>
+                )}
                 <span className={styles["label"]}>{item.label}</span>
                 {item.hint !== undefined && <kbd>{item.hint}</kbd>}
               </DropdownMenu.Item>
