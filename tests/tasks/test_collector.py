@@ -7,7 +7,7 @@ import pytest
 
 from tenuto import Tenuto, app as app_module
 from tenuto.store.memory import MemoryStore
-from tenuto.tasks.collector import SELDOM, TOGETHER, Collector
+from tenuto.tasks.collector import OFTEN, SELDOM, TOGETHER, Collector
 
 
 @pytest.fixture(autouse=True)
@@ -35,10 +35,10 @@ def test_more_comes_together_until_the_last_engine_is_gone() -> None:
     collector = Collector()
     gc.set_threshold(700, 11, 12)
     collector.spare()
-    assert gc.get_threshold() == (TOGETHER, 11, SELDOM)
+    assert gc.get_threshold() == (TOGETHER, OFTEN, SELDOM)
     collector.spare()
     collector.spare_no_more()
-    assert gc.get_threshold() == (TOGETHER, 11, SELDOM)
+    assert gc.get_threshold() == (TOGETHER, OFTEN, SELDOM)
     collector.spare_no_more()
     assert gc.get_threshold() == (700, 11, 12)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
@@ -117,6 +118,8 @@ def _can_be_kept(value: object) -> bool:
 _T = TypeVar("_T")
 _FEW = 16
 """So many values are looked at one by one."""
+_TOGETHER = 10_000
+"""So many values are looked at together, which takes about a millisecond."""
 _TEXT: set[type] = {str}
 _CONTAINERS: set[type] = {list, tuple, dict}
 _KINDS: set[type] = _CONTAINERS | {str, int, float, bool, type(None)}
@@ -136,7 +139,15 @@ def _are_few_kept(values: Collection[object]) -> bool:
 
 
 def _are_kept(values: Collection[object]) -> bool:
-    """The same for many."""
+    """The same for many, part after part: in each other threads wait."""
+    rest = iter(values)
+    while part := list(islice(rest, _TOGETHER)):
+        if not _is_part_kept(part):
+            return False
+    return True
+
+
+def _is_part_kept(values: Collection[object]) -> bool:
     kinds = set(map(type, values))
     if not kinds <= _KINDS:
         return False

@@ -12,8 +12,11 @@ from threading import Lock
 
 TOGETHER = 20_000
 """The threshold of new objects before a collection."""
-SELDOM = 100
-"""So many collections of the middle generation before a full one, for which everything waits."""
+OFTEN = 2
+"""So many collections of new objects before one of the middle generation: it has few objects then,
+and everything waits for it."""
+SELDOM = 500
+"""So many collections of the middle generation before a full one."""
 
 
 class Collector:
@@ -38,7 +41,7 @@ class Collector:
             if self._before[0]:  # 0: collection is off
                 new, middle, full = self._before
                 if new < TOGETHER:
-                    gc.set_threshold(TOGETHER, middle, max(full, SELDOM))
+                    gc.set_threshold(TOGETHER, min(middle, OFTEN), max(full, SELDOM))
                 self._ours = gc.get_threshold()
 
     def spare_no_more(self) -> None:
