@@ -74,6 +74,10 @@ run: $(RUNS)  ## Serve the examples on PORT (8484) and say what to try; a change
 		$(MAKE) --no-print-directory ui > build/ui.log 2>&1; rm -f $(BUILDING); } &
 	$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}'
 
+.PHONY: screenshots
+screenshots: setup ui browser  ## Make pictures of the web UI's pages, and renew those of the documentation
+	$(BIN)/python -m tests.ui.screenshots
+
 .PHONY: demo
 demo: $(RUNS)  ## Show what Tenuto promises: an order survives the death of its process
 	TENUTO_PROGRAM=$(BIN)/tenuto $(BIN)/python -m tenuto.demo

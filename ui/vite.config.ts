@@ -20,6 +20,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    // Widgets are shown in frames of other sites: a page of its own, which loads nothing of the rest.
+    rollupOptions: { input: ["index.html", "widget.html"] },
   },
   server: {
     port: 5173,

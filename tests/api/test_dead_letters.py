@@ -51,6 +51,52 @@ async def test_dead_letters_are_listed_tried_again_and_discarded(serve: Serve) -
 
 
 @pytest.mark.asyncio
+async def test_dead_letters_are_grouped_by_cause_and_acted_on_by_it(serve: Serve) -> None:
+    other = {**REFUSE, "id": "other"}
+    async with serve() as call:
+        for document, times in ((REFUSE, 2), (other, 1)):
+            await call.post("/workflows", document)
+            for _ in range(times):
+                await call.start(str(document["id"]), {}, "?wait=30")
+        grouped = (await call.get("/dead-letters/groups")).json
+        assert grouped["isComplete"]
+        seen = [
+            (each["workflowId"], each["stepId"], each["code"], each["count"])
+            for each in grouped["items"]
+        ]
+        assert seen == [
+            ("refuse", "reserve", "OUT_OF_STOCK", 2),
+            ("other", "reserve", "OUT_OF_STOCK", 1),
+        ]
+        first = grouped["items"][0]
+        assert first["firstAt"] <= first["lastAt"]
+        for query, count in (
+            ("workflowId=other", 1),
+            ("workflowId=other&limit=1", 1),
+            ("code=OUT_OF_STOCK", 3),
+            ("code=", 0),
+            ("stepId=reserve&kind=task-failed&taskId=refuse", 3),
+            ("createdFrom=2999-01-01T00:00:00Z", 0),
+            ("createdBefore=2001-01-01T00:00:00Z", 0),
+        ):
+            found = (await call.get(f"/dead-letters?{query}")).json["items"]
+            assert len(found) == count, query
+        (letter,) = (await call.get("/dead-letters?workflowId=other")).json["items"]
+        assert letter["workflowId"] == "other"
+        asked = {"action": "discard", "filter": {"workflowId": "refuse", "code": "OUT_OF_STOCK"}}
+        counted = await call.post("/dead-letters/bulk", {**asked, "dryRun": True})
+        assert (counted.json["matched"], counted.json["target"]) == (2, "dead-letters")
+        started = (await call.post("/dead-letters/bulk", asked)).json
+        while (ended := (await call.get(f"/instances/bulk/{started['id']}")).json)["status"] != (
+            "done"
+        ):
+            pass
+        assert (ended["done"], ended["failed"], ended["target"]) == (2, 0, "dead-letters")
+        left = (await call.get("/dead-letters")).json["items"]
+        assert [each["workflowId"] for each in left] == ["other"]
+
+
+@pytest.mark.asyncio
 async def test_what_could_not_be_done_is_tried_again_with_another_input(serve: Serve) -> None:
     declared = {"id": "refuse", "kind": "pull", "inputSchema": {"type": "string"}}
     async with serve() as call:

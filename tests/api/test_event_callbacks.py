@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tenuto.api.event_tickets import EventTickets
+from tenuto.api.event_tickets import event_tickets
 from tenuto.api.operation import API
 from tenuto.model.durations import iso
 from tests.api.conftest import WAIT, Caller, Serve
@@ -109,7 +109,7 @@ async def test_a_token_of_another_version_is_read_as_far_as_it_is_understood(
         said = urlsafe_b64decode(path.partition("=")[2] + "==")[32:]
         assert len(msgspec.json.decode(said)) == 4, "as before there were tokens for an instance"
         newer = msgspec.json.encode(["default", "shop", ["**"], 2**53, None, "unknown"])
-        tickets = EventTickets(call.app.engine.store, call.app.engine.ids)
+        tickets = event_tickets(call.app.engine.store, call.app.engine.ids)
         token = urlsafe_b64encode(await tickets._signature(newer) + newer).decode().rstrip("=")
         where, _, _ = path.partition("=")
         reply = await call.post(f"{where}={token}", TOLD)
@@ -131,8 +131,8 @@ async def test_a_token_that_was_not_given_out_or_is_over_opens_nothing(
         for each in (*forged, "", "x", "é", token[:-4], "A" * 9_000):
             reply = await call.post(f"{where}={each}", TOLD)
             assert (reply.status, reply.json["code"]) == (401, "TEN-3064"), each
-        elsewhere = EventTickets(call.app.engine.store, call.app.engine.ids)
-        assert await elsewhere.ticket(token) is not None
+        elsewhere = event_tickets(call.app.engine.store, call.app.engine.ids)
+        assert await elsewhere.said(token) is not None
         clock = call.pipeline.service.clock
         later = clock.now() + timedelta(days=7, seconds=1)
         monkeypatch.setattr(clock, "now", lambda: later)

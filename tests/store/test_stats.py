@@ -6,7 +6,7 @@ import pytest
 
 from tenuto.model.status import Status
 from tenuto.store.parts.jobs import JobKey, JobRow
-from tenuto.store.parts.stats import Completed, Tally, WaitingJobs
+from tenuto.store.parts.stats import Completed, Tally, TaskJobs, WaitingJobs
 from tenuto.store.protocol import Store
 from tests.store.situations import NOON, begin, moment, step, turn, update
 
@@ -63,3 +63,7 @@ async def test_jobs_that_nobody_claimed_are_counted(store: Store) -> None:
     assert await store.stats.waiting_jobs("default", 10) == WaitingJobs(3, moment(0))
     assert (await store.stats.waiting_jobs("default", 2)).jobs == 2
     assert (await store.stats.waiting_jobs("other", 10)).jobs == 0
+    assert await store.stats.jobs_by_task("default", moment(9), 10) == [
+        TaskJobs("t", 3, moment(0), 0)
+    ]
+    assert await store.stats.jobs_by_task("other", moment(9), 10) == []

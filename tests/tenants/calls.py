@@ -131,6 +131,7 @@ ONLY_OWN = frozenset(
         *("audit.page", "audit.verify"),
         *("bulk.list", "bulk.start", "bulk.start_on_dead_letters"),
         *("dead_letters.list", "dead_letters.page", "dead_letters.rows"),
+        *("dead_letters.groups", "dead_letters.workflows"),
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),
         *("definitions.checked", "definitions.create", "definitions.page", "definitions.warnings"),
         *("inbox.latest", "inbox.list", "inbox.publish", "inbox.publish_all"),

@@ -18,9 +18,10 @@ from tenuto.access.principal import Principal
 from tenuto.access.rates import RateLimiter
 from tenuto.api.access_ports import AuditTrail, Authentication
 from tenuto.api.config import ServiceConfig
-from tenuto.api.event_tickets import EventTickets
+from tenuto.api.event_tickets import event_tickets
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
+from tenuto.api.widget_tickets import widget_tickets
 from tenuto.app import Tenuto
 from tenuto.compose import build_caller
 from tenuto.definition.json_check import MOST_BYTES
@@ -83,8 +84,10 @@ class Service:
         """Hands out tasks to workers."""
         self.push_broker = TaskBroker(app.engine, "push")
         """Hands out tasks to be pushed, and takes their callbacks."""
-        self.event_tickets = EventTickets(store, self.ids)
+        self.event_tickets = event_tickets(store, self.ids)
         """Signs the URLs by which outside services hand in events."""
+        self.widget_tickets = widget_tickets(store, self.ids)
+        """Signs the tokens by which pages elsewhere show values of instances."""
         self.url = config.public_url or ""
         """Its URL, for the callbacks of pushed tasks and events."""
         self.push = PushDispatcher(

@@ -887,25 +887,62 @@ class Operations(OperationsBase):
     async def list_dead_letters(
         self,
         *,
-        limit: int | None = None,
-        cursor: str | None = None,
         kind: str | None = None,
         task_id: str | None = None,
         workflow_id: str | None = None,
+        step_id: str | None = None,
         code: str | None = None,
+        instance_id: str | None = None,
+        created_from: datetime | None = None,
+        created_before: datetime | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> Page[Object]:
-        """List dead letters, newest first."""
+        """List dead letters, newest first; a page may be short though there are more."""
         return await self._ask(
             Page[Object],
             "GET",
             "/dead-letters",
             query={
-                "limit": limit,
-                "cursor": cursor,
                 "kind": kind,
                 "taskId": task_id,
                 "workflowId": workflow_id,
+                "stepId": step_id,
                 "code": code,
+                "instanceId": instance_id,
+                "createdFrom": created_from,
+                "createdBefore": created_before,
+                "limit": limit,
+                "cursor": cursor,
+            },
+        )
+
+    async def group_dead_letters(
+        self,
+        *,
+        kind: str | None = None,
+        task_id: str | None = None,
+        workflow_id: str | None = None,
+        step_id: str | None = None,
+        code: str | None = None,
+        instance_id: str | None = None,
+        created_from: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> Object:
+        """Group dead letters by cause: the code of the error, the workflow and the step."""
+        return await self._ask(
+            Object,
+            "GET",
+            "/dead-letters/groups",
+            query={
+                "kind": kind,
+                "taskId": task_id,
+                "workflowId": workflow_id,
+                "stepId": step_id,
+                "code": code,
+                "instanceId": instance_id,
+                "createdFrom": created_from,
+                "createdBefore": created_before,
             },
         )
 
@@ -1091,6 +1128,30 @@ class Operations(OperationsBase):
             f"/instances/{part(id)}/steps/{part(step_id)}/logs",
             query={"iteration": iteration, "attempt": attempt, "limit": limit, "cursor": cursor},
         )
+
+    async def list_task_queues(self) -> Object:
+        """List the queue of each task: what waits, what is worked on, and how many take it."""
+        return await self._ask(Object, "GET", "/task-queues")
+
+    async def create_widget_token(
+        self,
+        id: str,
+        *,
+        widget_type: Literal["table", "chart", "number", "text"],
+        widget_config: Any,
+        days: int = 30,
+    ) -> Object:
+        """Create a token that shows one value of an instance, without a key, until it expires."""
+        return await self._ask(
+            Object,
+            "POST",
+            f"/instances/{part(id)}/widget-tokens",
+            fields={"widgetType": widget_type, "widgetConfig": null(widget_config), "days": days},
+        )
+
+    async def get_widget(self, id: str) -> Object:
+        """Get the value that a token shows, shaped for its widget."""
+        return await self._ask(Object, "GET", f"/widgets/{part(id)}")
 
     async def list_workers(
         self, *, limit: int | None = None, cursor: str | None = None

@@ -214,6 +214,7 @@ class SyncOperations(Face[Operations]):
     add_event_callback = waited(Operations.add_event_callback)
     event_callback = waited(Operations.event_callback)
     list_dead_letters = waited(Operations.list_dead_letters)
+    group_dead_letters = waited(Operations.group_dead_letters)
     get_dead_letter = waited(Operations.get_dead_letter)
     retry_dead_letter = waited(Operations.retry_dead_letter)
     remove_dead_letter = waited(Operations.remove_dead_letter)
@@ -238,6 +239,9 @@ class SyncOperations(Face[Operations]):
     get_settings = waited(Operations.get_settings)
     get_logs = waited(Operations.get_logs)
     get_step_logs = waited(Operations.get_step_logs)
+    list_task_queues = waited(Operations.list_task_queues)
+    create_widget_token = waited(Operations.create_widget_token)
+    get_widget = waited(Operations.get_widget)
     list_workers = waited(Operations.list_workers)
 
 

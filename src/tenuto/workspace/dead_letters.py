@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +15,6 @@ from tenuto.model.errors import Conflict, NotFound, StoreUnavailable, may_be_wri
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.store.parts.dead_letters import (
-    EVERY_LETTER,
     DeadLetterPlace,
     DeadLetterRow,
     LetterQuery,
@@ -23,9 +22,20 @@ from tenuto.store.parts.dead_letters import (
 from tenuto.store.protocol import Parts, Store
 from tenuto.workspace.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.workspace.history import history_view
-from tenuto.workspace.portions import in_portions, size_of_parts
+from tenuto.workspace.letter_causes import (
+    MOST_LOOKED_AT,
+    DeadLetterGroups,
+    Tally,
+    fits,
+    workflows_of,
+)
+from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.stored_instance import StoredInstance
-from tenuto.workspace.values import Page
+from tenuto.workspace.values import DeadLetterFilter, Page
+
+_AHEAD = 500
+"""So many letters more are read together to pass over those that only `fits` leaves out."""
+_ALL = DeadLetterFilter()
 
 
 class _Place(NamedTuple):
@@ -48,26 +58,72 @@ class DeadLetters:
         self._at = at
 
     async def rows(
-        self, limit: int, cursor: str | None = None, which: LetterQuery = EVERY_LETTER
+        self, limit: int, cursor: str | None = None, which: DeadLetterFilter = _ALL
     ) -> tuple[list[DeadLetterRow], str | None]:
-        """A page of dead letters as the store has them, newest first, and its cursor."""
+        """A page of dead letters as the store has them, newest first, and its cursor.
+
+        A filter that finds few ends the page after many others: the cursor goes on from there.
+        """
         at = read_cursor(cursor, _Place)
-        below = None if at is None else DeadLetterPlace(from_epoch_ms(at.at_ms), *at[1:])
+        place = None if at is None else DeadLetterPlace(from_epoch_ms(at.at_ms), *at[1:])
+        found: list[DeadLetterRow] = []
+        async for rows, is_last in self._portions(place, which, limit, found):
+            found += (row for row in rows if fits(row, which))
+            if is_last and len(found) <= limit:
+                return found, None
+            if rows:
+                place = _place_of(rows[-1])
+        if len(found) >= limit:
+            found = found[:limit]
+            place = _place_of(found[-1])
+        assert place is not None
+        return found, write_cursor(_Place(epoch_ms(place.at), place.id, place.instance_id))
 
-        async def read(count: int, before: Sequence[DeadLetterRow]) -> Sequence[DeadLetterRow]:
-            place = below
-            if before:
-                last = before[-1]
-                place = DeadLetterPlace(last.at, last.id, last.instance_id)
-            return await self._seen.dead_letters.page(self._tenant, count, below=place, which=which)
+    async def groups(self, which: DeadLetterFilter = _ALL) -> DeadLetterGroups:
+        """The newest dead letters that a filter finds, by cause."""
+        tally = Tally()
+        is_complete = False
+        async for rows, is_last in self._portions(None, which, MOST_LOOKED_AT, ()):
+            found = [row for row in rows if fits(row, which)]
+            tally.add(found, await workflows_of(self._seen, self._tenant, found))
+            is_complete = is_last
+        return DeadLetterGroups(items=tally.groups(), is_complete=is_complete)
 
-        rows, has_more = await in_portions(
-            limit, read, lambda row: size_of_parts(row.input, row.error, row.output)
-        )
-        if not (has_more and rows):
-            return rows, None
-        last = rows[-1]
-        return rows, write_cursor(_Place(epoch_ms(last.at), last.id, last.instance_id))
+    async def workflows(self, rows: Sequence[DeadLetterRow]) -> Mapping[str, str]:
+        """By the ids of their instances, the workflows of letters."""
+        return await workflows_of(self._seen, self._tenant, rows)
+
+    async def _portions(
+        self,
+        place: DeadLetterPlace | None,
+        which: DeadLetterFilter,
+        limit: int,
+        found: Sequence[DeadLetterRow],
+    ) -> AsyncIterator[tuple[list[DeadLetterRow], bool]]:
+        """Letters below a place, as many as fit, until enough are found; and if they are the last.
+
+        `found` grows meanwhile.
+        """
+        if place is None and which.created_before is not None:
+            place = DeadLetterPlace(which.created_before, "", "")
+        # The store compares the rest.
+        asked = LetterQuery(which.kind, which.task_id, which.workflow, which.code or None)
+        ahead = _AHEAD if which.is_narrower_than_a_store or which.code == "" else 0
+        portions, looked_at = Portions(), 0
+        while wanted := portions.next(limit + ahead, len(found)):
+            if len(found) >= limit or looked_at >= MOST_LOOKED_AT:
+                return
+            rows = await self._seen.dead_letters.page(
+                self._tenant, wanted, below=place, which=asked
+            )
+            portions.add(size_of_parts(row.input, row.error, row.output) for row in rows)
+            looked_at += len(rows)
+            is_past = which.created_from is not None and rows and rows[-1].at < which.created_from
+            is_last = len(rows) < wanted or bool(is_past)
+            yield rows, is_last
+            if is_last:
+                return
+            place = _place_of(rows[-1])
 
     async def page(
         self,
@@ -80,7 +136,7 @@ class DeadLetters:
         cursor: str | None = None,
     ) -> Page[Object]:
         """A page of dead letters, newest first; `code` is that of their error."""
-        which = LetterQuery(kind, task_id, workflow, code)
+        which = DeadLetterFilter(kind=kind, task_id=task_id, workflow=workflow, code=code)
         rows, next_cursor = await self.rows(limit, cursor, which)
         return Page(items=[*map(letter_view, rows)], next_cursor=next_cursor)
 
@@ -161,6 +217,10 @@ async def letter_row(store: Parts, tenant: str, id: str) -> DeadLetterRow:
     if found is None:
         raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
     return found
+
+
+def _place_of(row: DeadLetterRow) -> DeadLetterPlace:
+    return DeadLetterPlace(row.at, row.id, row.instance_id)
 
 
 def letter_view(row: DeadLetterRow) -> Object:

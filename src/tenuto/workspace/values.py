@@ -253,8 +253,25 @@ class DeadLetterFilter(Struct, frozen=True, kw_only=True, rename="camel"):
     ids: tuple[str, ...] = ()
     kind: str | None = None
     task_id: str | None = None
+    workflow: str | None = msgspec.field(default=None, name="workflowId")
+    step_id: str | None = None
+    code: str | None = None
+    """Of the error; an empty text: those without one."""
+    instance_id: str | None = None
     created_from: datetime | None = None
     created_before: datetime | None = None
+
+    @property
+    def is_narrower_than_a_store(self) -> bool:
+        """Whether it says something that stores do not compare."""
+        beside = (self.step_id, self.instance_id, self.created_from, self.created_before)
+        return any(each is not None for each in beside)
+
+    @property
+    def is_by_cause(self) -> bool:
+        """Whether it says something that programs before this one do not compare."""
+        by_cause = (self.workflow, self.step_id, self.code, self.instance_id)
+        return any(each is not None for each in by_cause)
 
 
 class BulkFailure(Struct, frozen=True, kw_only=True, rename="camel"):

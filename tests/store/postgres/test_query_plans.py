@@ -242,7 +242,7 @@ BEHIND_WALL = {
     *("positions_by_id", "positions_by_status", "positions_by_step", "positions_by_value"),
     *("rarest_term", "tallies", "task", "tasks"),
     *("wait_terms", "waiting_jobs", "waits_for", "waits_near", "waits_of_instance"),
-    *("leases_of_workers", "workers_seen"),
+    *("leases_of_workers", "workers_seen", "waiting_by_task", "held_by_task"),
 }
 """What is read for a tenant."""
 PAGES = {

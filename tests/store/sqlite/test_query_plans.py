@@ -47,6 +47,8 @@ WALKED = {
 
 SORTED = {
     "leases_of_workers": "as many rows as are being worked on",
+    "held_by_task": "as many rows as are being worked on",
+    "waiting_by_task": "as many rows as its limit",
     "latest_events_of_pattern": "as many rows as its limit",
     "postings_due": "as many rows as its limit, twice",
     "positions_by_id": "as many rows as ids were asked for",

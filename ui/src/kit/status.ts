@@ -29,10 +29,21 @@ const LOOKS: Record<string, StatusLook> = {
   OPEN: { word: "Open", tone: "red", mark: "cross" },
   CLOSED: { word: "Closed", tone: "green", mark: "check" },
   HALF_OPEN: { word: "Half open", tone: "amber", mark: "loop" },
+  FAILING: { word: "Failing", tone: "amber", mark: "loop" },
+  UNREADABLE: { word: "Unreadable", tone: "red", mark: "unknown" },
+  EXPIRED: { word: "Expired", tone: "slate", mark: "clock" },
+  REVOKED: { word: "Revoked", tone: "slate", mark: "slash" },
+  ASKED: { word: "Asked", tone: "neutral", mark: "hollow" },
+  DONE: { word: "Done", tone: "green", mark: "check" },
+  REFUSED: { word: "Refused", tone: "amber", mark: "slash" },
+  OVERDUE: { word: "Overdue", tone: "red", mark: "clock" },
+  CONNECTED: { word: "Connected", tone: "green", mark: "check" },
+  SILENT: { word: "Silent", tone: "amber", mark: "unknown" },
 };
 
 /** The look of a status; one that this version does not know is shown as it is, neutrally. */
 export function statusLook(status: string): StatusLook {
-  const known = Object.hasOwn(LOOKS, status.toUpperCase()) ? LOOKS[status.toUpperCase()] : undefined;
+  const name = status.toUpperCase().replaceAll("-", "_");
+  const known = Object.hasOwn(LOOKS, name) ? LOOKS[name] : undefined;
   return known ?? { word: status || "Unknown", tone: "neutral", mark: "unknown" };
 }

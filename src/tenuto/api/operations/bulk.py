@@ -50,6 +50,11 @@ class LetterFilter(Body):
     ids: Ids = ()
     kind: str | None = None
     task_id: str | None = None
+    workflow_id: str | None = None
+    step_id: str | None = None
+    code: str | None = None
+    """Of the error; an empty text: those without one."""
+    instance_id: str | None = None
     created_from: Moment | None = None
     created_before: Moment | None = None
 
@@ -149,6 +154,10 @@ async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) 
             ids=given.ids,
             kind=given.kind,
             task_id=given.task_id,
+            workflow=given.workflow_id,
+            step_id=given.step_id,
+            code=given.code,
+            instance_id=given.instance_id,
             created_from=given.created_from,
             created_before=given.created_before,
         ),

@@ -1,7 +1,8 @@
-"""Operations on dead letters: list, get, retry, discard."""
+"""Operations on dead letters: list, group by cause, get, retry, discard."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -13,12 +14,14 @@ from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
 from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.operations.instances import HistoryItem
-from tenuto.api.paging import Page, PageQuery
-from tenuto.api.shapes import Answer, Body, StatusAnswer, decoded, shaped
+from tenuto.api.paging import Limit, Page
+from tenuto.api.shapes import Answer, Body, Moment, Query, StatusAnswer, decoded, shaped
 from tenuto.engine.upkeep.dead_letter_history import entries_behind
 from tenuto.model.json import JSON, Object
-from tenuto.store.parts.dead_letters import DeadLetterRow, LetterQuery
+from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.workspace.history import history_view
+from tenuto.workspace.letter_causes import DeadLetterGroups
+from tenuto.workspace.values import DeadLetterFilter
 
 DEAD_LETTERS = Resource(
     f"{API}/dead-letters",
@@ -28,12 +31,35 @@ DEAD_LETTERS = Resource(
 )
 
 
+class CauseQuery(Query):
+    """Which dead letters; a field that is left out matches all."""
+
+    kind: str | None = None
+    task_id: str | None = None
+    workflow_id: str | None = None
+    step_id: str | None = None
+    code: str | None = None
+    """Of the error; an empty text: those without one."""
+    instance_id: str | None = None
+    created_from: Moment | None = None
+    created_before: Moment | None = None
+
+
+class LetterQuery(CauseQuery):
+    """Which dead letters, and which part of the list."""
+
+    limit: Limit = 100
+    cursor: str | None = None
+
+
 class DeadLetter(Answer):
     """An attempt or result that was given up, with its input and error."""
 
     id: str
     kind: str
     instance_id: str
+    workflow_id: str | None
+    """None: the instance was erased."""
     step_id: str
     iteration: str
     task_id: str | None
@@ -43,16 +69,6 @@ class DeadLetter(Answer):
     at: str
     output: JSON | UnsetType = UNSET
     """The result that came too late, if that is why."""
-
-
-class LettersQuery(PageQuery):
-    """Which dead letters."""
-
-    kind: str | None = None
-    task_id: str | None = None
-    workflow_id: str | None = None
-    code: str | None = None
-    """The code of their error."""
 
 
 class DeadLetterDetails(DeadLetter):
@@ -70,19 +86,27 @@ class RetryRequest(Body):
 
 
 @DEAD_LETTERS.get()
-async def list_dead_letters(call: Call[LettersQuery]) -> Page[DeadLetter]:
-    """List dead letters, newest first."""
-    asked = call.query
-    which = LetterQuery(asked.kind, asked.task_id, asked.workflow_id, asked.code)
-    rows, cursor = await call.workspace.dead_letters.rows(asked.limit, asked.cursor, which)
-    return Page(items=list(map(_item, rows)), next_cursor=cursor)
+async def list_dead_letters(call: Call[LetterQuery]) -> Page[DeadLetter]:
+    """List dead letters, newest first; a page may be short though there are more."""
+    letters, asked = call.workspace.dead_letters, call.query
+    rows, cursor = await letters.rows(asked.limit, asked.cursor, _which(asked))
+    workflows = await letters.workflows(rows)
+    items = [_item(row, workflows) for row in rows]
+    return Page(items=items, next_cursor=cursor)
+
+
+@DEAD_LETTERS.get("/groups")
+async def group_dead_letters(call: Call[CauseQuery]) -> DeadLetterGroups:
+    """Group dead letters by cause: the code of the error, the workflow and the step."""
+    return await call.workspace.dead_letters.groups(_which(call.query))
 
 
 @DEAD_LETTERS.get("/{id}", response=DeadLetterDetails)
 async def get_dead_letter(call: Call[NoQuery]) -> Object:
     """Get a dead letter, and the entries that led to it."""
     row = await call.workspace.dead_letters.row(call.path["id"])
-    item: Object = msgspec.to_builtins(_item(row))
+    workflows = await call.workspace.dead_letters.workflows([row])
+    item: Object = msgspec.to_builtins(_item(row, workflows))
     seen = call.workspace.engine.store.seen_by(call.workspace.tenant)
     entries = await entries_behind(seen, row)
     return {**item, "history": [history_view(each) for each in entries]}
@@ -116,11 +140,25 @@ async def _discard(call: Call[NoQuery]) -> None:
     await call.workspace.dead_letters.discard(id)
 
 
-def _item(row: DeadLetterRow) -> DeadLetter:
+def _which(asked: CauseQuery) -> DeadLetterFilter:
+    return DeadLetterFilter(
+        kind=asked.kind,
+        task_id=asked.task_id,
+        workflow=asked.workflow_id,
+        step_id=asked.step_id,
+        code=asked.code,
+        instance_id=asked.instance_id,
+        created_from=asked.created_from,
+        created_before=asked.created_before,
+    )
+
+
+def _item(row: DeadLetterRow, workflows: Mapping[str, str]) -> DeadLetter:
     output = decoded(row.output)
     return shaped(
         DeadLetter,
         row,
+        workflow_id=workflows.get(row.instance_id),
         step_id=row.node,
         input=decoded(row.input),
         error=decoded(row.error),

@@ -110,7 +110,7 @@ async def add_event_callback(call: Call[NoQuery], body: EventCallbackRequest) ->
 
 
 async def _ticket(call: Call[CallbackQuery]) -> EventTicket:
-    ticket = await call.service.event_tickets.ticket(call.query.token)
+    ticket = await call.service.event_tickets.said(call.query.token)
     now: datetime = call.service.clock.now()
     if (
         ticket is None

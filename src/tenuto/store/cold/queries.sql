@@ -181,6 +181,24 @@ FROM (
     SELECT offered_at FROM tenuto.jobs WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
 ) AS waiting;
 
+-- name: waiting_by_task
+-- How many jobs of a tenant are unclaimed, and since when, by task.
+SELECT waiting.task_id, count(*), min(waiting.offered_at)
+FROM (
+    SELECT task_id, offered_at FROM tenuto.jobs
+    WHERE tenant = :tenant AND leased_by IS NULL LIMIT :most
+) AS waiting
+GROUP BY waiting.task_id;
+
+-- name: held_by_task
+-- How many jobs of a tenant have a valid lease, by task.
+SELECT held.task_id, count(*)
+FROM (
+    SELECT task_id FROM tenuto.jobs
+    WHERE leased_by IS NOT NULL AND leased_until > :now AND tenant = :tenant LIMIT :most
+) AS held
+GROUP BY held.task_id;
+
 -- name: leases_of_workers
 -- How many valid leases each worker of a tenant has.
 SELECT held.leased_by, count(*)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.status import Status
 from tenuto.store.cold.port import RowPort
 from tenuto.store.columns import from_ms
-from tenuto.store.parts.stats import Completed, Tally, WaitingJobs
+from tenuto.store.parts.stats import Completed, Tally, TaskJobs, WaitingJobs
 
 
 class StatsRecords:
@@ -39,6 +40,22 @@ class StatsRecords:
         [(count, oldest)] = await self._port.rows("waiting_jobs", {"tenant": tenant, "most": most})
         return WaitingJobs(count, from_ms(oldest))
 
+    async def jobs_by_task(self, tenant: str, now: datetime, most: int) -> list[TaskJobs]:
+        which = {"tenant": tenant, "most": most}
+        waiting = await self._port.rows("waiting_by_task", which)
+        held = await self._port.rows("held_by_task", which | {"now": epoch_ms(now)})
+        counted = [(id, count, from_ms(oldest)) for id, count, oldest in waiting]
+        return together(counted, dict(held))
+
     async def leases_of_workers(self, tenant: str, now: datetime, most: int) -> dict[str, int]:
         which = {"tenant": tenant, "now": epoch_ms(now), "most": most}
         return dict(await self._port.rows("leases_of_workers", which))
+
+
+def together(
+    waiting: Iterable[tuple[str, int, datetime | None]], held: Mapping[str, int]
+) -> list[TaskJobs]:
+    """Waiting and held jobs by task, ordered by the task's id."""
+    by_task = {id: TaskJobs(id, count, oldest, held.get(id, 0)) for id, count, oldest in waiting}
+    others = {id: TaskJobs(id, 0, None, count) for id, count in held.items()}
+    return [each for _, each in sorted((others | by_task).items())]

@@ -7,10 +7,11 @@ from datetime import datetime
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.status import Status
+from tenuto.store.cold.stats import together
 from tenuto.store.columns import InstanceColumns, from_ms
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Job, unpack
-from tenuto.store.parts.stats import Completed, Tally, WaitingJobs
+from tenuto.store.parts.stats import Completed, Tally, TaskJobs, WaitingJobs
 
 _MINUTE = 60_000
 
@@ -59,6 +60,17 @@ class MemoryStats(MemoryPart):
         jobs = [unpack(Job, row) for row in self._disk.jobs.values()]
         offered = [job.offered_at for job in jobs if job.tenant == tenant and job.leased_by is None]
         return WaitingJobs(len(offered[:most]), from_ms(min(offered, default=None)))
+
+    async def jobs_by_task(self, tenant: str, now: datetime, most: int) -> list[TaskJobs]:
+        jobs = [unpack(Job, row) for row in self._disk.jobs.values()]
+        own = [job for job in jobs if job.tenant == tenant]
+        waiting: defaultdict[str, list[int]] = defaultdict(list)
+        for job in [job for job in own if job.leased_by is None][:most]:
+            waiting[job.task_id].append(job.offered_at)
+        leased = [job for job in own if job.leased_by and job.leased_until > epoch_ms(now)]
+        held = Counter(job.task_id for job in leased[:most])
+        counted = [(id, len(offered), from_ms(min(offered))) for id, offered in waiting.items()]
+        return together(counted, held)
 
     async def leases_of_workers(self, tenant: str, now: datetime, most: int) -> dict[str, int]:
         jobs = [unpack(Job, row) for row in self._disk.jobs.values()]

@@ -36,6 +36,18 @@ class WaitingJobs(NamedTuple):
     oldest: datetime | None
 
 
+class TaskJobs(NamedTuple):
+    """The jobs of one task."""
+
+    task_id: str
+    waiting: int
+    """Unclaimed ones."""
+    oldest: datetime | None
+    """Since when the first of them has waited."""
+    held: int
+    """Those with a valid lease, of a process or a worker."""
+
+
 class Stats(Protocol):
     """Bounded counts."""
 
@@ -58,6 +70,13 @@ class Stats(Protocol):
     @for_tenants
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         """Count the unclaimed jobs of a tenant, at most `most`."""
+
+    @for_tenants
+    async def jobs_by_task(self, tenant: str, now: datetime, most: int) -> list[TaskJobs]:
+        """By task, count a tenant's jobs, at most `most` unclaimed and `most` held ones in all.
+
+        The store's own clock counts if it has one, else `now`.
+        """
 
     @for_tenants
     async def leases_of_workers(self, tenant: str, now: datetime, most: int) -> dict[str, int]:

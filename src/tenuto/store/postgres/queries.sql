@@ -3398,6 +3398,17 @@ RETURNING 1;
 
 ------------------------------------------------------------------------------------------- numbers
 
+-- name: held_by_task
+-- How many jobs of a tenant have a valid lease, by task, by the clock of the server.
+SELECT held.task_id, count(*)
+FROM (
+    SELECT task_id FROM tenuto.jobs
+    WHERE
+        leased_by IS NOT NULL AND leased_until > (SELECT tenuto.clock_ms()) AND tenant = :tenant
+    LIMIT :most
+) AS held
+GROUP BY held.task_id;
+
 -- name: leases_of_workers
 -- How many valid leases each worker of a tenant has, by the clock of the server.
 SELECT held.leased_by, count(*)

@@ -14,6 +14,7 @@ from tenuto.workspace.bulk.runner import BulkRunner, no_operation, read_row
 from tenuto.workspace.values import (
     BulkFailure,
     BulkOperation,
+    BulkTarget,
     DeadLetterFilter,
     InstanceFilter,
 )
@@ -76,12 +77,16 @@ class BulkOperations:
     ) -> BulkOperation:
         """Act on all dead letters that the filter finds; with `dry_run` only count them."""
         given = {
-            "target": "dead-letters",
+            "target": "dead-letters-by-cause" if which.is_by_cause else "dead-letters",
             "action": action,
             "which": {
                 "ids": which.ids,
                 "kind": which.kind,
                 "task_id": which.task_id,
+                "workflow_id": which.workflow,
+                "step_id": which.step_id,
+                "code": which.code,
+                "instance_id": which.instance_id,
                 "created_from": which.created_from,
                 "created_before": which.created_before,
             },
@@ -126,7 +131,7 @@ class BulkOperations:
             raise InvalidInput("an action over everything is not taken", [problem])
         if is_dry:
             return BulkOperation(
-                target=asked.target,
+                target=_target(asked),
                 action=asked.action,
                 status="dry-run",
                 matched=await self._runner.count(self._tenant, asked),
@@ -154,7 +159,7 @@ def _operation(row: BulkRow) -> BulkOperation | None:
     asked, progress = read
     return BulkOperation(
         id=row.id,
-        target=asked.target,
+        target=_target(asked),
         action=asked.action,
         status=progress.status,
         matched=progress.matched,
@@ -168,6 +173,10 @@ def _operation(row: BulkRow) -> BulkOperation | None:
         ended_at=progress.ended_at,
         requested_by=asked.by,
     )
+
+
+def _target(asked: BulkAsked) -> BulkTarget:
+    return "instances" if asked.target == "instances" else "dead-letters"
 
 
 def _refuse_other_filters(which: InstanceFilter) -> None:

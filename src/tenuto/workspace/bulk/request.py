@@ -9,12 +9,15 @@ from msgspec import Struct
 
 from tenuto.model.status import FINAL, Status
 
-Target: TypeAlias = Literal["instances", "dead-letters"]
+Target: TypeAlias = Literal["instances", "dead-letters", "dead-letters-by-cause"]
+"""By cause: the filter says something that older programs would not compare. They cannot read such
+a request, and so leave it to others, instead of acting on more than was asked for."""
 Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard"]
 
 ACTIONS: dict[Target, tuple[Action, ...]] = {
     "instances": ("cancel", "pause", "resume", "retry"),
     "dead-letters": ("retry", "discard"),
+    "dead-letters-by-cause": ("retry", "discard"),
 }
 MOST_FAILURES = 100
 """So many failures are kept; the rest are counted."""
@@ -48,6 +51,12 @@ class Which(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: str | None = None
     """Of dead letters."""
     task_id: str | None = None
+    """Of dead letters."""
+    step_id: str | None = None
+    """Of dead letters."""
+    code: str | None = None
+    """Of dead letters."""
+    instance_id: str | None = None
     """Of dead letters."""
 
 

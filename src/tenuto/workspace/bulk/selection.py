@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -15,6 +16,8 @@ from tenuto.store.protocol import Parts
 from tenuto.workspace.bulk.request import SENSIBLE, BulkAsked, Found
 from tenuto.workspace.dead_letters import letter_row
 from tenuto.workspace.instance_lists import instance_rows
+from tenuto.workspace.letter_causes import found_among
+from tenuto.workspace.values import DeadLetterFilter
 
 _LOOKS = 10
 """So many pages of dead letters are passed over together where none of them matches."""
@@ -67,7 +70,7 @@ class Selection:
         ids: tuple[str, ...] = ()
         for _ in range(_LOOKS):
             rows = await self._seen.dead_letters.page(self._tenant, limit, below=below)
-            ids = tuple(row.id for row in rows if self._fits(row))
+            ids = await self._fitting(rows)
             is_past = which.created_from is not None and rows and rows[-1].at < which.created_from
             if len(rows) < limit or is_past:
                 return Found(ids, None)
@@ -82,7 +85,7 @@ class Selection:
         start = int(cursor) if cursor is not None and cursor.isdecimal() else 0
         ids = tuple(dict.fromkeys(self._which.ids))
         found = await asyncio.gather(*map(self._letter, ids[start : start + limit]))
-        fitting = tuple(row.id for row in found if row is not None and self._fits(row))
+        fitting = await self._fitting([row for row in found if row is not None])
         end = start + limit
         return Found(fitting, str(end) if end < len(ids) else None)
 
@@ -92,15 +95,21 @@ class Selection:
         except NotFound:
             return None
 
-    def _fits(self, row: DeadLetterRow) -> bool:
+    async def _fitting(self, rows: Sequence[DeadLetterRow]) -> tuple[str, ...]:
+        """The ids of those letters that the filter finds."""
         which = self._which
-        return (
-            row.at < self._before
-            and which.kind in (None, row.kind)
-            and which.task_id in (None, row.task_id)
-            and (which.created_from is None or row.at >= which.created_from)
-            and (which.created_before is None or row.at < which.created_before)
+        letters = DeadLetterFilter(
+            kind=which.kind,
+            task_id=which.task_id,
+            workflow=which.workflow_id,
+            step_id=which.step_id,
+            code=which.code,
+            instance_id=which.instance_id,
+            created_from=which.created_from,
+            created_before=min(self._before, which.created_before or self._before),
         )
+        found = await found_among(self._seen, self._tenant, rows, letters)
+        return tuple(row.id for row in found)
 
     @property
     def _seen(self) -> Parts:

@@ -1,0 +1,127 @@
+import { Link, useSearchParams } from "wouter";
+
+import { useMay } from "../../api/me";
+import { useList } from "../../api/queries";
+import type { Shape } from "../../api/types";
+import { counted } from "../../core/format";
+import { path } from "../../core/url";
+import { useParameters } from "../../kit/address";
+import { Button } from "../../kit/Button";
+import { Listed } from "../../kit/Listed";
+import { Duration, Moment } from "../../kit/Moment";
+import { Page } from "../../kit/Page";
+import { EmptyState } from "../../kit/States";
+import { StatusBadge } from "../../kit/StatusBadge";
+import { Decide } from "./Decide";
+import { assignees, inboxOrder } from "./order";
+import styles from "./styles.module.css";
+
+type Approval = Shape<"OpenApproval">;
+
+const keyOf = ({ instanceId, stepId, iteration }: Approval): string => [instanceId, stepId, iteration].join(" ");
+
+/** What waits for a decision: first what the viewer may decide. The one that is open is in the URL. */
+export default function ApprovalsPage() {
+  const search = useParameters();
+  const [, setSearch] = useSearchParams();
+  const isMine = search.get("show") !== "all";
+  const list = useList("/api/v1/approvals", { query: { limit: 200, mine: isMine } });
+  const rows = [...list.items].sort(inboxOrder);
+  const chosen = search.get("decide");
+  const show = (change: Record<string, string | null>) =>
+    setSearch(() => {
+      const next = new URLSearchParams(window.location.search);
+      for (const [name, value] of Object.entries(change)) {
+        if (value === null) next.delete(name);
+        else next.set(name, value);
+      }
+      return next;
+    });
+  const open = rows.find((row) => keyOf(row) === chosen);
+  return (
+    <Page
+      title="Approvals"
+      actions={
+        <div className={styles["views"]} role="group" aria-label="Which approvals">
+          <Button look={isMine ? "plain" : "quiet"} aria-pressed={isMine} onClick={() => show({ show: null })}>
+            For me
+          </Button>
+          <Button look={isMine ? "quiet" : "plain"} aria-pressed={!isMine} onClick={() => show({ show: "all" })}>
+            All
+          </Button>
+        </div>
+      }
+    >
+      <Listed
+        list={list}
+        label="approvals"
+        empty={
+          isMine ? (
+            <EmptyState title="Nothing waits for you" action={<Button onClick={() => show({ show: "all" })}>Show all approvals</Button>}>
+              A step of the type approval that names you or your role appears here until it is decided.
+            </EmptyState>
+          ) : (
+            <EmptyState title="Nothing waits for a decision">A step of the type approval appears here until it is decided, or its deadline passes.</EmptyState>
+          )
+        }
+      >
+        <ul className={styles["inbox"]} aria-label="Approvals">
+          {rows.map((row) => (
+            <Item key={keyOf(row)} row={row} onDecide={() => show({ decide: keyOf(row) })} />
+          ))}
+        </ul>
+        <p className={styles["foot"]}>
+          {list.hasMore ? (
+            <Button isPending={list.isReadingMore} onClick={list.readMore}>
+              Read on
+            </Button>
+          ) : (
+            counted(rows.length, "approval")
+          )}
+        </p>
+      </Listed>
+      {open !== undefined && <Decide approval={open} onClose={() => show({ decide: null })} />}
+    </Page>
+  );
+}
+
+function Item({ row, onDecide }: { row: Approval; onDecide: () => void }) {
+  const may = useMay("instances:decide") && row.mayDecide;
+  return (
+    <li className={styles["item"]}>
+      <div className={styles["what"]}>
+        <p className={styles["title"]}>
+          {row.isOverdue && <StatusBadge status="OVERDUE" />}
+          <b>{row.stepId}</b>
+          {row.iteration !== "" && <span className={styles["muted"]}>#{row.iteration}</span>}
+          <span className={styles["muted"]}>of</span>
+          <Link href={path("instances", row.instanceId)}>{row.workflowId}</Link>
+          {row.correlationId !== null && <code className={styles["correlation"]}>{row.correlationId}</code>}
+        </p>
+        <p className={styles["muted"]}>
+          {row.openedAt !== null && (
+            <>
+              asked <Duration from={row.openedAt} to={null} /> ago
+            </>
+          )}
+          {row.dueAt !== null && (
+            <>
+              {" · "}
+              {row.isOverdue ? "was due" : "due"} <Moment at={row.dueAt} />
+            </>
+          )}
+          {" · "}
+          {assignees(row)}
+          {row.escalatedAt !== null && " · escalated"}
+        </p>
+      </div>
+      {may ? (
+        <Button look="primary" onClick={onDecide} aria-label={`Decide ${row.stepId} of ${row.workflowId}`}>
+          Decide
+        </Button>
+      ) : (
+        <span className={styles["muted"]}>not yours to decide</span>
+      )}
+    </li>
+  );
+}
