@@ -1,0 +1,317 @@
+/** The live socket: one connection for the whole page, which instances are watched on.
+ *
+ * What it promises: after any disturbance a watcher has either got every message after the entry that it knows, in order and
+ * once, or was asked to read again (`onResync`). Entries that make no message have numbers too, so a jump of `seq` is no gap:
+ * a gap is a join that begins after the entry that was asked for.
+ */
+
+export type LiveState =
+  | { kind: "idle" }
+  | { kind: "connecting" }
+  | { kind: "live"; roundTripMs: number | null }
+  | { kind: "polling"; everyMs: number; why: string }
+  | { kind: "refused"; why: string };
+
+export interface NodeUpdate {
+  event: "workflow_node_update";
+  seq: number;
+  instanceID: string;
+  nodeID: string;
+  iteration: string;
+  status: string;
+  output?: unknown;
+  error?: unknown;
+}
+
+export interface StatusUpdate {
+  event: "workflow_status_update";
+  seq: number;
+  instanceID: string;
+  status: string;
+  contextData?: unknown;
+}
+
+export type Update = NodeUpdate | StatusUpdate;
+
+/** A message of the socket itself. */
+interface Said {
+  event: "workflow_run_joined" | "workflow_run_left" | "workflow_run_dropped" | "pong" | "error";
+  instanceID?: string;
+  cursor?: number;
+  code?: string;
+  message?: string;
+}
+
+export interface Watcher {
+  /** The last entry that is known: messages after it are sent. */
+  since: number;
+  onUpdate(update: Update): void;
+  /** Something may be missing: read again what is shown. Also called regularly while there is no socket. */
+  onResync(): void;
+  /** The service refuses to show the instance, such as one that was erased. */
+  onRefused?(code: string, message: string): void;
+}
+
+/** The part of WebSocket that is used, so that tests can give their own. */
+export interface Socket {
+  send(text: string): void;
+  close(): void;
+  onopen: (() => void) | null;
+  onmessage: ((event: { data: unknown }) => void) | null;
+  onclose: ((event: { code: number; reason: string }) => void) | null;
+}
+
+export interface LiveWorld {
+  open(key: string | null): Socket;
+  key(): string | null;
+  /** The key is not valid any more. */
+  onRefused(key: string | null): void;
+  onState(state: LiveState): void;
+  now(): number;
+  random(): number;
+  /** Calls once, later; returns what prevents it. */
+  after(ms: number, then: () => void): () => void;
+}
+
+export const HEARTBEAT_MS = 15_000;
+export const POLL_MS = 3_000;
+const FIRST_BACK_OFF_MS = 250;
+const MOST_BACK_OFF_MS = 15_000;
+/** After so many failures in a row the page says that it polls. */
+export const FAILURES_BEFORE_POLLING = 3;
+const UNAUTHENTICATED = 4401;
+const FORBIDDEN = 4403;
+
+interface Watched {
+  since: number;
+  watchers: Set<Watcher>;
+}
+
+export class Live {
+  private readonly world: LiveWorld;
+  private readonly watched = new Map<string, Watched>();
+  private socket: Socket | null = null;
+  private isOpen = false;
+  private isStarted = false;
+  private failures = 0;
+  private pingedAt: number | null = null;
+  private cancelRetry: (() => void) | null = null;
+  private cancelBeat: (() => void) | null = null;
+  private cancelPoll: (() => void) | null = null;
+
+  constructor(world: LiveWorld) {
+    this.world = world;
+  }
+
+  /** Connect, and stay connected until `stop`. */
+  start(): void {
+    if (this.isStarted) return;
+    this.isStarted = true;
+    this.failures = 0;
+    this.connect();
+  }
+
+  stop(): void {
+    this.isStarted = false;
+    this.forget();
+    this.cancelRetry?.();
+    this.cancelRetry = null;
+    this.stopPolling();
+    this.world.onState({ kind: "idle" });
+  }
+
+  /** Try at once, such as when the page becomes visible or the network is back. */
+  retryNow(): void {
+    if (!this.isStarted || this.socket !== null) return;
+    this.cancelRetry?.();
+    this.connect();
+  }
+
+  /** Follow an instance; returns how to stop. */
+  watch(instanceId: string, watcher: Watcher): () => void {
+    const known = this.watched.get(instanceId);
+    if (known === undefined) {
+      this.watched.set(instanceId, { since: watcher.since, watchers: new Set([watcher]) });
+      this.join(instanceId);
+    } else {
+      known.watchers.add(watcher);
+      // An earlier place needs messages that have already gone by.
+      if (watcher.since < known.since) watcher.onResync();
+    }
+    return () => {
+      const now = this.watched.get(instanceId);
+      now?.watchers.delete(watcher);
+      if (now?.watchers.size !== 0) return;
+      this.watched.delete(instanceId);
+      if (this.isOpen) this.socket?.send(JSON.stringify({ event: "workflow_run_leave", runId: instanceId }));
+    };
+  }
+
+  // -- the connection
+
+  private connect(): void {
+    this.cancelRetry = null;
+    if (this.failures < FAILURES_BEFORE_POLLING) this.world.onState({ kind: "connecting" });
+    const key = this.world.key();
+    let socket: Socket;
+    try {
+      socket = this.world.open(key);
+    } catch {
+      this.failed("The browser could not open the socket.");
+      return;
+    }
+    this.socket = socket;
+    socket.onopen = () => this.opened();
+    socket.onmessage = ({ data }) => this.take(data);
+    socket.onclose = ({ code }) => this.closed(code, key);
+  }
+
+  private opened(): void {
+    this.isOpen = true;
+    this.failures = 0;
+    this.stopPolling();
+    this.world.onState({ kind: "live", roundTripMs: null });
+    for (const id of this.watched.keys()) this.join(id);
+    this.beat();
+  }
+
+  private closed(code: number, key: string | null): void {
+    this.forget();
+    if (!this.isStarted) return;
+    if (code === UNAUTHENTICATED) {
+      this.world.onState({ kind: "refused", why: "The key is not valid any more." });
+      this.isStarted = false;
+      this.world.onRefused(key);
+    } else if (code === FORBIDDEN) {
+      this.failures = FAILURES_BEFORE_POLLING;
+      this.failed("The key may not watch instances.");
+    } else {
+      this.failed("The socket was closed: a proxy may not forward Upgrade, or the service is away.");
+    }
+  }
+
+  private failed(why: string): void {
+    this.failures += 1;
+    if (this.failures >= FAILURES_BEFORE_POLLING) {
+      this.world.onState({ kind: "polling", everyMs: POLL_MS, why });
+      this.poll();
+    } else {
+      this.world.onState({ kind: "connecting" });
+    }
+    const longest = Math.min(FIRST_BACK_OFF_MS * 2 ** this.failures, MOST_BACK_OFF_MS);
+    this.cancelRetry = this.world.after(longest * (0.5 + this.world.random() / 2), () => this.connect());
+  }
+
+  /** Drop the socket without a word to it: its late events must not count. */
+  private forget(): void {
+    this.isOpen = false;
+    this.pingedAt = null;
+    this.cancelBeat?.();
+    this.cancelBeat = null;
+    const socket = this.socket;
+    this.socket = null;
+    if (socket === null) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close();
+  }
+
+  /** A socket that does not answer is dead, whatever the browser believes. */
+  private beat(): void {
+    this.cancelBeat = this.world.after(HEARTBEAT_MS, () => {
+      if (this.pingedAt !== null) {
+        this.forget();
+        this.failed("The socket does not answer.");
+        return;
+      }
+      this.pingedAt = this.world.now();
+      this.socket?.send(JSON.stringify({ event: "ping" }));
+      this.beat();
+    });
+  }
+
+  // -- without a socket
+
+  private poll(): void {
+    if (this.cancelPoll !== null) return;
+    this.resync();
+    const again = () => {
+      this.cancelPoll = this.world.after(POLL_MS, () => {
+        this.resync();
+        again();
+      });
+    };
+    again();
+  }
+
+  private stopPolling(): void {
+    this.cancelPoll?.();
+    this.cancelPoll = null;
+  }
+
+  private resync(): void {
+    for (const { watchers } of this.watched.values()) for (const watcher of [...watchers]) watcher.onResync();
+  }
+
+  // -- messages
+
+  private join(id: string): void {
+    const known = this.watched.get(id);
+    if (!this.isOpen || known === undefined) return;
+    this.socket?.send(JSON.stringify({ event: "workflow_run_join", runId: id, since: known.since }));
+  }
+
+  private take(data: unknown): void {
+    const message = parsed(data);
+    if (message === null) return;
+    switch (message.event) {
+      case "workflow_node_update":
+      case "workflow_status_update":
+        return this.update(message);
+      case "workflow_run_joined":
+        return this.joined(message);
+      case "pong": {
+        const { pingedAt } = this;
+        this.pingedAt = null;
+        if (pingedAt !== null) this.world.onState({ kind: "live", roundTripMs: this.world.now() - pingedAt });
+        return;
+      }
+      case "error":
+        return this.refused(message);
+      default:
+        // A message that this version does not know: what it says is in the log too.
+        return;
+    }
+  }
+
+  private update(update: Update): void {
+    const known = this.watched.get(update.instanceID);
+    // What came before comes again after a reconnection.
+    if (known === undefined || update.seq <= known.since) return;
+    known.since = update.seq;
+    for (const watcher of [...known.watchers]) watcher.onUpdate(update);
+  }
+
+  private joined(said: Said): void {
+    const known = this.watched.get(said.instanceID ?? "");
+    if (known === undefined || said.cursor === undefined || said.cursor === known.since) return;
+    // The service begins elsewhere than asked: later (a gap), or earlier (its log is shorter than what was shown).
+    known.since = said.cursor;
+    for (const watcher of [...known.watchers]) watcher.onResync();
+  }
+
+  private refused(said: Said): void {
+    const known = said.instanceID === undefined ? undefined : this.watched.get(said.instanceID);
+    if (known === undefined) return;
+    for (const watcher of [...known.watchers]) watcher.onRefused?.(said.code ?? "", said.message ?? "");
+  }
+}
+
+function parsed(data: unknown): Update | Said | null {
+  if (typeof data !== "string") return null;
+  try {
+    const value: unknown = JSON.parse(data);
+    return typeof value === "object" && value !== null && "event" in value ? (value as Update | Said) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,85 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+
+import { refuse, session } from "../state/session";
+import { makeStore, useStore } from "../state/store";
+import { socketUrl } from "./base";
+import { Live, type LiveState, type Socket, type Watcher } from "./live";
+
+const state = makeStore<LiveState>({ kind: "idle" });
+
+/** The page's only connection. */
+export const live = new Live({
+  // A browser cannot set headers of a socket: the key is offered as a subprotocol.
+  open: (key) =>
+    new WebSocket(socketUrl(), key === null ? ["tenuto"] : ["tenuto", `tenuto.bearer.${key}`]) as Socket,
+  key: () => session.get().key,
+  onRefused: refuse,
+  onState: state.set,
+  now: () => performance.now(),
+  random: Math.random,
+  after(ms, then) {
+    const timer = setTimeout(then, ms);
+    return () => clearTimeout(timer);
+  },
+});
+
+export const useLiveState = (): LiveState => useStore(state);
+
+/** Connect while the frame is shown; try at once when the page is looked at again. */
+export function useLiveConnection(isOn: boolean): void {
+  useEffect(() => {
+    if (!isOn) return;
+    live.start();
+    const wake = () => document.visibilityState === "visible" && live.retryNow();
+    document.addEventListener("visibilitychange", wake);
+    window.addEventListener("online", wake);
+    return () => {
+      document.removeEventListener("visibilitychange", wake);
+      window.removeEventListener("online", wake);
+      live.stop();
+    };
+  }, [isOn]);
+}
+
+/** Follow an instance from an entry on; null: nothing yet. The newest `watcher` is called. */
+export function useWatch(instanceId: string, since: number | null, watcher: Omit<Watcher, "since">): void {
+  const latest = useRef(watcher);
+  latest.current = watcher;
+  const isReady = since !== null;
+  const first = useRef(since);
+  first.current = since;
+  useEffect(() => {
+    if (!isReady) return;
+    return live.watch(instanceId, {
+      since: first.current ?? 0,
+      onUpdate: (update) => latest.current.onUpdate(update),
+      onResync: () => latest.current.onResync(),
+      onRefused: (code, message) => latest.current.onRefused?.(code, message),
+    });
+  }, [instanceId, isReady]);
+}
+
+/** How often at most the reads of a watched instance are repeated. */
+const REFRESH_MS = 250;
+
+/** Read everything that names this instance again whenever something happens to it. */
+export function useFreshInstance(instanceId: string, since: number | null): void {
+  const queries = useQueryClient();
+  const timer = useRef<ReturnType<typeof setTimeout> | null>(null);
+  const refresh = () => {
+    timer.current ??= setTimeout(() => {
+      timer.current = null;
+      void queries.invalidateQueries({ predicate: ({ queryKey }) => names(queryKey[1], instanceId) });
+    }, REFRESH_MS);
+  };
+  useWatch(instanceId, since, { onUpdate: refresh, onResync: refresh, onRefused: refresh });
+  useEffect(() => () => void (timer.current !== null && clearTimeout(timer.current)), []);
+}
+
+function names(params: unknown, id: string): boolean {
+  return typeof params === "object" && params !== null && "path" in params && hasId(params.path, id);
+}
+
+const hasId = (path: unknown, id: string): boolean =>
+  typeof path === "object" && path !== null && "id" in path && path.id === id;

@@ -1,0 +1,71 @@
+import { useQuery } from "@tanstack/react-query";
+
+import { noteReached } from "../state/reachability";
+import { refuse, session } from "../state/session";
+import { basePath } from "./base";
+import { ApiProblem, problemOf, unreachable } from "./problem";
+
+export interface Principal {
+  name: string;
+  tenant: string;
+  role: string | null;
+  permissions: readonly string[];
+  kind: string;
+  expiresAt: string | null;
+}
+
+export interface Oidc {
+  issuer: string;
+  clientId: string;
+  scopes?: string | string[];
+  audience?: string | null;
+}
+
+/** The session as the service sees it: the pages show what its principal may do, and nothing else. */
+export interface Me {
+  /** null: a sign-in is needed. */
+  principal: Principal | null;
+  signIn: { isRequired: boolean; ways: readonly string[]; oidc: Oidc | null };
+  environment: string | null;
+  version: string;
+  /** Parts of the service that may be absent, by name. */
+  capabilities: Readonly<Record<string, boolean>>;
+}
+
+async function readMe(): Promise<Me> {
+  const { key } = session.get();
+  let response: Response;
+  try {
+    const headers: HeadersInit = key === null ? {} : { authorization: `Bearer ${key}` };
+    response = await fetch(`${basePath}/api/v1/me`, { headers });
+  } catch {
+    noteReached(false);
+    throw unreachable();
+  }
+  noteReached(true);
+  if (response.status === 401) refuse(key);
+  if (!response.ok) throw await problemOf(response);
+  return (await response.json()) as Me;
+}
+
+export const meQuery = {
+  queryKey: ["me"],
+  queryFn: readMe,
+  staleTime: 60_000,
+  retry: (_: number, error: ApiProblem) => error.isTransient,
+  retryDelay: (count: number) => Math.min(500 * 2 ** count, 4_000),
+} as const;
+
+export const useMe = (): Me | undefined => useQuery<Me>(meQuery).data;
+
+/** Whether a control that needs this permission is shown. */
+export function useMay(permission: string | undefined): boolean {
+  const me = useMe();
+  return permission === undefined || (me?.principal?.permissions.includes(permission) ?? false);
+}
+
+/** Whether the service has a part, such as "schedules". */
+export function useHas(capability: string | undefined): boolean {
+  const me = useMe();
+  return capability === undefined || (me?.capabilities[capability] ?? false);
+}

@@ -1,0 +1,118 @@
+import {
+  infiniteQueryOptions,
+  QueryClient,
+  queryOptions,
+  useInfiniteQuery,
+  useMutation,
+  useQueryClient,
+  type UseMutationResult,
+} from "@tanstack/react-query";
+import { useMemo } from "react";
+
+import { api } from "./client";
+import { ApiProblem } from "./problem";
+import type { Answer, BodyOf, Item, ListPath, Maybe, Method, Params, PathsOf } from "./types";
+
+declare module "@tanstack/react-query" {
+  interface Register {
+    defaultError: ApiProblem;
+  }
+}
+
+/** How often lists are read again while their page is visible. */
+export const LIST_REFRESH_MS = 5_000;
+/** A list that was read further is long, and each of its pages would be read again. */
+const MOST_REFRESHED_PAGES = 3;
+const MOST_ATTEMPTS = 3;
+
+export function makeQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        staleTime: 1_000,
+        // A refusal stays one; only what may pass is tried again.
+        retry: (count, error) => error instanceof ApiProblem && error.isTransient && count < MOST_ATTEMPTS,
+        retryDelay: (count, error) => (error.retryAfter ?? 0) * 1_000 || Math.min(500 * 2 ** count, 8_000),
+        // "Offline" of a browser says nothing about a service on the same machine.
+        networkMode: "always",
+      },
+      mutations: { networkMode: "always" },
+    },
+  });
+}
+
+type Call = (path: string, init: object) => Promise<{ data?: unknown }>;
+
+async function call(method: Method, path: string, init: object): Promise<unknown> {
+  const operation = api[method.toUpperCase() as "GET"] as unknown as Call;
+  return (await operation(path, init)).data;
+}
+
+/** The query of one read: `useQuery(read("/api/v1/instances/{id}", {path: {id}}))`.
+ *
+ * Its key is the path and the parameters, so that `["/api/v1/instances/{id}"]` refreshes them all. */
+export function read<P extends PathsOf<"get">>(path: P, ...[params]: Maybe<Params<P, "get">>) {
+  return queryOptions<Answer<P, "get">>({
+    queryKey: [path, params ?? {}],
+    queryFn: async ({ signal }) => (await call("get", path, { params, signal })) as Answer<P, "get">,
+  });
+}
+
+/** The query of a list by cursor; `useList` reads it. */
+export function list<P extends ListPath>(path: P, ...[params]: Maybe<Params<P, "get">>) {
+  const given: { query?: object } = params ?? {};
+  return infiniteQueryOptions({
+    queryKey: [path, given, "pages"] as const,
+    queryFn: async ({ signal, pageParam }) => {
+      const query = { ...given.query, ...(pageParam === null ? {} : { cursor: pageParam }) };
+      const answer = await call("get", path, { params: { ...given, query }, signal });
+      return answer as { items: Item<P>[]; nextCursor: string | null };
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.nextCursor,
+  });
+}
+
+/** A list as far as it was read, and how to read on. Its beginning is kept fresh while it is visible. */
+export function useList<P extends ListPath>(path: P, ...params: Maybe<Params<P, "get">>) {
+  const query = useInfiniteQuery({
+    ...list(path, ...params),
+    refetchInterval: ({ state }) => (state.data?.pages.length ?? 0) <= MOST_REFRESHED_PAGES && LIST_REFRESH_MS,
+  });
+  const items = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  return {
+    items,
+    error: query.error,
+    isPending: query.isPending,
+    hasMore: query.hasNextPage,
+    isReadingMore: query.isFetchingNextPage,
+    readMore: () => void (query.hasNextPage && !query.isFetchingNextPage && query.fetchNextPage()),
+    refresh: () => void query.refetch(),
+  };
+}
+
+type Sent<P extends PathsOf<M>, M extends Method> = Params<P, M> &
+  (BodyOf<P, M> extends undefined ? object : { body?: BodyOf<P, M> }) & { headers?: Record<string, string> };
+
+/** One call that changes something: `send("post", "/api/v1/instances/{id}/pause", {path: {id}})`. */
+export async function send<M extends Method, P extends PathsOf<M>>(
+  method: M,
+  path: P,
+  ...[given]: Maybe<Sent<P, M>>
+): Promise<Answer<P, M>> {
+  const { body, headers, ...params }: { body?: unknown; headers?: object } = given ?? {};
+  return (await call(method, path, { params, headers, body })) as Answer<P, M>;
+}
+
+/** A change that a button makes: pending, refused, done. Afterwards everything on the page is read again. */
+export function useAct<Given, Done>(
+  act: (given: Given) => Promise<Done>,
+  done?: (result: Done, given: Given) => void,
+): UseMutationResult<Done, ApiProblem, Given> {
+  const queries = useQueryClient();
+  return useMutation<Done, ApiProblem, Given>({
+    mutationFn: act,
+    onSuccess: (result, given) => done?.(result, given),
+    onSettled: () => queries.invalidateQueries(),
+  });
+}

@@ -1,0 +1,42 @@
+import { lazy, type ComponentType, type LazyExoticComponent } from "react";
+import type { LucideIcon } from "lucide-react";
+
+export const GROUPS = ["Watch", "Define", "Operate", "Manage"] as const;
+export type Group = (typeof GROUPS)[number];
+
+/** What a page gets: the parameters of its path. Everything else it reads from the URL. */
+export interface PageProps {
+  params: Record<string, string>;
+}
+
+/** A page as its folder declares it in `page.ts`. */
+export interface PageEntry {
+  /** Such as "/instances/:id"; the first of several that fit is taken, exact ones before those with parameters. */
+  path: string;
+  title: string;
+  load: () => Promise<{ default: ComponentType<PageProps> }>;
+  /** What the principal needs; without it the page says so, and the navigation leaves it out. */
+  permission?: string;
+  /** The part of the service that it shows, where a service may lack it. */
+  capability?: string;
+  /** Its place in the navigation; pages that belong to another one have none. */
+  nav?: { group: Group; order: number; icon: LucideIcon; /** The second key of "g i". */ key?: string };
+}
+
+export interface RegisteredPage extends PageEntry {
+  Component: LazyExoticComponent<ComponentType<PageProps>>;
+}
+
+const found = import.meta.glob<{ pages: readonly PageEntry[] }>("../pages/*/page.ts", { eager: true });
+
+/** Every page, found by its folder: a new page touches no other file. */
+export const PAGES: readonly RegisteredPage[] = Object.values(found)
+  .flatMap((module) => module.pages)
+  .map((page) => ({ ...page, Component: lazy(page.load) }))
+  .sort((one, other) => weight(one.path) - weight(other.path) || other.path.length - one.path.length);
+
+const weight = (path: string): number => path.split("/").filter((part) => /^[:*]/.test(part)).length;
+
+export const NAV_PAGES: readonly RegisteredPage[] = PAGES.filter((page) => page.nav !== undefined).sort(
+  (one, other) => (one.nav?.order ?? 0) - (other.nav?.order ?? 0),
+);

@@ -1,0 +1,31 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+/** Where `tenuto dev` listens while the pages are developed. */
+const service = process.env["TENUTO_URL"] ?? "http://127.0.0.1:8484";
+const proxied = { target: service, changeOrigin: true };
+
+export default defineConfig({
+  // Relative, so that the same files are served under any path: index.html has the base.
+  base: "./",
+  plugins: [react()],
+  build: {
+    outDir: "../src/tenuto/api/ui/assets",
+    emptyOutDir: true,
+    target: "es2022",
+    sourcemap: false,
+    // A data: URL would need an exception in the content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  server: {
+    port: 5173,
+    proxy: {
+      "/api": proxied,
+      "/ws": { ...proxied, ws: true },
+      "/health": proxied,
+      "/docs": proxied,
+    },
+  },
+});
