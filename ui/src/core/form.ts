@@ -110,7 +110,11 @@ class Reader {
   }
 
   private object(common: Common, schema: JsonObject, refs: readonly string[]): FormField {
-    const properties = Object.entries(asObject(schema["properties"]));
+    const named = asObject(schema["properties"]);
+    const required = new Set(texts(schema["required"]));
+    // A name may be required without a schema of its own: its value can be anything.
+    const unnamed = [...required].filter((name) => !Object.hasOwn(named, name));
+    const properties: [string, Json][] = [...Object.entries(named), ...unnamed.map((name): [string, Json] => [name, true])];
     const others = schema["additionalProperties"];
     if (properties.length === 0) {
       if (!isObject(others) || Object.keys(others).length === 0) {
@@ -118,7 +122,6 @@ class Reader {
       }
       return { ...common, kind: "map", value: this.field(others, [], "value", true, []) };
     }
-    const required = new Set(texts(schema["required"]));
     const fields = properties.map(([name, inner]) =>
       this.field(inner, [...common.path, name], name, required.has(name), refs),
     );
