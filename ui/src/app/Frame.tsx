@@ -13,7 +13,7 @@ import styles from "./Frame.module.css";
 import { Keyboard } from "./Keyboard";
 import { LivePill } from "./LivePill";
 import { Navigation } from "./Navigation";
-import { openPalette } from "./palette";
+import { openPalette } from "./dialogs";
 
 const THEMES = { system: "System", light: "Light", dark: "Dark" } as const;
 const TIMES = { local: "Local time", utc: "UTC", relative: "Relative" } as const;
