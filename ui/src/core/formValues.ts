@@ -73,3 +73,13 @@ export function problemsAt<P extends { path: string }>(problems: readonly P[], p
   const below = parts.map(spelledPath);
   return problems.filter((each) => isUnder(each.path, place) && !below.some((part) => isUnder(each.path, part)));
 }
+
+const MISSING = /^("(?:[^"\\]|\\.)*") is a required property/;
+
+/** A missing property is reported at the object that lacks it: it belongs to the property's own field. */
+export function atTheirFields<P extends { path: string; message: string }>(problems: readonly P[]): P[] {
+  return problems.map((each) => {
+    const name = MISSING.exec(each.message)?.[1];
+    return name === undefined ? each : { ...each, path: `${each.path}${spelledPath([JSON.parse(name) as string]).slice(1)}` };
+  });
+}

@@ -1,7 +1,7 @@
 import { useMemo, useRef, useState } from "react";
 
 import { formOf, problemsOf, spelledPath, valueAt, type FormProblem, type Path } from "../core/form";
-import { problemsAt } from "../core/formValues";
+import { atTheirFields, problemsAt } from "../core/formValues";
 import { sameJson, type Json } from "../core/json";
 import { ChecksContext, type Checks } from "./schemaChecks";
 import { SchemaField } from "./SchemaField";
@@ -34,8 +34,8 @@ export function SchemaForm({
   const form = useMemo(() => formOf(schema as Json | undefined), [schema]);
   const own = useMemo(() => problemsOf(form, value), [form, value]);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
-  const sent = useRef({ problems, value });
-  if (sent.current.problems !== problems) sent.current = { problems, value };
+  const sent = useRef<{ given: readonly ServerProblem[]; problems: readonly ServerProblem[]; value: Json | undefined }>({ given: NONE, problems: NONE, value });
+  if (sent.current.given !== problems) sent.current = { given: problems, problems: atTheirFields(problems), value };
   const checks = useMemo<Checks>(
     () => ({
       touch: (path) => setTouched((before) => new Set([...before, spelledPath(path)])),

@@ -3,7 +3,7 @@ import { useMemo, useState, type FormEvent } from "react";
 import { useLocation } from "wouter";
 
 import { useMay } from "../../api/me";
-import { ApiProblem } from "../../api/problem";
+import { ApiProblem, type ProblemItem } from "../../api/problem";
 import { send, useAct } from "../../api/queries";
 import type { Action } from "../../core/commands";
 import { problemsUnder } from "../../core/formValues";
@@ -58,7 +58,7 @@ export function StartForm({ workflow, schema, version, newest, first, example, i
       navigate(instanceHref(instanceId));
     },
   );
-  const problems = useMemo(() => problemsUnder(start.error?.problems ?? [], "$.input"), [start.error]);
+  const problems = useMemo(() => placed(start.error), [start.error]);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     setIsChecked(true);
@@ -157,6 +157,12 @@ function actionOf(workflow: string, input: Json | undefined, extras: Extras, ver
 function momentOf(text: string): string {
   const at = Date.parse(text);
   return Number.isNaN(at) ? text : new Date(at).toISOString();
+}
+
+/** What the input's schema refuses is named from the input on; anything else from the request on. */
+function placed(error: ApiProblem | null): { inside: ProblemItem[]; outside: ProblemItem[] } {
+  const problems = error?.problems ?? [];
+  return error?.details.reason === "INVALID_INPUT" ? { inside: [...problems], outside: [] } : problemsUnder(problems, "$.input");
 }
 
 /** The same refusal, with the problems that no field shows. */
