@@ -44,18 +44,3 @@ async def test_the_service_says_that_it_lives_and_can_work(serve: Serve) -> None
         for path in ("/health", "/health/ready"):
             reply = await call.get(path)
             assert (reply.status, reply.json) == (200, {"status": "ok"})
-
-
-@pytest.mark.asyncio
-async def test_a_browser_at_the_root_is_led_to_the_page_of_the_operations(serve: Serve) -> None:
-    async with serve() as call:
-        for accept, status in (
-            ("text/html,*/*;q=0.8", 303),
-            ("application/json", 404),
-            ("*/*", 404),
-        ):
-            async with call.session.get(
-                f"{call.url}/", headers={"accept": accept}, allow_redirects=False
-            ) as reply:
-                assert reply.status == status, accept
-                assert reply.headers.get("location") == ("docs" if status == 303 else None)

@@ -19,7 +19,7 @@ class Browsers:
 
     def __init__(self, config: ServiceConfig) -> None:
         self._hosts = config.allowed_hosts
-        self._origins = config.origins
+        self._origins = config.allowed_origins
 
     def checked(self, scheme: str, headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         """The CORS headers of the answer; a foreign host or origin is refused."""

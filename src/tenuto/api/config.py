@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from tenuto.access.origins import LOCAL_HOSTS
+from tenuto.api.ui.files import ASSETS
 
 HOST = "127.0.0.1"
 PORT = 8484
@@ -25,6 +28,17 @@ class LiveBounds(Struct, frozen=True, kw_only=True):
     """Silence after which a stream sends a comment, so that proxies keep it open."""
     credential_seconds: float = 1.0
     """Between checks of the credential of an open socket or stream."""
+
+
+class BrowserSignIn(Struct, frozen=True, kw_only=True):
+    """How the web UI signs users in at the identity provider: authorization code with PKCE."""
+
+    issuer: str
+    client_id: str
+    """The public client that is registered there for the UI; it has no secret."""
+    audience: str
+    """What its tokens for this service have in `aud`."""
+    scopes: tuple[str, ...]
 
 
 class ServiceConfig(Struct, frozen=True, kw_only=True):
@@ -57,6 +71,12 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     unfinished_requests: int = 5_000
     """Unfinished requests of one address at the same time."""
     live: LiveBounds = LiveBounds()
+    environment: str | None = None
+    """The name of the installation, such as `production`, which the web UI shows."""
+    ui_folder: Path = ASSETS
+    """The built files of the web UI."""
+    browser_sign_in: BrowserSignIn | None = None
+    """None: users of the web UI sign in with an API key, where a credential is needed."""
     linger_seconds: float = 0.0
     """How long it goes on answering after it has become not ready."""
     drain_seconds: float = 10.0
@@ -66,6 +86,24 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     def is_local(self) -> bool:
         """Whether it listens on this machine alone."""
         return is_loopback(self.host)
+
+    @property
+    def allowed_origins(self) -> frozenset[str]:
+        """Origins whose pages may call it, beside the one that a request came by.
+
+        Behind a proxy its own pages have the origin of the public URL.
+        """
+        public = urlsplit(self.public_url or "")
+        own = {f"{public.scheme}://{public.netloc}"} if public.netloc else set()
+        return self.origins | own
+
+    @property
+    def sign_in_origins(self) -> tuple[str, ...]:
+        """Where the web UI's page asks for tokens, beside this service."""
+        if self.browser_sign_in is None:
+            return ()
+        issuer = urlsplit(self.browser_sign_in.issuer)
+        return (f"{issuer.scheme}://{issuer.netloc}",)
 
     @property
     def allowed_hosts(self) -> frozenset[str] | None:

@@ -18,10 +18,12 @@ _OFFERED = "tenuto.bearer."
 class IncomingRequest:
     """The request, and the results of the stages that it has passed."""
 
-    __slots__ = ("found", "headers", "principal", "request_id", "scope")
+    __slots__ = ("found", "headers", "path", "principal", "request_id", "scope")
 
-    def __init__(self, scope: Scope, ids: Ids) -> None:
+    def __init__(self, scope: Scope, ids: Ids, path: str) -> None:
         self.scope = scope
+        self.path = path
+        """Below the path of the service's public URL."""
         self.headers = _headers(scope)
         given = self.headers.get("x-request-id")
         is_good = given is not None and _REQUEST_ID.match(given) is not None
@@ -30,10 +32,6 @@ class IncomingRequest:
         """The operation; None until it is found, or where there is none at this path."""
         self.principal: Principal | None = None
         """None until it is authenticated, and for a public operation without a credential."""
-
-    @property
-    def path(self) -> str:
-        return str(self.scope["path"])
 
     @property
     def source(self) -> str | None:

@@ -12,13 +12,14 @@ from functools import cache
 from typing import Any
 
 from msgspec import inspect
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import LOCAL, Principal, refuse_unless
 from tenuto.access.roles import Role
+from tenuto.api.base_path import BasePath
 from tenuto.api.body_reader import read_body
 from tenuto.api.browsers import Browsers, refuse_relayed
 from tenuto.api.call import NO_QUERY, Call, ClientGone
@@ -48,6 +49,7 @@ from tenuto.api.responses import (
 from tenuto.api.routes import Routes
 from tenuto.api.service import Service
 from tenuto.api.shapes import Query, items_in
+from tenuto.api.ui.pages import UiPages
 from tenuto.model.errors import StoreUnavailable, TenutoError, may_be_written
 from tenuto.model.moments import moments_in, spelled
 
@@ -63,24 +65,35 @@ class RequestPipeline:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._routes = Routes(service.operations)
+        self._base = BasePath(service.config.public_url, self._routes)
+        self._pages = UiPages(
+            service.operations,
+            base=self._base.quoted,
+            connect=service.config.sign_in_origins,
+            folder=service.config.ui_folder,
+        )
         self._browsers = Browsers(service.config)
         self._audit = RequestAudit(service.audit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
             case "http":
-                incoming = IncomingRequest(scope, self.service.ids)
+                incoming = self._incoming(scope, scope["method"])
                 await measured(
                     self.service, incoming, send, lambda sent: self._http(incoming, receive, sent)
                 )
             case "websocket":
-                incoming = IncomingRequest(scope, self.service.ids)
+                incoming = self._incoming(scope, "WEBSOCKET")
                 with self.service.metrics.requests.connection("socket"):
                     await self._websocket(incoming, WebSocket(scope, receive, send))
             case "lifespan":
                 await _lifespan(self.service, receive, send)
             case kind:
                 raise NotImplementedError(f"ASGI scope {kind} is not supported")
+
+    def _incoming(self, scope: Scope, method: str) -> IncomingRequest:
+        path = self._base.without(method, scope["path"])
+        return IncomingRequest(scope, self.service.ids, path)
 
     # -- requests
 
@@ -123,11 +136,11 @@ class RequestPipeline:
                 await send_preflight(send, [*around, *self._preflight(incoming)])
                 return
             method = "GET" if scope["method"] == "HEAD" else scope["method"]
-            if self._is_page_wanted(incoming, method):
-                # Relative, so that it leads on also where the service is mounted in another.
-                await RedirectResponse("docs", 303)(scope, receive, with_headers(send, around))
-                return
             incoming.found = self._routes.find(method, incoming.path)
+            page = self._page(incoming, method)
+            if page is not None:
+                await page(scope, receive, with_headers(send, around))
+                return
             operation = await self._permitted(incoming)
             call = self._call(incoming, operation)
             if operation.admit is not None:
@@ -227,11 +240,11 @@ class RequestPipeline:
             source=incoming.source,
         )
 
-    def _is_page_wanted(self, incoming: IncomingRequest, method: str) -> bool:
-        """Whether a browser asks for the root, where no operation is."""
-        accepted = incoming.headers.get("accept", "")
-        is_browser = method == "GET" and incoming.path == "/" and "text/html" in accepted
-        return is_browser and self._routes.find("GET", "/docs") is not None
+    def _page(self, incoming: IncomingRequest, method: str) -> Response | None:
+        """A file or a page of the web UI, which are for everybody: they have no data."""
+        if method != "GET" or incoming.found is not None:
+            return None
+        return self._pages.find(incoming.path, incoming.headers)
 
     def _no_operation(self, incoming: IncomingRequest) -> Refusal:
         methods = self._routes.methods_at(incoming.path)

@@ -35,7 +35,10 @@ _ORDER = (
 """How documents order them: what is used first comes first, and others follow by name."""
 
 PUBLIC = frozenset(
-    {"health", "ready", "openapi", "workflow_schema", "docs", "task_callback", "event_callback"}
+    {
+        *("health", "ready", "openapi", "workflow_schema", "docs", "me"),
+        *("task_callback", "event_callback"),
+    }
 )
 """Names of the public operations; the declaration `is_public` alone is not enough."""
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from tenuto.access.authenticator import Authenticator
 from tenuto.access.oidc import OidcSettings
 from tenuto.access.origins import read_host, read_origin
-from tenuto.api.config import ServiceConfig, is_loopback
+from tenuto.api.config import BrowserSignIn, ServiceConfig, is_loopback
 from tenuto.app import Tenuto
 from tenuto.cli.backends.reader import reading
 from tenuto.compose import MEMORY, build_authenticator, is_postgres, sqlite_path
@@ -61,6 +61,16 @@ def access_wish(config: Config) -> AccessWish:
         hosts=config.allow_host,
         rate=config.rate_limit,
         source_rate=config.source_rate_limit,
+    )
+
+
+def browser_sign_in(config: Config) -> BrowserSignIn | None:
+    """How the web UI signs users in at the identity provider, if it is registered there."""
+    issuer, audience, client = config.oidc_issuer, config.oidc_audience, config.oidc_client_id
+    if issuer is None or audience is None or client is None:
+        return None
+    return BrowserSignIn(
+        issuer=issuer, client_id=client, audience=audience, scopes=config.oidc_scopes
     )
 
 

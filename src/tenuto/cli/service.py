@@ -20,7 +20,13 @@ from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.server import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
-from tenuto.cli.access_setup import access_wish, authenticator_of, checked, refuse_open_door
+from tenuto.cli.access_setup import (
+    access_wish,
+    authenticator_of,
+    browser_sign_in,
+    checked,
+    refuse_open_door,
+)
 from tenuto.cli.backends.engine import close, unlocked
 from tenuto.cli.backends.place import STORE
 from tenuto.cli.backends.reader import described, make_room
@@ -146,6 +152,8 @@ def service_config(chosen: Config, access: ServiceConfig) -> ServiceConfig:
     return replace(
         access,
         public_url=chosen.public_url,
+        environment=chosen.environment,
+        browser_sign_in=browser_sign_in(chosen),
         burst=chosen.burst,
         linger_seconds=chosen.linger_seconds,
         drain_seconds=chosen.drain_seconds,

@@ -58,6 +58,8 @@ class Config(Struct, frozen=True, kw_only=True):
     port: int = 8484
     public_url: str | None = None
     """Its public URL, such as https://tenuto.example.com; None: the address that it listens on."""
+    environment: str | None = None
+    """The name of the installation, such as `production`, which the web UI shows."""
     allow_host: tuple[str, ...] = ()
     """The allowed host names of the service; none: on loopback those of this machine."""
     allow_origin: tuple[str, ...] = ()
@@ -74,6 +76,10 @@ class Config(Struct, frozen=True, kw_only=True):
     """A credential for all tenants; only from the environment or a file."""
     oidc_issuer: str | None = None
     oidc_audience: str | None = None
+    oidc_client_id: str | None = None
+    """The public client of the web UI at the issuer; None: its users sign in with an API key."""
+    oidc_scopes: tuple[str, ...] = ("openid",)
+    """The scopes that the web UI asks for."""
     oidc_private: bool = False
     """Whether the issuer may have a private address."""
     oidc_tenant_claim: str = "tenant"

@@ -118,6 +118,13 @@ def _missing(chosen: Mapping[str, object]) -> Iterator[Problem]:
             message="an issuer of tokens is named, but no audience",
             advice="Set oidc_audience to the `aud` of tokens for this service.",
         )
+    if chosen.get("oidc_client_id") is not None and chosen.get("oidc_issuer") is None:
+        yield Problem(
+            code="TEN-2632",
+            path="oidc_client_id",
+            message="a client of an identity provider is named, but no issuer",
+            advice="Set oidc_issuer to the provider's URL, as its tokens have it in `iss`.",
+        )
 
 
 def _unknown(name: str, found: Found) -> Problem:

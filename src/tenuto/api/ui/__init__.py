@@ -1,0 +1,1 @@
+"""The web UI: serves the built files of `ui/`, which `make ui` writes into `assets`."""

@@ -1,0 +1,142 @@
+"""Answers browsers: files of the web UI, and its page for every path that is not the API's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+from typing import Final
+
+from starlette.responses import Response
+
+from tenuto.api.entity_tags import is_known
+from tenuto.api.operation import Operation
+from tenuto.api.ui.files import BUILDING, INDEX, WIDGET, UiFile, entity_tag, read_files
+
+_BASE: Final = re.compile(rb'<base href="/"\s*/?>')
+_FOR_EVER: Final = "public, max-age=31536000, immutable"
+_ASK_AGAIN: Final = "no-cache"
+_FRAMED: Final = "/widgets/"
+"""Pages below this path are made for frames of other sites."""
+_PLAIN_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
+_NOT_BUILT: Final = """\
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Tenuto</title>{refresh}</head>
+<body><h1>Tenuto</h1><p>{said}</p><p>The API is served: <a href="docs">every operation</a>.</p>
+</body></html>
+"""
+
+
+class UiPages:
+    """Finds the answer to a GET for which there is no operation."""
+
+    def __init__(
+        self,
+        operations: Iterable[Operation],
+        *,
+        base: str = "",
+        connect: Iterable[str] = (),
+        folder: Path,
+    ) -> None:
+        """`base` is the path of the public URL, `connect` has further origins for requests."""
+        self._reserved = frozenset(each.path.split("/")[1] for each in operations) | {"internal"}
+        self._base = base
+        self._connect = " ".join(("'self'", *connect))
+        self._folder = folder
+        self._files = read_files(folder)
+
+    def find(self, path: str, headers: Mapping[str, str]) -> Response | None:
+        """The answer; None where neither a file nor a page is there."""
+        if not self._files:
+            # It may have been built meanwhile.
+            self._files = read_files(self._folder)
+        name = path.removeprefix("/")
+        file = self._files.get(name)
+        if file is not None and name not in (INDEX, WIDGET):
+            return _sent(file, headers)
+        if not self._is_page(name) or "text/html" not in headers.get("accept", ""):
+            return None
+        if not self._files:
+            return self._not_built()
+        if path.startswith(_FRAMED) and WIDGET in self._files:
+            return self._page(self._files[WIDGET], headers, ancestors="*")
+        return self._page(self._files[INDEX], headers, ancestors="'none'")
+
+    def _is_page(self, name: str) -> bool:
+        """Whether a path may be one of the UI's own: no operation's, and no file's."""
+        first = name.partition("/")[0]
+        return first not in self._reserved and first != "assets" and "\0" not in name
+
+    def _page(self, file: UiFile, headers: Mapping[str, str], *, ancestors: str) -> Response:
+        body = _with_base(file.body, self._base)
+        policy = (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+            f"font-src 'self'; connect-src {self._connect}; base-uri 'self'; form-action 'self'; "
+            f"frame-ancestors {ancestors}"
+        )
+        sent = {
+            "cache-control": _ASK_AGAIN,
+            "content-security-policy": policy,
+            "etag": entity_tag(body),
+        }
+        return _unless_known(body, file.media, sent, headers)
+
+    def _not_built(self) -> Response:
+        is_building = self._folder.with_name(BUILDING).exists()
+        said = (
+            "The web UI is being built; this page looks again by itself."
+            if is_building
+            else "The web UI is not built in this checkout. Build it with: <code>make ui</code>"
+        )
+        refresh = '<meta http-equiv="refresh" content="2">' if is_building else ""
+        page = _NOT_BUILT.format(refresh=refresh, said=said)
+        base = f'<head><base href="{escape(self._base)}/">'
+        return Response(
+            page.replace("<head>", base),
+            media_type="text/html",
+            headers={"cache-control": "no-store", "content-security-policy": _PLAIN_POLICY},
+        )
+
+
+def _sent(file: UiFile, headers: Mapping[str, str]) -> Response:
+    sent = {
+        "cache-control": _FOR_EVER if file.is_hashed else _ASK_AGAIN,
+        "content-security-policy": _PLAIN_POLICY,
+        "etag": file.tag,
+        "vary": "accept-encoding",
+    }
+    accepted = _encodings(headers.get("accept-encoding", ""))
+    for encoding, form in file.prepared.items():
+        if encoding in accepted:
+            # Another form of the same content has another tag.
+            sent |= {"content-encoding": encoding, "etag": f'{file.tag[:-1]}-{encoding}"'}
+            return _unless_known(form, file.media, sent, headers)
+    return _unless_known(file.body, file.media, sent, headers)
+
+
+def _unless_known(
+    body: bytes, media: str, sent: dict[str, str], headers: Mapping[str, str]
+) -> Response:
+    """The file, or 304 where the browser has it."""
+    if is_known(headers, sent["etag"]):
+        return Response(status_code=304, headers=sent)
+    return Response(body, headers={**sent, "content-type": media})
+
+
+@lru_cache(maxsize=64)
+def _encodings(accepted: str) -> frozenset[str]:
+    """The encodings that a browser takes; one with the weight 0 it does not take."""
+    found: set[str] = set()
+    for each in accepted.lower().split(","):
+        name, _, weight = each.partition(";")
+        if not re.fullmatch(r"q=0(\.0*)?", weight.strip()):
+            found.add(name.strip())
+    return frozenset(found)
+
+
+@lru_cache(maxsize=8)
+def _with_base(page: bytes, base: str) -> bytes:
+    """The page, whose relative addresses begin at the service's path."""
+    return _BASE.sub(lambda _: f'<base href="{escape(base)}/">'.encode(), page, count=1)
