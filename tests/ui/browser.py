@@ -1,5 +1,7 @@
-"""The browser of the journeys: the machine's Chromium, else one from npm. `python -m tests.ui.browser`
-installs it, and axe-core, which looks for barriers in pages."""
+"""The browser of the journeys: the machine's Chromium, else one from npm.
+
+`python -m tests.ui.browser` installs it, and axe-core, which looks for barriers in pages.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +51,13 @@ def install() -> None:
     if not is_here:
         _UNPACKED.mkdir()
         # It unpacks its libraries where it believes to be on the machine that it was made for.
-        _node("--input-type=module", "--eval", _UNPACK, TMPDIR=str(_UNPACKED),
-              AWS_EXECUTION_ENV="AWS_Lambda_nodejs22.x")
+        _node(
+            "--input-type=module",
+            "--eval",
+            _UNPACK,
+            TMPDIR=str(_UNPACKED),
+            AWS_EXECUTION_ENV="AWS_Lambda_nodejs22.x",
+        )
     done.write_text(lock.hexdigest())
 
 
@@ -61,10 +68,15 @@ def _of_machine() -> str | None:
 def _node(*arguments: str, **variables: str) -> None:
     ended = subprocess.run(
         [_NODE / "bin" / "node", *arguments],
-        cwd=HERE, check=False, stdout=sys.stderr, env={**os.environ, **variables},
+        cwd=HERE,
+        check=False,
+        stdout=sys.stderr,
+        env={**os.environ, **variables},
     )
     if ended.returncode != 0:
-        sys.exit(f"the packages of the browser tests cannot be installed: {' '.join(arguments[:2])}")
+        sys.exit(
+            f"the packages of the browser tests cannot be installed: {' '.join(arguments[:2])}"
+        )
 
 
 if __name__ == "__main__":
