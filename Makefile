@@ -81,7 +81,7 @@ demo: $(RUNS)  ## Show what Tenuto promises: an order survives the death of its 
 # The types are checked by one process, so that tests are run beside it.
 .PHONY: test
 test: lint contracts  ## Run every check
-	@$(MAKE) --no-print-directory --jobs=2 types tests
+	@$(MAKE) --no-print-directory --jobs=2 types tests-ui tests
 
 .PHONY: tests
 tests: setup ui browser
@@ -95,6 +95,11 @@ coverage: setup ui browser  ## Measure how much of the code the tests reach
 	$(BIN)/coverage run -m pytest $(PARALLEL) -m "slow and not soak" tests/cli tests/examples
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+.PHONY: tests-ui
+tests-ui: setup ui
+	$(BIN)/python ui/build.py npm run types
+	$(BIN)/python ui/build.py npm test
 
 # The browser of the machine, else one from npm.
 .PHONY: browser

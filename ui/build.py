@@ -1,4 +1,6 @@
-"""Builds the web UI into the package: `python ui/build.py`, with Node from PyPI.
+"""Builds the web UI into the package with Node from PyPI: `python ui/build.py`.
+
+`python ui/build.py npm run types` runs a script of `package.json` with the same Node.
 
 The files are moved into place when all of them are there: a service never reads half a build.
 """
@@ -6,6 +8,7 @@ The files are moved into place when all of them are there: a service never reads
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -50,8 +53,13 @@ def npm(*arguments: str) -> None:
 
 def node(*arguments: str) -> None:
     """Run a program in `ui/`; where it fails, this one ends with its status."""
-    binary = _home() / "bin" / "node"
-    status = subprocess.run([binary, *arguments], cwd=UI, check=False).returncode  # noqa: S603
+    folder = _home() / "bin"
+    # Programs that npm starts find this Node, and no other one of the machine.
+    variables = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+    ended = subprocess.run(  # noqa: S603
+        [folder / "node", *arguments], cwd=UI, check=False, env=variables
+    )
+    status = ended.returncode
     if status != 0:
         sys.exit(status)
 
@@ -65,8 +73,8 @@ def _home() -> Path:
 
 
 if __name__ == "__main__":
-    commands = {"npm": npm, "node": node}
-    if len(sys.argv) > 1:
-        commands[sys.argv[1]](*sys.argv[2:])
+    if sys.argv[1:2] == ["npm"]:
+        install()
+        npm(*sys.argv[2:])
     else:
         main()
