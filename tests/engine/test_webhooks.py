@@ -187,6 +187,21 @@ async def test_one_that_never_answers_holds_up_nobody_else(hook: Receiver) -> No
         assert shown.pending > 0
 
 
+async def test_what_was_put_off_is_sent_at_once_when_it_is_asked_for(hook: Receiver) -> None:
+    store = Settling()
+    async with app_on(store) as app:
+        hook.answer = lambda _: 500
+        await app.webhooks.add(hook.url, "workflow.completed")
+        await app.deploy(steps("a"))
+        await app.start("flow")
+        failing = await store.until_failing(app)
+        [late] = (await app.webhooks.deliveries(failing.id)).items
+        assert (late.attempts, late.due_at > late.created_at) == (1, True)
+        hook.answer = lambda _: 200
+        assert await app.webhooks.resend(failing.id) == 1
+        await hook.until(lambda: len(hook.received) == 2)
+
+
 async def test_redirects_are_not_followed(hook: Receiver) -> None:
     store = Settling()
     async with receiver() as elsewhere, app_on(store) as app:

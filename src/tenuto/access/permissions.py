@@ -27,6 +27,7 @@ class Permission(StrEnum):
     DEAD_LETTERS_WRITE = "dead-letters:write"
     AUDIT_READ = "audit:read"
     KEYS_MANAGE = "keys:manage"
+    SETTINGS_READ = "settings:read"
     STATS_READ = "stats:read"
     TEST_RUNS_RUN = "test-runs:run"
 

@@ -19,7 +19,7 @@ class Role(StrEnum):
     EDITOR = "editor"
     """Also changes definitions, tasks and webhooks."""
     ADMIN = "admin"
-    """Also manages keys, and reads the audit log."""
+    """Also manages keys, and reads the audit log and the settings of the service."""
 
     def is_above(self, other: Role) -> bool:
         """Whether it may do more than another role."""
@@ -53,7 +53,7 @@ _EDITOR = _OPERATOR | {
     Permission.LISTENERS_WRITE,
     Permission.TEST_RUNS_RUN,
 }
-_ADMIN = _EDITOR | {Permission.AUDIT_READ, Permission.KEYS_MANAGE}
+_ADMIN = _EDITOR | {Permission.AUDIT_READ, Permission.KEYS_MANAGE, Permission.SETTINGS_READ}
 
 ROLE_PERMISSIONS: Mapping[Role, frozenset[Permission]] = MappingProxyType(
     {

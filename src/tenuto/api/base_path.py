@@ -20,12 +20,13 @@ class BasePath:
         """As addresses have it."""
         return quote(self._path)
 
-    def without(self, method: str, path: str) -> str:
+    def without(self, path: str) -> str:
         """The path of a request below the base path; most proxies have removed that already."""
         base = self._path
         if not base or not (path == base or path.startswith(f"{base}/")):
             return path
-        if self._routes.find(method, path) is not None:
+        is_own = self._routes.methods_at(path) or self._routes.find("WEBSOCKET", path)
+        if is_own:
             # Of a base path `/api`, which a proxy has removed: this is the service's own.
             return path
         return path.removeprefix(base) or "/"

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tenuto.access.origins import LOCAL_HOSTS
 from tenuto.api.ui.files import ASSETS
+from tenuto.model.json import JSON
 
 HOST = "127.0.0.1"
 PORT = 8484
@@ -39,6 +40,15 @@ class BrowserSignIn(Struct, frozen=True, kw_only=True):
     audience: str
     """What its tokens for this service have in `aud`."""
     scopes: tuple[str, ...]
+
+
+class ShownSetting(Struct, frozen=True, kw_only=True):
+    """A setting of the process, as it may be shown: without secrets and passwords."""
+
+    name: str
+    value: JSON
+    origin: str
+    """A flag, a variable, a line of a file, or `default`."""
 
 
 class ServiceConfig(Struct, frozen=True, kw_only=True):
@@ -73,6 +83,8 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     live: LiveBounds = LiveBounds()
     environment: str | None = None
     """The name of the installation, such as `production`, which the web UI shows."""
+    settings: tuple[ShownSetting, ...] = ()
+    """The settings of the process, for admins of the service."""
     ui_folder: Path = ASSETS
     """The built files of the web UI."""
     browser_sign_in: BrowserSignIn | None = None

@@ -78,12 +78,12 @@ class RequestPipeline:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
             case "http":
-                incoming = self._incoming(scope, scope["method"])
+                incoming = self._incoming(scope)
                 await measured(
                     self.service, incoming, send, lambda sent: self._http(incoming, receive, sent)
                 )
             case "websocket":
-                incoming = self._incoming(scope, "WEBSOCKET")
+                incoming = self._incoming(scope)
                 with self.service.metrics.requests.connection("socket"):
                     await self._websocket(incoming, WebSocket(scope, receive, send))
             case "lifespan":
@@ -91,9 +91,8 @@ class RequestPipeline:
             case kind:
                 raise NotImplementedError(f"ASGI scope {kind} is not supported")
 
-    def _incoming(self, scope: Scope, method: str) -> IncomingRequest:
-        path = self._base.without(method, scope["path"])
-        return IncomingRequest(scope, self.service.ids, path)
+    def _incoming(self, scope: Scope) -> IncomingRequest:
+        return IncomingRequest(scope, self.service.ids, self._base.without(scope["path"]))
 
     # -- requests
 

@@ -113,6 +113,7 @@ async def say_what_to_try(
     flag: str,
 ) -> None:
     """Commands to copy: to start, to list, and to send the events that are waited for."""
+    say(f"  Open   {url}")
     say(f"  API    {url}/docs")
     if not sources:
         say("  No definition is served; `tenuto init` makes a project, or name a FILE.")

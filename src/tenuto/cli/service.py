@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.api.asgi import build_api
-from tenuto.api.config import ServiceConfig
+from tenuto.api.config import ServiceConfig, ShownSetting
 from tenuto.api.connections import raise_file_limit
 from tenuto.api.pipeline import RequestPipeline
 from tenuto.api.server import bind, serving, url_of
@@ -55,6 +55,8 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     """What the command line asked for."""
 
     config: Config
+    settings: tuple[ShownSetting, ...] = ()
+    """The configuration as it may be shown."""
     files: Sequence[Path] = ()
     """Definitions that are deployed first."""
     listener: int | None = None
@@ -71,7 +73,9 @@ async def serve(options: ServeOptions) -> int:
     chosen = options.config
     starts = read_starts(options.starts or ())
     access = access_wish(chosen)
-    config = service_config(chosen, checked(chosen.host, chosen.port, access))
+    config = replace(
+        service_config(chosen, checked(chosen.host, chosen.port, access)), settings=options.settings
+    )
     await refuse_open_door(chosen.host, chosen.store, access)
     files = read_files(chosen.tasks, options.files, options.tolerance)
     if options.ready is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tenuto.api.config import ShownSetting
 from tenuto.cli import exits
 from tenuto.cli.views.terminal import show, show_json, table_of
 from tenuto.compose import MEMORY, without_password
@@ -16,6 +17,7 @@ from tenuto.config.config import SECRET, URLS
 from tenuto.config.names import settings, value_of
 from tenuto.config.sources import Effective, read_config
 from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.json import JSON
 
 if TYPE_CHECKING:
     from tenuto.cli.commands.service import Flags
@@ -55,11 +57,19 @@ def configured(
     return read_config(given, os.environ, file)
 
 
+def shown_settings(found: Effective) -> tuple[ShownSetting, ...]:
+    """Every setting with its value and its origin; no secret."""
+    return tuple(
+        ShownSetting(name=name, value=_shown(found, name), origin=found.origins[name])
+        for name in settings()
+    )
+
+
 async def show_settings(flags: Flags, *, is_json: bool) -> int:
     """Each setting with its value and its origin; no secret."""
     found = effective(flags)
     rows = {
-        name: {"value": _shown(found, name), "origin": found.origins[name]} for name in settings()
+        each.name: {"value": each.value, "origin": each.origin} for each in shown_settings(found)
     }
     if is_json:
         show_json(rows)
@@ -69,13 +79,14 @@ async def show_settings(flags: Flags, *, is_json: bool) -> int:
     return exits.DONE
 
 
-def _shown(found: Effective, name: str) -> object:
+def _shown(found: Effective, name: str) -> JSON:
     value = value_of(found.config, name)
     if name in SECRET and value is not None:
         return _HIDDEN
     if name in URLS and isinstance(value, str) and value != MEMORY:
         return without_password(value)
-    return msgspec.to_builtins(value)
+    plain: JSON = msgspec.to_builtins(value)
+    return plain
 
 
 def _text(value: object) -> str:

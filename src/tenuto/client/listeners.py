@@ -7,7 +7,7 @@ from datetime import datetime
 
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every
-from tenuto.workspace.values import Subscription, Webhook
+from tenuto.workspace.values import Page, PendingDelivery, Subscription, Webhook
 
 
 class RemoteWebhooks:
@@ -57,6 +57,16 @@ class RemoteWebhooks:
         """Remove it; pending deliveries are dropped. NotFound."""
         await self._operations.remove_webhook(id)
 
+    async def deliveries(
+        self, id: str, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[PendingDelivery]:
+        """What is on its way to it, in the order in which it is tried; NotFound."""
+        return await self._operations.list_webhook_deliveries(id, limit=limit, cursor=cursor)
+
+    async def resend(self, id: str) -> int:
+        """Try at once what was put off after failures; how many deliveries. NotFound."""
+        return (await self._operations.resend_webhook(id)).hastened
+
     async def enable(self, id: str) -> Webhook:
         """Notify it again, from now on; one that was not disabled stays as it is."""
         return await self._operations.enable_webhook(id)
@@ -104,6 +114,16 @@ class RemoteSubscriptions:
     async def remove(self, id: str) -> None:
         """Remove it; pending deliveries are dropped. NotFound."""
         await self._operations.remove_subscription(id)
+
+    async def deliveries(
+        self, id: str, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[PendingDelivery]:
+        """What is on its way to it, in the order in which it is tried; NotFound."""
+        return await self._operations.list_subscription_deliveries(id, limit=limit, cursor=cursor)
+
+    async def resend(self, id: str) -> int:
+        """Try at once what was put off after failures; how many deliveries. NotFound."""
+        return (await self._operations.resend_subscription(id)).hastened
 
     async def enable(self, id: str) -> Subscription:
         """Notify it again, from now on; one that was not disabled stays as it is."""

@@ -550,6 +550,16 @@ class Operations(OperationsBase):
         """Enable a webhook that was disabled after failing for days."""
         return await self._ask(Webhook, "POST", f"/webhooks/{part(id)}/enable")
 
+    async def list_webhook_deliveries(
+        self, id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Object]:
+        """List what is on its way to a webhook, in the order in which it is tried."""
+        return await self._page(Page[Object], f"/webhooks/{part(id)}/deliveries", limit, cursor)
+
+    async def resend_webhook(self, id: str) -> Object:
+        """Try at once what was put off after failures."""
+        return await self._ask(Object, "POST", f"/webhooks/{part(id)}/resend", fields={})
+
     async def add_subscription(
         self,
         *,
@@ -595,6 +605,18 @@ class Operations(OperationsBase):
     async def enable_subscription(self, id: str) -> Subscription:
         """Enable a subscription that was disabled after failing for days."""
         return await self._ask(Subscription, "POST", f"/subscriptions/{part(id)}/enable")
+
+    async def list_subscription_deliveries(
+        self, id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Object]:
+        """List what is on its way to a subscription, in the order in which it is tried."""
+        return await self._page(
+            Page[Object], f"/subscriptions/{part(id)}/deliveries", limit, cursor
+        )
+
+    async def resend_subscription(self, id: str) -> Object:
+        """Try at once what was put off after failures."""
+        return await self._ask(Object, "POST", f"/subscriptions/{part(id)}/resend", fields={})
 
     async def add_task(self, body: TaskDefinition) -> DeclaredTask:
         """Declare a task that workers claim, or that is pushed to an address."""
@@ -960,6 +982,12 @@ class Operations(OperationsBase):
         """Get statistics: instances by status and workflow, the last hour, queue lengths."""
         return await self._ask(Object, "GET", "/stats", query={"hours": hours})
 
+    async def get_series(self, *, hours: int | None = None, points: int | None = None) -> Object:
+        """Get throughput, failures, latency and open instances over time."""
+        return await self._ask(
+            Object, "GET", "/stats/series", query={"hours": hours, "points": points}
+        )
+
     async def health(self) -> Object:
         """Whether the process is alive."""
         return await self._ask(Object, "GET", "/health", is_of_api=False)
@@ -983,6 +1011,29 @@ class Operations(OperationsBase):
     async def docs(self) -> str:
         """A page with all operations."""
         return await self._text("GET", "/docs", is_of_api=False)
+
+    async def list_approvals(
+        self, *, limit: int | None = None, cursor: str | None = None, mine: bool | None = None
+    ) -> Page[Object]:
+        """List open approvals, those of the newest instances first."""
+        return await self._ask(
+            Page[Object],
+            "GET",
+            "/approvals",
+            query={"limit": limit, "cursor": cursor, "mine": mine},
+        )
+
+    async def get_attention(self, *, hours: int | None = None, limit: int | None = None) -> Object:
+        """Get what needs attention: failures, quarantine, dead letters, breakers, approvals."""
+        return await self._ask(Object, "GET", "/attention", query={"hours": hours, "limit": limit})
+
+    async def me(self) -> Object:
+        """Who the credential of this request belongs to, and how to get one."""
+        return await self._ask(Object, "GET", "/me")
+
+    async def get_settings(self) -> Object:
+        """Get the settings of the service, without secrets, and the state of its store."""
+        return await self._ask(Object, "GET", "/settings")
 
     async def get_logs(
         self,

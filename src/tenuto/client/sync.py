@@ -59,20 +59,24 @@ class SyncWebhooks(Face[RemoteWebhooks]):
 
     add = waited(RemoteWebhooks.add)
     change = waited(RemoteWebhooks.change)
+    deliveries = waited(RemoteWebhooks.deliveries)
     enable = waited(RemoteWebhooks.enable)
     get = waited(RemoteWebhooks.get)
     list = waited(RemoteWebhooks.list)
     remove = waited(RemoteWebhooks.remove)
+    resend = waited(RemoteWebhooks.resend)
 
 
 class SyncSubscriptions(Face[RemoteSubscriptions]):
     """Addresses that are notified of events until they expire."""
 
     add = waited(RemoteSubscriptions.add)
+    deliveries = waited(RemoteSubscriptions.deliveries)
     enable = waited(RemoteSubscriptions.enable)
     get = waited(RemoteSubscriptions.get)
     list = waited(RemoteSubscriptions.list)
     remove = waited(RemoteSubscriptions.remove)
+    resend = waited(RemoteSubscriptions.resend)
 
 
 class SyncDeadLetters(Face[RemoteDeadLetters]):
@@ -184,11 +188,15 @@ class SyncOperations(Face[Operations]):
     put_webhook = waited(Operations.put_webhook)
     remove_webhook = waited(Operations.remove_webhook)
     enable_webhook = waited(Operations.enable_webhook)
+    list_webhook_deliveries = waited(Operations.list_webhook_deliveries)
+    resend_webhook = waited(Operations.resend_webhook)
     add_subscription = waited(Operations.add_subscription)
     list_subscriptions = waited(Operations.list_subscriptions)
     get_subscription = waited(Operations.get_subscription)
     remove_subscription = waited(Operations.remove_subscription)
     enable_subscription = waited(Operations.enable_subscription)
+    list_subscription_deliveries = waited(Operations.list_subscription_deliveries)
+    resend_subscription = waited(Operations.resend_subscription)
     add_task = waited(Operations.add_task)
     list_tasks = waited(Operations.list_tasks)
     get_task = waited(Operations.get_task)
@@ -217,12 +225,17 @@ class SyncOperations(Face[Operations]):
     export_audit = waited(Operations.export_audit)
     verify_audit = waited(Operations.verify_audit)
     get_stats = waited(Operations.get_stats)
+    get_series = waited(Operations.get_series)
     health = waited(Operations.health)
     ready = waited(Operations.ready)
     metrics = waited(Operations.metrics)
     openapi = waited(Operations.openapi)
     workflow_schema = waited(Operations.workflow_schema)
     docs = waited(Operations.docs)
+    list_approvals = waited(Operations.list_approvals)
+    get_attention = waited(Operations.get_attention)
+    me = waited(Operations.me)
+    get_settings = waited(Operations.get_settings)
     get_logs = waited(Operations.get_logs)
     get_step_logs = waited(Operations.get_step_logs)
     list_workers = waited(Operations.list_workers)

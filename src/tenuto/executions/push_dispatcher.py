@@ -172,6 +172,15 @@ class PushDispatcher:
         found = Counter(breaker_state(each.known, now) for each in self._targets.values())
         return {state: found[state] for state in get_args(BreakerState)}
 
+    def open_breakers(self, tenant: str) -> dict[str, TargetState]:
+        """The tasks of a tenant that are not pushed now, by id, as far as this process knows."""
+        now = self._now()
+        return {
+            task_id: target.known
+            for (owner, task_id), target in self._targets.items()
+            if owner == tenant and breaker_state(target.known, now) != "closed"
+        }
+
     async def state(self, tenant: str, task_id: str) -> TargetState:
         """The shared state of the address that a task is pushed to."""
         return await self._states.read((tenant, task_id))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.store.columns import EventColumns, event_value, from_ms, to_ms
-from tenuto.store.parts.listeners import Listener, ListenerKind
+from tenuto.store.parts.listeners import Delivery, DeliveryPlace, Listener, ListenerKind
 from tenuto.store.parts.outbox import OutboxRow, Posting
 from tenuto.store.parts.turns import InstanceWrite
 
@@ -147,3 +147,19 @@ def posting_of(columns: PostingColumns) -> Posting:
 
 def share_of(stream: str) -> int:
     return zlib.crc32(stream.encode("utf-8", "surrogatepass")) % SHARES
+
+
+def delivery_bounds(
+    tenant: str, id: str, after: DeliveryPlace | None, limit: int
+) -> dict[str, str | int]:
+    """The parameters of a list of deliveries."""
+    place = (-1, -1) if after is None else (epoch_ms(after.due), after.number)
+    return {"tenant": tenant, "id": id, "due": place[0], "number": place[1], "limit": limit}
+
+
+def delivery_in(row: Sequence[Any]) -> Delivery:
+    """A delivery as its statement reads it."""
+    number, event_id, stream, created_at, attempts, due = row
+    return Delivery(
+        number, event_id, stream, from_epoch_ms(created_at), attempts, from_epoch_ms(due)
+    )

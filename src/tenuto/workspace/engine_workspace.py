@@ -216,5 +216,8 @@ class EngineWorkspace(StoredWorkspace):
     def _listeners_changed(self) -> None:
         self.engine.outbox.hint()
 
+    def _listener_hastened(self, id: str) -> None:
+        self.engine.outbox.wake(id)
+
     def _adding_listeners(self) -> asyncio.Lock:
         return self.engine.outbox.adding(self.tenant)

@@ -29,6 +29,7 @@ from tenuto.workspace.values import (
     DefinitionVersion,
     InstanceFilter,
     Page,
+    PendingDelivery,
     Published,
     SavedWorkflow,
     Start,
@@ -402,6 +403,16 @@ class Webhooks(Protocol):
         """Remove it; pending deliveries are dropped. NotFound."""
         ...
 
+    async def deliveries(
+        self, id: str, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[PendingDelivery]:
+        """What is on its way to it, in the order in which it is tried; NotFound."""
+        ...
+
+    async def resend(self, id: str) -> int:
+        """Try at once what was put off after failures; how many deliveries. NotFound."""
+        ...
+
     async def enable(self, id: str) -> Webhook:
         """Notify it again, from now on; one that was not disabled stays as it is."""
         ...
@@ -434,6 +445,16 @@ class Subscriptions(Protocol):
 
     async def remove(self, id: str) -> None:
         """Remove it; pending deliveries are dropped. NotFound."""
+        ...
+
+    async def deliveries(
+        self, id: str, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[PendingDelivery]:
+        """What is on its way to it, in the order in which it is tried; NotFound."""
+        ...
+
+    async def resend(self, id: str) -> int:
+        """Try at once what was put off after failures; how many deliveries. NotFound."""
         ...
 
     async def enable(self, id: str) -> Subscription:

@@ -66,6 +66,10 @@ class StoredWorkspace(ABC):
     def _listeners_changed(self) -> None:
         """A webhook or a subscription was added, changed or enabled."""
 
+    def _listener_hastened(self, id: str) -> None:  # noqa: ARG002 - for those that have an engine
+        """Deliveries to a webhook or a subscription are due at once."""
+        self._listeners_changed()
+
     def _adding_listeners(self) -> asyncio.Lock:
         """Held while one is counted and added, so that the quota holds."""
         return asyncio.Lock()
@@ -268,6 +272,7 @@ class StoredWorkspace(ABC):
             source.ids,
             may_be_private=source.settings.private_webhooks,
             changed=self._listeners_changed,
+            hastened=self._listener_hastened,
             tenant=self.tenant,
             quotas=source.settings.quotas,
             adding=self._adding_listeners(),

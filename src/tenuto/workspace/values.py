@@ -190,6 +190,17 @@ class Webhook(Struct, frozen=True, kw_only=True, rename="camel"):
     """Signs the requests; shown once, in what adding it returns."""
 
 
+class PendingDelivery(Struct, frozen=True, kw_only=True, rename="camel"):
+    """An event on its way to a webhook or a subscription."""
+
+    event_id: str
+    created_at: datetime
+    attempts: int
+    """How often it has failed."""
+    due_at: datetime
+    """When it is tried next."""
+
+
 class Subscription(Webhook, frozen=True, kw_only=True, rename="camel"):
     """An address that is notified of events until it expires."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -15,12 +15,15 @@ from tenuto.engine.confirmed_write import confirmed_write
 from tenuto.engine.definitions.listener_rows import hears_inbox, level_heard
 from tenuto.engine.outbox.endpoints import Endpoint, Health, encoded, endpoint_of, health_of
 from tenuto.engine.outbox.signatures import new_secret
+from tenuto.model.checks import within
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.quotas import DEFAULT_QUOTAS, Quotas, refuse_beyond
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids
-from tenuto.store.parts.listeners import Backlog, Listener
+from tenuto.store.parts.listeners import Backlog, DeliveryPlace, Listener
 from tenuto.store.protocol import Store
+from tenuto.workspace.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.workspace.endpoint_rules import (
     expiry_problems,
     filter_problems,
@@ -29,7 +32,21 @@ from tenuto.workspace.endpoint_rules import (
     text_problems,
     url_problems,
 )
-from tenuto.workspace.values import State, Subscription, Webhook
+from tenuto.workspace.values import (
+    MOST_ITEMS,
+    Page,
+    PendingDelivery,
+    State,
+    Subscription,
+    Webhook,
+)
+
+
+class _Place(NamedTuple):
+    """The last delivery of a page."""
+
+    at_ms: Milliseconds
+    number: int
 
 
 class _Listeners:
@@ -37,7 +54,7 @@ class _Listeners:
 
     kind: ClassVar[Literal["webhook", "subscription"]]
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a back end has of its own
         self,
         store: Store,
         clock: Clock,
@@ -45,11 +62,14 @@ class _Listeners:
         *,
         may_be_private: bool = False,
         changed: Callable[[], None] = lambda: None,
+        hastened: Callable[[str], None] = lambda _: None,
         tenant: str = DEFAULT_TENANT,
         quotas: Quotas = DEFAULT_QUOTAS,
         adding: asyncio.Lock | None = None,
     ) -> None:
         """`changed` is called when a listener was added, changed or enabled.
+
+        `hastened` is called with the id of one whose deliveries are to be tried at once.
 
         `adding` is held while one is counted and added, so that the quota holds.
         """
@@ -58,6 +78,7 @@ class _Listeners:
         self._ids = ids
         self._may_be_private = may_be_private
         self._changed = changed
+        self._hastened = hastened
         self._tenant = tenant
         self._most = quotas.webhooks if self.kind == "webhook" else quotas.subscriptions
         self._adding = adding or asyncio.Lock()
@@ -66,6 +87,42 @@ class _Listeners:
         """Remove it; pending deliveries are dropped. NotFound."""
         if not await self._store.listeners.remove(self._tenant, self.kind, id):
             raise await self._missing(id)
+
+    async def deliveries(
+        self, id: str, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[PendingDelivery]:
+        """What is on its way to it, in the order in which it is tried; NotFound.
+
+        Of each stream the first event is listed: the others follow it.
+        """
+        within(limit, "limit", 1, MOST_ITEMS)
+        await self._found(id)
+        place = read_cursor(cursor, _Place)
+        after = None if place is None else DeliveryPlace(from_epoch_ms(place.at_ms), place.number)
+        seen = self._store.seen_by(self._tenant)
+        found = await seen.listeners.deliveries(self._tenant, id, after=after, limit=limit + 1)
+        shown = found[:limit]
+        return Page(
+            items=[
+                PendingDelivery(
+                    event_id=each.event_id,
+                    created_at=each.created_at,
+                    attempts=each.attempts,
+                    due_at=each.due,
+                )
+                for each in shown
+            ],
+            next_cursor=write_cursor(_Place(epoch_ms(shown[-1].due), shown[-1].number))
+            if len(found) > limit
+            else None,
+        )
+
+    async def resend(self, id: str) -> int:
+        """Try everything now that was put off after a failure; how many. NotFound."""
+        await self._found(id)
+        hastened = await self._store.listeners.hasten(self._tenant, id, self._clock.now())
+        self._hastened(id)
+        return hastened
 
     async def _enabled(self, id: str) -> Listener:
         listener = await self._found(id)

@@ -233,6 +233,7 @@ async def test_nothing_walks_a_table_that_grows(filled: str) -> None:
 BEHIND_WALL = {
     *("access_keys", "audit", "audit_head", "audit_lines", "backlogs", "bulk", "bulks"),
     *("dead_letter", "dead_letters", "definition", "definition_ids", "deliveries_of_event"),
+    *("durations", "postings_to"),
     *("entries_after", "event", "latest_events", "latest_events_of_pattern"),
     *("listeners", "newest_definition", "newest_definitions", "past_events"),
     *("past_events_of_pattern", "positions_by_correlation", "positions_by_definition"),

@@ -6,9 +6,10 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
 from tenuto.api.operations import audit_values
+from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.paging import Page, PageQuery, oldest_first
-from tenuto.api.shapes import Body, Moment
-from tenuto.workspace.values import Subscription, Webhook
+from tenuto.api.shapes import Answer, Body, Moment
+from tenuto.workspace.values import PendingDelivery, Subscription, Webhook
 from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
 WEBHOOKS = Resource(
@@ -44,6 +45,13 @@ class SubscriptionRequest(Body):
     correlation_id: str | None = None
     expiration_time: Moment | None = None
     secret: str | None = None
+
+
+class Resent(Answer):
+    """What is tried at once."""
+
+    hastened: int
+    """Deliveries that were put off; more may follow them."""
 
 
 @WEBHOOKS.post(status=201)
@@ -96,6 +104,18 @@ async def enable_webhook(call: Call[NoQuery]) -> Webhook:
     return enabled
 
 
+@WEBHOOKS.get("/{id}/deliveries")
+async def list_webhook_deliveries(call: Call[PageQuery]) -> Page[PendingDelivery]:
+    """List what is on its way to a webhook, in the order in which it is tried."""
+    return await _deliveries(call, call.workspace.webhooks)
+
+
+@WEBHOOKS.post("/{id}/resend", may_be_empty=True)
+async def resend_webhook(call: Call[NoQuery], _: NothingMore) -> Resent:
+    """Try at once what was put off after failures."""
+    return await _resend(call, call.workspace.webhooks)
+
+
 @SUBSCRIPTIONS.post(status=201)
 async def add_subscription(call: Call[NoQuery], body: SubscriptionRequest) -> Subscription:
     """Create a subscription, which notifies an address of events until it expires."""
@@ -138,6 +158,32 @@ async def enable_subscription(call: Call[NoQuery]) -> Subscription:
     enabled = await subscriptions.enable(id)
     call.after = audit_values.listener(enabled)
     return enabled
+
+
+@SUBSCRIPTIONS.get("/{id}/deliveries")
+async def list_subscription_deliveries(call: Call[PageQuery]) -> Page[PendingDelivery]:
+    """List what is on its way to a subscription, in the order in which it is tried."""
+    return await _deliveries(call, call.workspace.subscriptions)
+
+
+@SUBSCRIPTIONS.post("/{id}/resend", may_be_empty=True)
+async def resend_subscription(call: Call[NoQuery], _: NothingMore) -> Resent:
+    """Try at once what was put off after failures."""
+    return await _resend(call, call.workspace.subscriptions)
+
+
+async def _deliveries(
+    call: Call[PageQuery], listeners: Webhooks | Subscriptions
+) -> Page[PendingDelivery]:
+    asked = call.query
+    found = await listeners.deliveries(call.path["id"], limit=asked.limit, cursor=asked.cursor)
+    return Page(items=found.items, next_cursor=found.next_cursor)
+
+
+async def _resend(call: Call[NoQuery], listeners: Webhooks | Subscriptions) -> Resent:
+    count = await listeners.resend(call.path["id"])
+    call.after = {"hastened": count}
+    return Resent(hastened=count)
 
 
 async def _remove(call: Call[NoQuery], listeners: Webhooks | Subscriptions) -> None:

@@ -127,7 +127,7 @@ def add_subscription(  # noqa: PLR0913 - one for each option
     perform_on(store, work, output, allow_private=allow_private)
 
 
-def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901 - one after the other
+def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901, PLR0915 - one by one
     """The commands that both kinds have."""
     removed = {
         "webhook": "Remove a webhook; its pending deliveries are dropped.",
@@ -177,6 +177,21 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901 - one a
                 show_json({"id": id, "removed": True})
             else:
                 show(f"✓ {id} is notified no more")
+            return exits.DONE
+
+        perform_on(store, work, output)
+
+    @group.command("resend", help=f"Try at once what a {kind} was not sent because it failed.")
+    def resend(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
+        async def work(backend: Backend) -> int:
+            from tenuto.cli import exits
+            from tenuto.cli.views.terminal import show, show_json
+
+            count = await part(backend).resend(id)
+            if output == "json":
+                show_json({"id": id, "hastened": count})
+            else:
+                show(f"✓ {id}: {count} deliveries are tried at once")
             return exits.DONE
 
         perform_on(store, work, output)

@@ -207,16 +207,18 @@ def _serve(
     from tenuto.cli import exits
     from tenuto.cli.event_loop import fast_loop
     from tenuto.cli.service import ServeOptions, serve as serve_it
-    from tenuto.cli.settings import effective
+    from tenuto.cli.settings import effective, shown_settings
 
     async def work() -> int:
-        config = effective(flags).config
+        found = effective(flags)
+        config = found.config
         given, begun = files, starts
         if starts is not None:
             given = files or [Path(each) for each in config.dev.files]
             begun = starts or list(config.dev.start)
         options = ServeOptions(
             config=config,
+            settings=shown_settings(found),
             files=given,
             listener=listener,
             ready=ready,

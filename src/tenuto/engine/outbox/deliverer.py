@@ -292,6 +292,12 @@ class Deliverer:
         seconds = min(_LONGEST_REST, 2.0 ** min(count - 1, 20))
         self._resting[id] = self._clock.call_later(seconds, partial(self._rested, id))
 
+    def wake(self, id: str) -> None:
+        """Serve a failing webhook again at once: what failed there may be mended."""
+        timer = self._resting.pop(id, None)
+        if timer is not None:
+            timer.cancel()
+
     def _rested(self, id: str) -> None:
         del self._resting[id]
         self._again()

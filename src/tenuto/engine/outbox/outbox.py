@@ -102,6 +102,12 @@ class Outbox:
         """There may be notifications, or new subscribers."""
         self._hint.set()
 
+    def wake(self, id: str) -> None:
+        """The deliveries to a webhook are due again, although it failed before."""
+        if self._deliverer is not None:
+            self._deliverer.wake(id)
+        self._hint.set()
+
     def concluded(self, draft: Draft) -> None:
         """An instance's share of a turn is durable."""
         if self.drainer.is_listened_to and draft.rows:

@@ -167,6 +167,13 @@ RETURNING {bulk_columns};
 
 ------------------------------------------------------------------------------------------- statistics
 
+-- name: durations
+-- When the newest completed instances of a tenant ended, and how long they took.
+SELECT completed_at, completed_at - created_at FROM tenuto.workflow_instances
+WHERE
+    tenant = :tenant AND status = 'COMPLETED' AND created_at >= :since AND completed_at IS NOT NULL
+ORDER BY created_at DESC LIMIT :most;
+
 -- name: waiting_jobs
 -- How many jobs of a tenant are unclaimed, and since when.
 SELECT count(*), min(waiting.offered_at)

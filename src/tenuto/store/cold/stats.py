@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from tenuto.model.durations import epoch_ms
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.status import Status
 from tenuto.store.cold.port import RowPort
 from tenuto.store.columns import from_ms
-from tenuto.store.parts.stats import Tally, WaitingJobs
+from tenuto.store.parts.stats import Completed, Tally, WaitingJobs
 
 
 class StatsRecords:
@@ -29,6 +29,11 @@ class StatsRecords:
         }
         found = await self._port.rows("tallies", which)
         return [Tally(id, Status(status), *counts) for id, status, *counts in found]
+
+    async def durations(self, tenant: str, since: datetime, most: int) -> list[Completed]:
+        which = {"tenant": tenant, "since": epoch_ms(since), "most": most}
+        found = await self._port.rows("durations", which)
+        return [Completed(from_epoch_ms(at), took) for at, took in found]
 
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         [(count, oldest)] = await self._port.rows("waiting_jobs", {"tenant": tenant, "most": most})

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from tenuto.model.durations import from_epoch_ms
+from datetime import datetime
+
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import pack, unpack
 from tenuto.store.memory.outbox import StoredPosting, drop_postings, listener_rows
-from tenuto.store.outbox_columns import ListenerColumns, listener_columns, listener_of
-from tenuto.store.parts.listeners import Backlog, Listener, ListenerKind
+from tenuto.store.outbox_columns import (
+    ListenerColumns,
+    delivery_in,
+    listener_columns,
+    listener_of,
+)
+from tenuto.store.parts.listeners import Backlog, Delivery, DeliveryPlace, Listener, ListenerKind
 
 
 class MemoryListeners(MemoryPart):
@@ -70,6 +77,37 @@ class MemoryListeners(MemoryPart):
             if posting.listener_id in mine:
                 found.setdefault(posting.listener_id, []).append(posting.created_at)
         return {id: Backlog(len(each), from_epoch_ms(min(each))) for id, each in found.items()}
+
+    async def deliveries(
+        self, tenant: str, id: str, *, after: DeliveryPlace | None = None, limit: int = 100
+    ) -> list[Delivery]:
+        found = [
+            delivery_in((number, it.event_id, it.stream, it.created_at, it.attempts, row.due))
+            for number, row in self._postings_to(tenant, id)
+            if (it := row.posting) and row.due is not None
+        ]
+        found.sort(key=lambda each: (each.due, each.number))
+        return [each for each in found if after is None or (each.due, each.number) > after][:limit]
+
+    async def hasten(self, tenant: str, id: str, now: datetime) -> int:
+        self._context.require_open()
+        moment, disk = epoch_ms(now), self._disk
+        late = [
+            (number, row)
+            for number, row in self._postings_to(tenant, id)
+            if row.due is not None and row.due > moment
+        ]
+        with disk.transaction():
+            for number, row in late:
+                disk.put(disk.postings, number, pack(row._replace(due=moment)))
+        return len(late)
+
+    def _postings_to(self, tenant: str, id: str) -> list[tuple[int, StoredPosting]]:
+        disk = self._disk
+        if not any(key[0] == tenant and key[2] == id for key in disk.listeners):
+            return []
+        rows = ((number, unpack(StoredPosting, row)) for number, row in disk.postings.items())
+        return [(number, row) for number, row in rows if row.posting.listener_id == id]
 
     def _get(self, columns: ListenerColumns) -> ListenerColumns | None:
         stored = self._disk.listeners.get(columns[:3])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from datetime import datetime
 
-from tenuto.model.durations import epoch_ms
+from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.status import Status
 from tenuto.store.columns import InstanceColumns, from_ms
 from tenuto.store.memory.context import MemoryPart
 from tenuto.store.memory.disk import Job, unpack
-from tenuto.store.parts.stats import Tally, WaitingJobs
+from tenuto.store.parts.stats import Completed, Tally, WaitingJobs
 
 _MINUTE = 60_000
 
@@ -41,6 +41,19 @@ class MemoryStats(MemoryPart):
             Tally(id, Status(status), started, ended, count)
             for (id, status, started, ended), count in counts.items()
         ]
+
+    async def durations(self, tenant: str, since: datetime, most: int) -> list[Completed]:
+        rows = [unpack(InstanceColumns, row) for row in self._disk.instances.values()]
+        found = [
+            (row.created_at, row.completed_at)
+            for row in rows
+            if row.tenant == tenant
+            and row.status == Status.COMPLETED
+            and row.created_at >= epoch_ms(since)
+            and row.completed_at is not None
+        ]
+        found.sort(reverse=True)
+        return [Completed(from_epoch_ms(ended), ended - made) for made, ended in found[:most]]
 
     async def waiting_jobs(self, tenant: str, most: int) -> WaitingJobs:
         jobs = [unpack(Job, row) for row in self._disk.jobs.values()]

@@ -41,6 +41,26 @@ class Backlog(NamedTuple):
     oldest: datetime
 
 
+class Delivery(NamedTuple):
+    """The first undelivered event of a stream, on its way to a listener."""
+
+    number: int
+    event_id: str
+    stream: str
+    created_at: datetime
+    attempts: int
+    """The number of failed attempts."""
+    due: datetime
+    """When it is tried next."""
+
+
+class DeliveryPlace(NamedTuple):
+    """The place of a delivery in its list."""
+
+    due: datetime
+    number: int
+
+
 class Listeners(Protocol):
     """The recipients of events."""
 
@@ -86,3 +106,16 @@ class Listeners(Protocol):
     @for_tenants
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         """Undelivered events by listener id; listeners without any are left out."""
+
+    @for_tenants
+    async def deliveries(
+        self, tenant: str, id: str, *, after: DeliveryPlace | None = None, limit: int = 100
+    ) -> list[Delivery]:
+        """Deliveries to a listener in the order in which they are tried.
+
+        Of each stream the first is listed: the others follow it.
+        """
+
+    @writes
+    async def hasten(self, tenant: str, id: str, now: datetime) -> int:
+        """Make all deliveries to a listener due by `now`; how many were put off beyond it."""

@@ -21,6 +21,14 @@ class Tally(NamedTuple):
     instances: int
 
 
+class Completed(NamedTuple):
+    """One completed instance."""
+
+    at: datetime
+    milliseconds: int
+    """From its creation to its end."""
+
+
 class WaitingJobs(NamedTuple):
     """Unclaimed jobs."""
 
@@ -38,6 +46,13 @@ class Stats(Protocol):
         """Count the instances created from `since` on; by minute for times from `apart_from` on.
 
         Of each status only the newest `most` instances are counted.
+        """
+
+    @for_tenants
+    async def durations(self, tenant: str, since: datetime, most: int) -> list[Completed]:
+        """How long completed instances took that were created from `since` on.
+
+        Of them the newest `most`, newest first.
         """
 
     @for_tenants

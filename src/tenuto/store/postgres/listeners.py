@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from tenuto.model.durations import from_epoch_ms
-from tenuto.store.outbox_columns import ListenerColumns, listener_columns, listener_of
-from tenuto.store.parts.listeners import Backlog, Listener, ListenerKind, Listeners
+from datetime import datetime
+
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.store.outbox_columns import (
+    ListenerColumns,
+    delivery_bounds,
+    delivery_in,
+    listener_columns,
+    listener_of,
+)
+from tenuto.store.parts.listeners import (
+    Backlog,
+    Delivery,
+    DeliveryPlace,
+    Listener,
+    ListenerKind,
+    Listeners,
+)
 from tenuto.store.postgres.database import Database
 from tenuto.store.postgres.session import Transaction
 
@@ -54,3 +69,14 @@ class PostgresListeners(Listeners):
     async def backlogs(self, tenant: str) -> dict[str, Backlog]:
         found = await self._database.connections.rows("backlogs", {"tenant": tenant})
         return {id: Backlog(count, from_epoch_ms(oldest)) for id, count, oldest in found}
+
+    async def deliveries(
+        self, tenant: str, id: str, *, after: DeliveryPlace | None = None, limit: int = 100
+    ) -> list[Delivery]:
+        which = delivery_bounds(tenant, id, after, limit)
+        found = await self._database.connections.rows("postings_to", which)
+        return [delivery_in(row) for row in found]
+
+    async def hasten(self, tenant: str, id: str, now: datetime) -> int:
+        which = {"tenant": tenant, "id": id, "now": epoch_ms(now)}
+        return len(await self._database.connections.rows("hasten_postings", which))

@@ -2718,6 +2718,27 @@ UPDATE tenuto.webhook_deliveries AS posting SET attempts = posting.attempts + 1,
 FROM unnest(:event_ids::text[], :dues::bigint[]) AS later (event_id, due)
 WHERE posting.listener_id = :listener_id AND posting.event_id = later.event_id;
 
+-- name: postings_to
+-- The first undelivered events of the streams of a listener, in the order in which they are tried.
+SELECT
+    posting.number, posting.event_id, posting.stream, posting.created_at, posting.attempts, posting.due
+FROM tenuto.listeners AS listener
+CROSS JOIN tenuto.webhook_deliveries AS posting
+WHERE
+    listener.tenant = :tenant AND listener.id = :id AND posting.listener_id = listener.id
+    AND posting.due IS NOT NULL AND (posting.due, posting.number) > (:due, :number)
+ORDER BY posting.due, posting.number LIMIT :limit;
+
+-- name: hasten_postings
+-- Deliveries that were put off are due.
+UPDATE tenuto.webhook_deliveries SET due = :now
+WHERE
+    listener_id IN (
+        SELECT id FROM tenuto.listeners WHERE tenant = :tenant AND id = :id AND kind <> 'definition'
+    )
+    AND due > :now
+RETURNING number;
+
 -- name: backlogs
 -- Count and age of the deliveries that the listeners of a tenant have.
 SELECT listener.id, found.count, found.oldest

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
-from tenuto.model.durations import from_epoch_ms
-from tenuto.store.outbox_columns import ListenerColumns, listener_columns, listener_of
-from tenuto.store.parts.listeners import Backlog, Listener, ListenerKind
+from tenuto.model.durations import epoch_ms, from_epoch_ms
+from tenuto.store.outbox_columns import (
+    ListenerColumns,
+    delivery_bounds,
+    delivery_in,
+    listener_columns,
+    listener_of,
+)
+from tenuto.store.parts.listeners import Backlog, Delivery, DeliveryPlace, Listener, ListenerKind
 from tenuto.store.sqlite.outbox_writes import Heard, heard
 from tenuto.store.sqlite.part import SqlitePart, looks
 from tenuto.store.sqlite.rows import with_bytes
@@ -70,6 +77,25 @@ class SqliteListeners(SqlitePart):
             id: Backlog(count, from_epoch_ms(oldest))
             for id, count, oldest in session.packed("backlogs", (tenant,))
         }
+
+    @looks
+    def deliveries(
+        self,
+        session: Session,
+        tenant: str,
+        id: str,
+        *,
+        after: DeliveryPlace | None = None,
+        limit: int = 100,
+    ) -> list[Delivery]:
+        which = delivery_bounds(tenant, id, after, limit)
+        return [delivery_in(row) for row in session.rows("postings_to", which)]
+
+    async def hasten(self, tenant: str, id: str, now: datetime) -> int:
+        which = {"tenant": tenant, "id": id, "now": epoch_ms(now)}
+        return await self._file.write_beside(
+            lambda session: len(session.rows("hasten_postings", which))
+        )
 
     async def _changed(self, change: Callable[[Session], T]) -> T:
         """Change the listeners, and update what this process knows of them at once."""

@@ -1578,6 +1578,27 @@ DELETE FROM webhook_deliveries WHERE listener_id = ?;
 UPDATE webhook_deliveries SET attempts = attempts + 1, due = :due
 WHERE listener_id = :listener_id AND event_id = :event_id;
 
+-- name: postings_to
+-- The first undelivered events of the streams of a listener, in the order in which they are tried.
+SELECT
+    posting.number, posting.event_id, posting.stream, posting.created_at, posting.attempts, posting.due
+FROM listeners AS listener
+CROSS JOIN webhook_deliveries AS posting
+WHERE
+    listener.tenant = :tenant AND listener.id = :id AND posting.listener_id = listener.id
+    AND posting.due IS NOT NULL AND (posting.due, posting.number) > (:due, :number)
+ORDER BY posting.due, posting.number LIMIT :limit;
+
+-- name: hasten_postings
+-- Deliveries that were put off are due.
+UPDATE webhook_deliveries SET due = :now
+WHERE
+    listener_id IN (
+        SELECT id FROM listeners WHERE tenant = :tenant AND id = :id AND kind <> 'definition'
+    )
+    AND due > :now
+RETURNING number;
+
 -- name: backlogs
 -- Count and age of the deliveries that the listeners of a tenant have. Packed.
 SELECT json_group_array(json_array(found.id, found.count, found.oldest))

