@@ -29,6 +29,7 @@ export type FormField = Common &
         format: string | null;
         least: number | null;
         most: number | null;
+        /** To be shown: the server alone checks it, since a pattern can be made to run for ever. */
         pattern: string | null;
       }
     | {
@@ -110,11 +111,12 @@ class Reader {
   }
 
   private object(common: Common, schema: JsonObject, refs: readonly string[]): FormField {
-    const named = asObject(schema["properties"]);
+    const properties = Object.entries(asObject(schema["properties"]));
     const required = new Set(texts(schema["required"]));
-    // A name may be required without a schema of its own: its value can be anything.
-    const unnamed = [...required].filter((name) => !Object.hasOwn(named, name));
-    const properties: [string, Json][] = [...Object.entries(named), ...unnamed.map((name): [string, Json] => [name, true])];
+    // A name that is required and not described is anything.
+    for (const name of required) {
+      if (!properties.some(([known]) => known === name)) properties.push([name, true]);
+    }
     const others = schema["additionalProperties"];
     if (properties.length === 0) {
       if (!isObject(others) || Object.keys(others).length === 0) {
@@ -236,7 +238,7 @@ function rest(schema: JsonObject, name: string): JsonObject {
 function typeOf(schema: JsonObject): string | null {
   const type = asText(schema["type"]);
   if (type !== null) return type;
-  if ("properties" in schema || "additionalProperties" in schema) return "object";
+  if (["properties", "additionalProperties", "required"].some((name) => name in schema)) return "object";
   return "items" in schema ? "array" : null;
 }
 
@@ -364,10 +366,7 @@ export function writtenInput(value: Json | undefined): string {
 }
 
 /** The value that the text of an input element stands for; undefined: none is given. */
-export function readInput(
-  field: FormField,
-  text: string,
-): { value: Json | undefined } | { problem: string } {
+export function readInput(field: FormField, text: string): { value: Json | undefined } | { problem: string } {
   if (field.kind === "text") {
     if (text === "" && !field.isRequired) return { value: undefined };
     return { value: text };
@@ -451,21 +450,7 @@ function textProblems(field: FormField & { kind: "text" }, value: string): strin
   const problems: string[] = [];
   if (field.least !== null && length < field.least) problems.push(`At least ${field.least} characters are expected.`);
   if (field.most !== null && length > field.most) problems.push(`At most ${field.most} characters are allowed.`);
-  if (field.pattern !== null && matches(field.pattern, value) === false) {
-    problems.push(`It does not match ${field.pattern}.`);
-  }
   return problems;
-}
-
-/** The server's patterns are Python's: one that JavaScript does not know is left to the server. */
-function matches(pattern: string, value: string): boolean | null {
-  // A long text could keep a pattern busy for long.
-  if (value.length > 1_000 || pattern.length > 200) return null;
-  try {
-    return new RegExp(pattern, "u").test(value);
-  } catch {
-    return null;
-  }
 }
 
 function numberProblems(field: FormField & { kind: "number" }, value: number): string[] {
