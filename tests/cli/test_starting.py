@@ -36,6 +36,18 @@ def test_what_is_deployed_is_started_by_its_id_and_run_by_whoever_has_its_tasks(
     assert (followed.code, '"to":"COMPLETED"' in followed.out) == (0, True)
 
 
+def test_a_start_has_a_priority_and_a_deadline(terminal: Terminal) -> None:
+    terminal.write("wait.json", WAIT)
+    terminal.call("deploy", "wait.json")
+    given = ("--priority", "3", "--deadline", "2126-11-16T20:31Z")
+    started = terminal.call("start", "wait", "-i", '{"id": 1}', *given, "-o", "json")
+    shown = terminal.call("show", started.json["instanceId"], "-o", "json").json
+    assert (shown["priority"], shown["deadline"]) == (3, "2126-11-16T20:31:00.000Z")
+    refused = terminal.call("start", "wait", "--deadline", "soon")
+    assert refused.code == 2
+    assert "--deadline" in refused.err
+
+
 def test_a_workflow_that_is_not_there_exits_3_with_the_nearest(terminal: Terminal) -> None:
     terminal.write("double.json", DOUBLE)
     terminal.call("deploy", "double.json")

@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from tenuto.cli.views.terminal import SHORT_ID
-from tenuto.model.durations import from_epoch_ms, parse_duration, parse_moment
+from tenuto.model.durations import Duration, from_epoch_ms, parse_duration, parse_moment
 from tenuto.model.errors import InvalidInput, NotFound, Problem
 from tenuto.model.json import Given, Object
 from tenuto.model.status import Status
@@ -91,19 +91,31 @@ def variable_filter(given: Sequence[str]) -> Object | None:
 def moment_or_ago(text: str, now: datetime, option: str) -> datetime:
     """The value of an option: a moment, or how long ago; InvalidInput."""
     try:
-        if text.startswith("P"):
-            return parse_duration(text).before(now)
-        with suppress(ValueError):
-            return parse_duration(text).before(now)
-        return parse_moment(text)
+        found = _moment_or_duration(text)
     except ValueError as error:
-        problem = Problem(
-            code="TEN-2000",
-            path=option,
-            message=str(error),
-            advice="Write a moment, such as 2026-11-16T20:31Z, or how long ago, such as 2h.",
-        )
+        advice = "Write a moment, such as 2026-11-16T20:31Z, or how long ago, such as 2h."
+        problem = Problem(code="TEN-2000", path=option, message=str(error), advice=advice)
         raise InvalidInput("nothing can be listed like that", [problem]) from None
+    return found if isinstance(found, datetime) else found.before(now)
+
+
+def moment_or_in(text: str, now: datetime, option: str) -> datetime:
+    """The value of an option: a moment, or in how long; InvalidInput."""
+    try:
+        found = _moment_or_duration(text)
+    except ValueError as error:
+        advice = "Write a moment, such as 2026-11-16T20:31Z, or in how long, such as 2h."
+        problem = Problem(code="TEN-2000", path=option, message=str(error), advice=advice)
+        raise InvalidInput("the option is no moment", [problem]) from None
+    return found if isinstance(found, datetime) else found.after(now)
+
+
+def _moment_or_duration(text: str) -> datetime | Duration:
+    if text.startswith("P"):
+        return parse_duration(text)
+    with suppress(ValueError):
+        return parse_duration(text)
+    return parse_moment(text)
 
 
 async def find_instance(space: Lists, text: str) -> Summary:

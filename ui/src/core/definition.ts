@@ -62,29 +62,6 @@ function waitsOf(config: JsonObject): JsonObject[] {
   return [config, asObject(config["more"]), ...asArray(config["arms"]).map(asObject)];
 }
 
-const KINDS: Record<string, string> = {
-  start: "Start",
-  end: "End",
-  task: "Task",
-  eventWait: "Event wait",
-  condition: "Condition",
-  delay: "Delay",
-  loop: "Loop",
-  javascript: "JavaScript",
-  dataQuery: "Data query",
-  http: "HTTP request",
-  subWorkflow: "Sub-workflow",
-  emit: "Emit event",
-  set: "Set variables",
-  terminate: "Terminate",
-  approval: "Approval",
-};
-
-/** The words for a type of step; one that is not known is shown as it is written. */
-export function kindWords(type: string): string {
-  return (Object.hasOwn(KINDS, type) ? KINDS[type] : undefined) ?? (type || "Unknown type");
-}
-
 /** What a step does, in a few words: its task, the event that it waits for. */
 export function stepDetail(type: string, config: JsonObject): string {
   switch (type) {

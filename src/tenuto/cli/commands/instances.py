@@ -49,6 +49,18 @@ def start(  # noqa: PLR0913 - one for each option
     input: Input = None,
     key: IdempotencyKey = None,
     correlation_id: CorrelationId = None,
+    priority: Annotated[
+        int, typer.Option("--priority", metavar="N", help="Higher ones go first.")
+    ] = 0,
+    deadline: Annotated[
+        str | None,
+        typer.Option(
+            "--deadline",
+            metavar="WHEN",
+            help="It is ended then: a moment such as 2026-11-16T20:31Z, or in how long, such as "
+            "2h.",
+        ),
+    ] = None,
     version: Annotated[
         int | None,
         typer.Option("--version", metavar="N", min=1, help="Another version than the newest."),
@@ -69,6 +81,7 @@ def start(  # noqa: PLR0913 - one for each option
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.lookup import moment_or_in
         from tenuto.cli.sources import read_json
         from tenuto.cli.views.outcome import say_how_to_run, show_unseen, status_line
         from tenuto.cli.views.terminal import say, say_command, show, show_json
@@ -76,11 +89,14 @@ def start(  # noqa: PLR0913 - one for each option
         from tenuto.model.status import Status
 
         is_json = output == "json"
+        due = None if deadline is None else moment_or_in(deadline, backend.clock.now(), "--deadline")
         started = await backend.space.start(
             workflow,
             None if input is None else read_json(input, "--input"),
             key=key,
             correlation_id=correlation_id,
+            priority=priority,
+            deadline=due,
             version=version,
         )
         # It is durable now: its id is printed, whatever becomes of the next request.

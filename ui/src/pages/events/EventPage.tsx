@@ -5,9 +5,9 @@ import { useLocation } from "wouter";
 import { useMay } from "../../api/me";
 import { read } from "../../api/queries";
 import type { Shape } from "../../api/types";
-import type { PageProps } from "../../app/pages";
 import { reachedWords } from "../../core/eventReach";
 import type { Json } from "../../core/json";
+import { useLastPart } from "../../kit/address";
 import { Button } from "../../kit/Button";
 import { CopyAs } from "../../kit/CopyAs";
 import { CopyButton } from "../../kit/CopyButton";
@@ -23,8 +23,8 @@ const CRUMBS = [{ label: "Events", href: "/events" }];
 const REFRESH_MS = 3_000;
 
 /** One event: what it carried, whom it reached, and whom it nearly reached. */
-export default function EventPage({ params }: PageProps) {
-  const id = params["id"] ?? "";
+export default function EventPage() {
+  const id = useLastPart();
   const found = useQuery({
     ...read("/api/v1/events/{id}", { path: { id } }),
     refetchInterval: ({ state }) => state.data?.matched === false && REFRESH_MS,

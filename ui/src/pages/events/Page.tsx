@@ -144,7 +144,7 @@ function PatternFilter({ pattern, onChange }: { pattern: string; onChange: (patt
       <input
         type="search"
         aria-label="Name of the event"
-        placeholder="Name, such as payment.received"
+        placeholder="Name of an event"
         list={options}
         autoComplete="off"
         spellCheck={false}

@@ -1,7 +1,7 @@
 import { useMutation } from "@tanstack/react-query";
 import { FlaskConical, Send } from "lucide-react";
 import { useId, useMemo, useState, type FormEvent } from "react";
-import { useLocation, useSearchParams } from "wouter";
+import { useLocation } from "wouter";
 
 import type { ApiProblem } from "../../api/problem";
 import { send, useAct } from "../../api/queries";
@@ -12,6 +12,7 @@ import { withValue } from "../../core/form";
 import { laidOut, readText, writeText } from "../../core/jsonText";
 import { sameJson, type Json } from "../../core/json";
 import type { Correction } from "../../core/nearMiss";
+import { useParameters } from "../../kit/address";
 import { Button } from "../../kit/Button";
 import { CopyAs } from "../../kit/CopyAs";
 import { Field, TextInput } from "../../kit/Field";
@@ -35,7 +36,7 @@ interface Content {
 
 /** Publish an event: first dry, to see whom it would reach; then for real. `?pattern=` and `?payload=` fill it in. */
 export default function PublishPage() {
-  const [search] = useSearchParams();
+  const search = useParameters();
   const first = { pattern: search.get("pattern") ?? "", payload: search.get("payload") ?? "{}", correlationId: search.get("correlationId") ?? "" };
   return (
     <Page title="Publish an event" crumbs={CRUMBS}>
@@ -120,7 +121,14 @@ function PublishForm({ first }: { first: { pattern: string; payload: string; cor
       </div>
       <div className={styles["result"]} aria-live="polite">
         {isTried ? (
-          <DryRun result={dry.data} onCorrect={correct} />
+          <DryRun
+            result={dry.data}
+            onCorrect={correct}
+            onRename={(name) => {
+              setPattern(name);
+              tryOut({ ...content, pattern: name });
+            }}
+          />
         ) : (
           <p className={styles["muted"]}>A dry run shows whom this event would reach, and whom it would nearly reach. Nothing is stored by it.</p>
         )}
@@ -129,7 +137,7 @@ function PublishForm({ first }: { first: { pattern: string; payload: string; cor
   );
 }
 
-function DryRun({ result, onCorrect }: { result: Shape<"EventAnswer">; onCorrect: (correction: Correction) => void }) {
+function DryRun({ result, onCorrect, onRename }: { result: Shape<"EventAnswer">; onCorrect: (correction: Correction) => void; onRename: (name: string) => void }) {
   const targets = result.targets ?? [];
   const near = result.nearMisses ?? [];
   const would = reachedWords(result);
@@ -138,7 +146,7 @@ function DryRun({ result, onCorrect }: { result: Shape<"EventAnswer">; onCorrect
       <h2>{would === "" ? "It would reach nothing" : `It would be: ${would}`}</h2>
       {result.duplicate === true && <p className={styles["notice"]}>An event with this id came before: nothing would be done twice.</p>}
       {targets.length > 0 && <Recipients isDry given={targets} />}
-      {result.hint !== undefined && <p className={styles["notice"]}>{result.hint.replace(/^./, (letter) => letter.toUpperCase())}</p>}
+      {result.hint !== undefined && <Hint hint={result.hint} onRename={onRename} />}
       {targets.length === 0 && near.length === 0 && result.hint === undefined && <p className={styles["muted"]}>Nothing waits for it now. It would be stored, and a wait that opens later looks back at it.</p>}
       {near.length > 0 && (
         <>
@@ -147,6 +155,17 @@ function DryRun({ result, onCorrect }: { result: Shape<"EventAnswer">; onCorrect
         </>
       )}
     </>
+  );
+}
+
+/** What the service takes the name for; names in it stand between backquotes. */
+function Hint({ hint, onRename }: { hint: string; onRename: (name: string) => void }) {
+  const meant = /did you mean `([^`]+)`/.exec(hint)?.[1];
+  return (
+    <div className={styles["notice"]}>
+      <p>{hint.split("`").map((part, place) => (place % 2 === 1 ? <code key={place}>{part}</code> : place === 0 ? part.replace(/^./, (letter) => letter.toUpperCase()) : part))}</p>
+      {meant !== undefined && <Button onClick={() => onRename(meant)}>{`Use ${meant}`}</Button>}
+    </div>
   );
 }
 

@@ -3,10 +3,12 @@ import { ArrowRight, X } from "lucide-react";
 import { useMemo } from "react";
 
 import { read } from "../../api/queries";
-import { diffSummary, drawnDiff, type DrawnDiff } from "../../core/drawnDiff";
+import { compared, diffSummary, type Comparison as Compared } from "../../core/comparison";
 import type { Change } from "../../core/diff";
+import { drawn } from "../../core/drawing";
+import { layoutOf } from "../../core/layout";
+import { planOf } from "../../core/plan";
 import { Button } from "../../kit/Button";
-import { drawnGraph } from "../../kit/drawnGraph";
 import { Graph } from "../../kit/Graph";
 import { visible } from "../../kit/JsonView";
 import { ErrorState, Loading } from "../../kit/States";
@@ -29,7 +31,7 @@ interface Props {
 export function Comparison({ id, from, to, newest, view, step, onChange }: Props) {
   const before = useQuery(read("/api/v1/workflows/{id}", { path: { id }, query: { version: from } }));
   const after = useQuery(read("/api/v1/workflows/{id}", { path: { id }, query: { version: to } }));
-  const found = useMemo(() => (before.data && after.data ? drawnDiff(before.data.definition, after.data.definition) : null), [before.data, after.data]);
+  const found = useMemo(() => (before.data && after.data ? compared(before.data.definition, after.data.definition) : null), [before.data, after.data]);
   const compare = (left: number, right: number) => onChange({ diff: `${left}..${right}`, step: null });
   return (
     <>
@@ -49,6 +51,7 @@ export function Comparison({ id, from, to, newest, view, step, onChange }: Props
       ) : found === null ? (
         <Loading label="Loading both versions" />
       ) : (
+        <div className={styles["tabs"]}>
         <Tabs
           label="The comparison"
           chosen={view}
@@ -58,6 +61,7 @@ export function Comparison({ id, from, to, newest, view, step, onChange }: Props
             { id: "json", label: "JSON", content: <LineDiff before={written(before.data?.definition)} after={written(after.data?.definition)} /> },
           ]}
         />
+        </div>
       )}
     </>
   );
@@ -78,21 +82,15 @@ function VersionChoice({ label, chosen, newest, onChoose }: { label: string; cho
   );
 }
 
-function GraphDiff({ found, step, onStep }: { found: DrawnDiff; step: string | null; onStep: (step: string | null) => void }) {
-  const drawn = useMemo(() => {
-    const { boxes, lines, frames } = drawnGraph(found.graph);
-    return {
-      frames,
-      boxes: boxes.map((box) => withChange(box, found.steps.get(box.id))),
-      lines: lines.map((line) => withChange(line, found.edges.get(line.id))),
-    };
-  }, [found]);
+function GraphDiff({ found, step, onStep }: { found: Compared; step: string | null; onStep: (step: string | null) => void }) {
+  const shown = useMemo(() => drawn(planOf(found.graph), layoutOf(found.graph, { compensations: true }), { diff: found.diff }), [found]);
   const { added, removed, changed, addedEdges, removedEdges, rest } = found.diff;
-  const shown = step === null ? changed : changed.filter(({ id }) => id === step);
+  const isShown = (id: string) => step === null || id === step;
+  const isSame = step !== null && ![...added, ...removed, ...changed.map(({ id }) => id)].includes(step);
   return (
     <div className={styles["split"]}>
       <div className={styles["drawing"]}>
-        <Graph label="The steps of both versions" {...drawn} selected={step} onSelect={onStep} />
+        <Graph label="The steps of both versions" {...shown} selected={step} onSelect={onStep} />
       </div>
       <aside className={styles["panel"]} aria-label="Changes">
         {step !== null && (
@@ -101,10 +99,12 @@ function GraphDiff({ found, step, onStep }: { found: DrawnDiff; step: string | n
             <Button onClick={() => onStep(null)}>Show all changes</Button>
           </header>
         )}
-        {step !== null && !found.steps.has(step) && <p className={styles["muted"]}>This step is the same in both versions.</p>}
-        <Steps title="Added" steps={added.filter((id) => step === null || id === step)} onStep={onStep} />
-        <Steps title="Removed" steps={removed.filter((id) => step === null || id === step)} onStep={onStep} />
-        {shown.map(({ id, changes }) => (
+        {isSame && <p className={styles["muted"]}>This step is the same in both versions.</p>}
+        <Steps title="Added" steps={added.filter(isShown)} onStep={onStep} />
+        <Steps title="Removed" steps={removed.filter(isShown)} onStep={onStep} />
+        {changed
+          .filter(({ id }) => isShown(id))
+          .map(({ id, changes }) => (
           <section key={id} className={styles["changes"]}>
             <h3>
               Changed: <StepButton id={id} onStep={onStep} />
@@ -128,8 +128,6 @@ function GraphDiff({ found, step, onStep }: { found: DrawnDiff; step: string | n
     </div>
   );
 }
-
-const withChange = <T extends object, C>(item: T, change: C | undefined): T & { change?: C } => (change === undefined ? item : { ...item, change });
 
 function Steps({ title, steps, onStep }: { title: string; steps: readonly string[]; onStep: (step: string) => void }) {
   if (steps.length === 0) return null;

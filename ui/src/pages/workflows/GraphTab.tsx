@@ -2,7 +2,9 @@ import { useMemo } from "react";
 
 import type { Shape } from "../../api/types";
 import type { DefinitionFacts } from "../../core/definition";
-import { drawnGraph } from "../../kit/drawnGraph";
+import { drawn } from "../../core/drawing";
+import { layoutOf } from "../../core/layout";
+import { planOf } from "../../core/plan";
 import { Graph } from "../../kit/Graph";
 import { EmptyState } from "../../kit/States";
 import { About } from "./About";
@@ -11,14 +13,14 @@ import { Inspector } from "./Inspector";
 
 /** The graph, and beside it the chosen step, or what there is to know about the whole. */
 export function GraphTab({ workflow, facts, step, onStep }: { workflow: Shape<"WorkflowView">; facts: DefinitionFacts; step: string | null; onStep: (step: string | null) => void }) {
-  const drawn = useMemo(() => drawnGraph(facts.graph), [facts.graph]);
+  const shown = useMemo(() => drawn(planOf(facts.graph), layoutOf(facts.graph, { compensations: true })), [facts.graph]);
   return (
     <div className={styles["split"]}>
       <div className={styles["drawing"]}>
-        {drawn.boxes.length === 0 ? (
+        {shown.boxes.length === 0 ? (
           <EmptyState title="This definition has no steps">Its JSON has all that was saved.</EmptyState>
         ) : (
-          <Graph label={`The steps of ${workflow.id}`} {...drawn} selected={step} onSelect={onStep} />
+          <Graph label={`The steps of ${workflow.id}`} {...shown} selected={step} onSelect={onStep} />
         )}
       </div>
       <aside className={styles["panel"]} aria-label={step === null ? "About the workflow" : "The chosen step"}>

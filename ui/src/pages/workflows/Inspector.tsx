@@ -1,9 +1,9 @@
 import { X } from "lucide-react";
 import { Link } from "wouter";
 
-import { kindWords, stepDetail } from "../../core/definition";
-import type { Graph } from "../../core/graph";
-import { isKnownNodeType } from "../../core/graph";
+import { stepDetail } from "../../core/definition";
+import { kindOf } from "../../core/drawing";
+import { isKnownNodeType, type Graph } from "../../core/graph";
 import { asText } from "../../core/json";
 import { flattened, outlineOf, type OutlineLink } from "../../core/outline";
 import { IconButton } from "../../kit/Button";
@@ -37,7 +37,7 @@ export function Inspector({ graph, step, onStep }: { graph: Graph; step: string;
         <div>
           <h2>{node?.name ?? step}</h2>
           <p className={styles["muted"]}>
-            {node === undefined ? "Compensation" : kindWords(node.type)}
+            <span className={styles["kind"]}>{node === undefined ? "compensation" : kindOf(node.type)}</span>
             {detail !== "" && (
               <>
                 {" · "}

@@ -1,5 +1,5 @@
 import { History, Play, WandSparkles } from "lucide-react";
-import { useMemo, useState, type FormEvent } from "react";
+import { useEffect, useMemo, useRef, useState, type FormEvent } from "react";
 import { useLocation } from "wouter";
 
 import { useMay } from "../../api/me";
@@ -59,6 +59,11 @@ export function StartForm({ workflow, schema, version, newest, first, example, i
     },
   );
   const problems = useMemo(() => placed(start.error), [start.error]);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    // The first field that is refused comes into sight.
+    if (start.error !== null) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [start.error]);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     setIsChecked(true);
@@ -67,7 +72,7 @@ export function StartForm({ workflow, schema, version, newest, first, example, i
   const hasSchema = schema !== undefined;
   const shownView = hasSchema ? view : "json";
   return (
-    <form className={styles["form"]} onSubmit={submit} noValidate>
+    <form ref={form} className={styles["form"]} onSubmit={submit} noValidate>
       <div className={styles["bar"]}>
         {hasSchema && (
           <Button icon={<WandSparkles />} onClick={() => setText(example)}>
@@ -117,8 +122,12 @@ export function StartForm({ workflow, schema, version, newest, first, example, i
         ]}
       />
       <StartExtras extras={extras} onChange={setExtras} version={version} newest={newest} onVersion={onVersion} problems={problems.outside} />
-      {start.error !== null && <ErrorState isInline error={shownView === "form" ? withProblems(start.error, problems.outside.filter(({ path }) => !problemOf(path))) : start.error} />}
       <div className={styles["foot"]}>
+        {start.error !== null && (
+          <div className={styles["refusal"]}>
+            <ErrorState isInline error={shownView === "form" ? withProblems(start.error, problems.outside.filter(({ path }) => !problemOf(path))) : start.error} />
+          </div>
+        )}
         <Button type="submit" look="primary" icon={<Play />} isPending={start.isPending}>
           Start
         </Button>

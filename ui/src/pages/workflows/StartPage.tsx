@@ -6,6 +6,7 @@ import type { PageProps } from "../../app/pages";
 import { exampleValue, formOf, initialValue } from "../../core/form";
 import { laidOut, writeText } from "../../core/jsonText";
 import { asObject, type Json } from "../../core/json";
+import { useParameters } from "../../kit/address";
 import { Page } from "../../kit/Page";
 import { ErrorState, Loading } from "../../kit/States";
 import { workflowHref } from "./links";
@@ -14,7 +15,8 @@ import { StartForm } from "./StartForm";
 /** Start an instance. `?input=` fills the form in, or `?from=` with the input of another instance. */
 export default function StartPage({ params }: PageProps) {
   const id = params["id"] ?? "";
-  const [search, setSearch] = useSearchParams();
+  const [, setSearch] = useSearchParams();
+  const search = useParameters();
   const version = /^\d{1,9}$/.test(search.get("version") ?? "") ? Number(search.get("version")) : null;
   const from = search.get("from");
   const workflow = useQuery(read("/api/v1/workflows/{id}", { path: { id }, ...(version === null ? {} : { query: { version } }) }));

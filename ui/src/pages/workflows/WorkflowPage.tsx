@@ -13,6 +13,7 @@ import { Page } from "../../kit/Page";
 import { ErrorState, Loading } from "../../kit/States";
 import { Tabs } from "../../kit/Tabs";
 import { Comparison } from "./Comparison";
+import styles from "./detail.module.css";
 import { GraphTab } from "./GraphTab";
 import { InstancesTab } from "./InstancesTab";
 import { JsonTab } from "./JsonTab";
@@ -50,7 +51,7 @@ export default function WorkflowPage({ params }: PageProps) {
       heading={workflow?.name ?? id}
       crumbs={CRUMBS}
       isFilled
-      actions={workflow !== undefined && <Actions id={id} version={workflow.version} newest={last} onVersion={(next) => set({ version: next === last ? null : String(next), diff: null, step: null })} />}
+      actions={workflow !== undefined && comparison === null && <Actions id={id} version={workflow.version} newest={last} onVersion={(next) => set({ version: next === last ? null : String(next), diff: null, step: null })} />}
     >
       {found.isPending ? (
         <Loading label="Loading the workflow" />
@@ -59,7 +60,8 @@ export default function WorkflowPage({ params }: PageProps) {
       ) : comparison !== null ? (
         <Comparison id={id} {...comparison} newest={last} view={search.get("view") ?? "graph"} step={search.get("step")} onChange={set} />
       ) : (
-        <Tabs
+        <div className={styles["tabs"]}>
+          <Tabs
           label="The workflow"
           chosen={search.get("tab") ?? "graph"}
           onChoose={(tab) => set({ tab: tab === "graph" ? null : tab })}
@@ -71,6 +73,7 @@ export default function WorkflowPage({ params }: PageProps) {
             { id: "json", label: "JSON", content: <JsonTab workflow={workflow} /> },
           ]}
         />
+        </div>
       )}
     </Page>
   );

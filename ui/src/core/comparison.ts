@@ -3,37 +3,24 @@
 import { diffDefinitions, type DefinitionDiff } from "./diff";
 import { graphOf, type Graph } from "./graph";
 
-export interface DrawnDiff {
-  graph: Graph;
+export interface Comparison {
   diff: DefinitionDiff;
-  steps: ReadonlyMap<string, "added" | "removed" | "changed">;
-  edges: ReadonlyMap<string, "added" | "removed">;
+  graph: Graph;
 }
 
-export function drawnDiff(before: unknown, after: unknown): DrawnDiff {
+export function compared(before: unknown, after: unknown): Comparison {
   const diff = diffDefinitions(before, after);
   const [old, now] = [graphOf(before), graphOf(after)];
   const removed = new Set(diff.removed);
   const gone = new Set(diff.removedEdges);
-  const undone = new Set(now.compensations.map(({ stepId }) => stepId));
-  return {
-    graph: {
-      ...now,
-      nodes: [...now.nodes, ...old.nodes.filter(({ id }) => removed.has(id))],
-      edges: [...now.edges, ...old.edges.filter(({ id }) => gone.has(id))],
-      compensations: [...now.compensations, ...old.compensations.filter(({ stepId }) => !undone.has(stepId))],
-    },
-    diff,
-    steps: new Map([
-      ...diff.added.map((id) => [id, "added"] as const),
-      ...diff.removed.map((id) => [id, "removed"] as const),
-      ...diff.changed.map(({ id }) => [id, "changed"] as const),
-    ]),
-    edges: new Map([
-      ...diff.addedEdges.map((id) => [id, "added"] as const),
-      ...diff.removedEdges.map((id) => [id, "removed"] as const),
-    ]),
+  const undoing = new Set(now.compensations.map(({ stepId }) => stepId));
+  const graph: Graph = {
+    ...now,
+    nodes: [...now.nodes, ...old.nodes.filter(({ id }) => removed.has(id))],
+    edges: [...now.edges, ...old.edges.filter(({ id }) => gone.has(id))],
+    compensations: [...now.compensations, ...old.compensations.filter(({ stepId }) => !undoing.has(stepId))],
   };
+  return { diff, graph };
 }
 
 /** "2 steps added, 1 changed"; "" where only the drawing differs. */
