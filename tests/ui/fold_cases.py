@@ -1,13 +1,8 @@
-"""Logs as the API shows them, with what the engine shows of their instances: for the UI's fold.
-
-`python -m tests.ui.fold_cases FILE` writes them as JSON lines.
-"""
+"""Logs as the API shows them, with what the engine shows of their instances."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 
@@ -54,14 +49,18 @@ class Case(msgspec.Struct, kw_only=True):
 
 def cases() -> Iterator[Case]:
     """Every stored example log, simulated runs, and random walks of the core."""
-    for name in NAMES:
-        log = stored(name)
-        yield _case(name, ID, log.definition, log.rows, every=1)
+    yield from map(case_of, NAMES)
     yield from simulated()
     for seed in range(WALKS):
         run = walked(seed)
         rows = to_rows(1, run.entries)
         yield _case(f"walk {seed}", ID, run.document, rows, every=max(len(rows) // STATES, 1))
+
+
+def case_of(name: str) -> Case:
+    """A stored example log, with all its prefixes."""
+    log = stored(name)
+    return _case(name, ID, log.definition, log.rows, every=1)
 
 
 def simulated() -> Iterator[Case]:
@@ -168,15 +167,3 @@ def _around(key: NodeKey) -> str:
 
 def _spelled(key: NodeKey) -> str:
     return f"{key.node}[{key.iteration}]" if key.iteration else key.node
-
-
-def write(file: Path) -> int:
-    """Write all cases; how many these are."""
-    encode = msgspec.json.Encoder(decimal_format="number").encode
-    lines = [encode(case) for case in cases()]
-    file.write_bytes(b"\n".join(lines) + b"\n")
-    return len(lines)
-
-
-if __name__ == "__main__":
-    print(write(Path(sys.argv[1])))

@@ -92,7 +92,12 @@ for (const line of readFileSync(process.argv[2] as string, "utf8").split("\n")) 
     differ(`${given.name} at ${theirs.version}`, shown(plan, state, theirs), theirs, "");
     compared += 1;
   }
-  differ(`${given.name} at once`, shown(plan, fold(plan, given.id, given.log), given.states.at(-1)!), given.states.at(-1)!, "");
+  differ(
+    `${given.name} at once`,
+    shown(plan, fold(plan, given.id, given.log), given.states.at(-1)!),
+    given.states.at(-1)!,
+    "",
+  );
   if (differences.length > 100) break;
 }
 console.log([String(compared), ...differences].join("\n"));

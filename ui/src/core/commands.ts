@@ -69,9 +69,7 @@ function requestOf(action: Action): Request {
 }
 
 function given(fields: { [name: string]: Json | undefined }): JsonObject {
-  return Object.fromEntries(
-    Object.entries(fields).filter((entry): entry is [string, Json] => entry[1] !== undefined),
-  );
+  return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, Json] => entry[1] !== undefined));
 }
 
 export function asCommand(action: Action, place: Place): string {
@@ -156,8 +154,7 @@ export function asPython(action: Action, place: Place): string {
 function callOf(action: Action): string {
   const call = (target: string, args: (string | null)[]) =>
     `${target}(${args.filter((each) => each !== null).join(", ")})`;
-  const named = (name: string, value: Json | undefined) =>
-    value === undefined ? null : `${name}=${python(value)}`;
+  const named = (name: string, value: Json | undefined) => (value === undefined ? null : `${name}=${python(value)}`);
   const plain = (value: Json | undefined) => (value === undefined ? null : python(value));
   const instance = "id" in action && action.id !== undefined ? `client.at(${python(action.id)})` : "";
   switch (action.kind) {
@@ -216,7 +213,9 @@ export function python(value: Json): string {
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "None";
   if (typeof value === "string") return pythonText(value);
   if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
-  return `{${Object.entries(value).map(([name, each]) => `${pythonText(name)}: ${python(each)}`).join(", ")}}`;
+  return `{${Object.entries(value)
+    .map(([name, each]) => `${pythonText(name)}: ${python(each)}`)
+    .join(", ")}}`;
 }
 
 /** What a terminal could take for more than text is escaped. */

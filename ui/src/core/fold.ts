@@ -17,11 +17,7 @@ export { blank } from "./state";
 export type * from "./state";
 
 /** `state` with `entries` taken in, which follow it in the log; the one given stays as it is. */
-export function foldAll(
-  plan: Plan,
-  state: InstanceState,
-  entries: Iterable<LogEntry>,
-): InstanceState {
+export function foldAll(plan: Plan, state: InstanceState, entries: Iterable<LogEntry>): InstanceState {
   const after = copied(state);
   for (const entry of entries) foldInto(plan, after, entry);
   return after;

@@ -29,6 +29,7 @@ export type FormField = Common &
         format: string | null;
         least: number | null;
         most: number | null;
+        /** To be shown: the server alone checks it, since a pattern can be made to run for ever. */
         pattern: string | null;
       }
     | {
@@ -361,10 +362,7 @@ export function writtenInput(value: Json | undefined): string {
 }
 
 /** The value that the text of an input element stands for; undefined: none is given. */
-export function readInput(
-  field: FormField,
-  text: string,
-): { value: Json | undefined } | { problem: string } {
+export function readInput(field: FormField, text: string): { value: Json | undefined } | { problem: string } {
   if (field.kind === "text") {
     if (text === "" && !field.isRequired) return { value: undefined };
     return { value: text };
@@ -448,21 +446,7 @@ function textProblems(field: FormField & { kind: "text" }, value: string): strin
   const problems: string[] = [];
   if (field.least !== null && length < field.least) problems.push(`At least ${field.least} characters are expected.`);
   if (field.most !== null && length > field.most) problems.push(`At most ${field.most} characters are allowed.`);
-  if (field.pattern !== null && matches(field.pattern, value) === false) {
-    problems.push(`It does not match ${field.pattern}.`);
-  }
   return problems;
-}
-
-/** The server's patterns are Python's: one that JavaScript does not know is left to the server. */
-function matches(pattern: string, value: string): boolean | null {
-  // A long text could keep a pattern busy for long.
-  if (value.length > 1_000 || pattern.length > 200) return null;
-  try {
-    return new RegExp(pattern, "u").test(value);
-  } catch {
-    return null;
-  }
 }
 
 function numberProblems(field: FormField & { kind: "number" }, value: number): string[] {

@@ -198,12 +198,7 @@ function routes(value: Json | undefined, prefix: string): [string, JsonObject][]
   return asArray(value).map((each, index) => [`${prefix}_${index + 1}`, asObject(each)]);
 }
 
-function edgeOf(
-  node: GraphNode | undefined,
-  source: string,
-  handle: string,
-  target: string,
-): GraphEdge {
+function edgeOf(node: GraphNode | undefined, source: string, handle: string, target: string): GraphEdge {
   const config = node?.config ?? {};
   const when = asArray(config["conditions"])
     .map(asObject)

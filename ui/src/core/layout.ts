@@ -64,8 +64,8 @@ export interface Layout extends Size {
 const NODE: Size = { width: 180, height: 56 };
 const PADDING = 16;
 const HEADER = 20;
-/** A larger graph is ranked by a method that is less tidy and much faster. */
-const LARGE = 150;
+/** A larger graph is laid out by methods that are less tidy and much faster. */
+const LARGE = 400;
 
 export function layoutOf(graph: Graph, options: LayoutOptions = {}): Layout {
   const plan = planOf(graph);
@@ -118,9 +118,7 @@ class Drawing {
   private compensationsOf(members: string[], loop: string | null) {
     const here = new Set(members.filter((id) => id !== loop));
     const known = this.plan.nodes;
-    return this.plan.graph.compensations.filter(
-      (each) => here.has(each.compensationFor) && !known.has(each.stepId),
-    );
+    return this.plan.graph.compensations.filter((each) => here.has(each.compensationFor) && !known.has(each.stepId));
   }
 
   private edgesOf(loop: string | null, inside: string[]): GraphEdge[] {
@@ -155,7 +153,7 @@ class Drawing {
     for (const edge of edges) {
       graph.setEdge(edge.source, edge.target, { weight: edge.isError ? 1 : 2 }, edge.id);
     }
-    layout(graph);
+    layout(graph, isLarge ? { disableOptimalOrderHeuristic: true } : {});
     return graph;
   }
 
@@ -191,17 +189,16 @@ class Drawing {
       const by = { x: place.x + PADDING, y: place.y + PADDING + HEADER };
       nodes.push(...level.nodes.map((node) => moved(node, by)));
       frames.push(...level.frames.map((frame) => moved(frame, by)));
-      routed.push(
-        ...level.edges.map((edge) => ({ ...edge, points: edge.points.map((point) => moved(point, by)) })),
-      );
+      routed.push(...level.edges.map((edge) => ({ ...edge, points: edge.points.map((point) => moved(point, by)) })));
     }
     for (const { stepId } of undoing) {
       nodes.push({ id: stepId, kind: "compensation", ...corner(stepId), frame: loop });
     }
     const points = (source: string, target: string, name: string): Point[] =>
-      ((graph.edge(source, target, name) as { points?: Point[] } | undefined)?.points ?? []).map(
-        ({ x, y }) => ({ x, y }),
-      );
+      ((graph.edge(source, target, name) as { points?: Point[] } | undefined)?.points ?? []).map(({ x, y }) => ({
+        x,
+        y,
+      }));
     for (const { id, source, target, handle } of edges) {
       routed.push({ id, source, target, handle, kind: "edge", points: points(source, target, id) });
     }

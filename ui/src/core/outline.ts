@@ -46,13 +46,7 @@ function below(plan: Plan, loop: string | null, level: number): OutlineItem[] {
   return ids.map((id, index) => itemOf(plan, id, level, index + 1, ids.length));
 }
 
-function itemOf(
-  plan: Plan,
-  id: string,
-  level: number,
-  place: number,
-  siblings: number,
-): OutlineItem {
+function itemOf(plan: Plan, id: string, level: number, place: number, siblings: number): OutlineItem {
   const planned = plan.nodes.get(id);
   if (!planned) throw new Error(`no node ${id}`);
   const { node, incoming, outgoing, inward, atLeast, takesArrivals } = planned;

@@ -108,9 +108,7 @@ function edgesBack(graph: Graph, loops: Set<string>): Set<string> {
   }
   const back = new Set<string>();
   for (const loop of loops) {
-    const pending = (following.get(loop) ?? [])
-      .filter((edge) => edge.handle === BODY)
-      .map((edge) => edge.target);
+    const pending = (following.get(loop) ?? []).filter((edge) => edge.handle === BODY).map((edge) => edge.target);
     const body = new Set<string>();
     for (let id = pending.pop(); id !== undefined; id = pending.pop()) {
       if (id === loop || body.has(id)) continue;
@@ -154,11 +152,7 @@ function loopsAround(
  * Kahn's algorithm; of several that may come next, the one that was written first does. Nodes of a
  * cycle, which only an unsaved document has, come last as they are written.
  */
-function topological(
-  ids: string[],
-  incoming: Map<string, GraphEdge[]>,
-  leaving: Map<string, GraphEdge[]>,
-): string[] {
+function topological(ids: string[], incoming: Map<string, GraphEdge[]>, leaving: Map<string, GraphEdge[]>): string[] {
   const written = new Map(ids.map((id, place) => [id, place]));
   const missing = new Map(ids.map((id) => [id, incoming.get(id)?.length ?? 0]));
   const pending = new Heap();

@@ -142,10 +142,7 @@ export function parseSearch(text: string): { terms: Term[]; problems: SearchProb
   return { terms, problems };
 }
 
-function readValue(
-  text: string,
-  from: number,
-): { value: string; end: number; isQuoted: boolean; isClosed: boolean } {
+function readValue(text: string, from: number): { value: string; end: number; isQuoted: boolean; isClosed: boolean } {
   if (text[from] !== '"') {
     let end = from;
     while (end < text.length && !/\s/.test(text[end] as string)) end += 1;
@@ -191,7 +188,10 @@ export function readSearch(text: string, now: Date): Search {
         }
       }
     } else if (qualifier === "id") {
-      value.split(",").filter((each) => each !== "").forEach((each) => ids.add(each));
+      value
+        .split(",")
+        .filter((each) => each !== "")
+        .forEach((each) => ids.add(each));
     } else if (Object.hasOwn(SINGLE, qualifier)) {
       single(term, SINGLE[qualifier] as TextParam, value);
     } else if (Object.hasOwn(MOMENTS, qualifier)) {
@@ -322,9 +322,7 @@ function inQuotes(value: string): string {
 /** The search with one qualifier set to `value`, or without it (null): for clicks on a page. */
 export function withTerm(text: string, qualifier: string, value: string | null): string {
   const { terms } = parseSearch(text);
-  const kept = terms
-    .filter((term) => term.qualifier !== qualifier)
-    .map((term) => text.slice(term.from, term.to));
+  const kept = terms.filter((term) => term.qualifier !== qualifier).map((term) => text.slice(term.from, term.to));
   if (value !== null) kept.push(`${qualifier}:${quoted(value)}`);
   return kept.join(" ");
 }

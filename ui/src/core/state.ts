@@ -7,14 +7,7 @@ import type { Json, JsonObject } from "./json";
 import type { LogEntry, PlacedError } from "./log";
 
 /** How an attempt stands; `held` is done, and completes once the delay that it asked for is over. */
-export type AttemptOutcome =
-  | "running"
-  | "completed"
-  | "failed"
-  | "lost"
-  | "stopped"
-  | "cancelled"
-  | "held";
+export type AttemptOutcome = "running" | "completed" | "failed" | "lost" | "stopped" | "cancelled" | "held";
 
 /** One try of a step, or of a compensation. */
 export interface Attempt {
@@ -147,7 +140,7 @@ export interface LoopState {
   step: string;
   /** How many items it has; null: it goes on while a condition holds. */
   length: number | null;
-  /** Of which `length` count. */
+  /** Those of its source. */
   items: Json[] | null;
   started: number;
   active: number;
@@ -266,6 +259,8 @@ export interface InstanceState {
   edges: Map<string, { taken: boolean; seq: number }>;
   loops: Map<string, LoopState>;
   iterations: Map<string, Iteration>;
+  /** Items that events appended to loops, by the key of their iteration to come. */
+  added: Map<string, Json>;
   /** By loop over arrivals, the steps whose edges were taken. */
   arrivals: Map<string, string[]>;
   variables: Map<string, Variable>;
@@ -310,6 +305,7 @@ export function blank(id: string): InstanceState {
     edges: new Map(),
     loops: new Map(),
     iterations: new Map(),
+    added: new Map(),
     arrivals: new Map(),
     variables: new Map(),
     output: undefined,
@@ -334,6 +330,7 @@ export function copied(state: InstanceState): InstanceState {
     edges: new Map(state.edges),
     loops: new Map(state.loops),
     iterations: new Map(state.iterations),
+    added: new Map(state.added),
     arrivals: new Map(state.arrivals),
     variables: new Map(state.variables),
     statuses: [...state.statuses],

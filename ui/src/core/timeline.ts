@@ -319,7 +319,8 @@ function clamp(x: number): number {
   return Math.min(Math.max(x, 0), 1);
 }
 
-const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500].flatMap((each) => [each])
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+  .flatMap((each) => [each])
   .concat([1, 2, 5, 10, 15, 30].map((each) => each * 1e3))
   .concat([1, 2, 5, 10, 15, 30].map((each) => each * 60e3))
   .concat([1, 2, 3, 6, 12].map((each) => each * 3600e3))

@@ -102,10 +102,7 @@ export function waitViews(plan: Plan, state: InstanceState, inFull: boolean): Js
   });
 }
 
-function armsOf(
-  config: JsonObject,
-  node: Activation,
-): { id: string; pattern: Json; condition: Json }[] {
+function armsOf(config: JsonObject, node: Activation): { id: string; pattern: Json; condition: Json }[] {
   const pattern = asText(config["eventPattern"]);
   if (pattern !== null) {
     return [{ id: "", pattern, condition: config["eventCondition"] ?? null }];

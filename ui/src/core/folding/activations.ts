@@ -129,10 +129,7 @@ export function endSpans(spans: Span[], at: string): Span[] {
     : spans;
 }
 
-export function placed(
-  entry: LogEntry,
-  failure: { code: string; message: string; details: unknown },
-): PlacedError {
+export function placed(entry: LogEntry, failure: { code: string; message: string; details: unknown }): PlacedError {
   const error: PlacedError = {
     code: failure.code,
     message: failure.message,

@@ -150,10 +150,7 @@ export function ended(state: InstanceState, entry: LogEntry): void {
 }
 
 /** The item that an entry is about: the one under way, the next, or one that failed. */
-function itemOf(
-  state: InstanceState,
-  entry: LogEntry,
-): [Compensation, number, CompensationItem] | null {
+function itemOf(state: InstanceState, entry: LogEntry): [Compensation, number, CompensationItem] | null {
   const undoing = state.compensation;
   if (!undoing) return null;
   const key = keyOf(entry.nodeId ?? "", entry.iteration);

@@ -42,13 +42,7 @@ function arriveAll(
   }
 }
 
-function count(
-  state: InstanceState,
-  planned: PlannedNode,
-  target: string,
-  edge: GraphEdge,
-  taken: boolean,
-): void {
+function count(state: InstanceState, planned: PlannedNode, target: string, edge: GraphEdge, taken: boolean): void {
   const before: Join = state.joins.get(target) ?? {
     taken: 0,
     dead: 0,

@@ -7,12 +7,7 @@ import type { InstanceState, Iteration, LoopState } from "../state";
 import { beginning, openSpan, put } from "./activations";
 import { enter } from "./edges";
 
-export function iterationStarted(
-  plan: Plan,
-  state: InstanceState,
-  entry: LogEntry,
-  payload: JsonObject,
-): void {
+export function iterationStarted(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   const step = entry.nodeId ?? "";
   const outside = around(entry.iteration);
   const key = keyOf(step, outside);
@@ -30,7 +25,7 @@ export function iterationStarted(
     status: "running",
     startedAt: entry.at,
     endedAt: null,
-    item: itemOf(state, loop, index),
+    item: itemOf(state, loop, index, path),
     output: undefined,
     error: null,
     eventId: asText(payload["eventId"]),
@@ -45,14 +40,9 @@ export function iterationStarted(
   enter(plan, state, step, entry.iteration);
 }
 
-function enterLoop(
-  plan: Plan,
-  state: InstanceState,
-  entry: LogEntry,
-  payload: JsonObject,
-): LoopState {
+function enterLoop(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject): LoopState {
   const planned = plan.nodes.get(entry.nodeId ?? "");
-  const items = planned?.takesArrivals ? [] : "items" in payload ? [...asArray(payload["items"])] : null;
+  const items = planned?.takesArrivals ? [] : "items" in payload ? asArray(payload["items"]) : null;
   const before = state.activations.get(keyOf(entry.nodeId ?? "", entry.iteration));
   const node = { ...beginning(entry, state), attempt: entry.attempt ?? 1, isLoop: true };
   node.spans = openSpan(before?.spans ?? [], {
@@ -81,13 +71,13 @@ function enterLoop(
   };
 }
 
-function itemOf(state: InstanceState, loop: LoopState, index: number): Json | undefined {
+function itemOf(state: InstanceState, loop: LoopState, index: number, path: string): Json | undefined {
   const from = state.arrivals.get(loop.key)?.[index];
   if (from !== undefined) {
     const iteration = state.activations.get(loop.key)?.iteration ?? "";
     return { from, output: state.activations.get(keyOf(from, iteration))?.output ?? null };
   }
-  return loop.items?.[index];
+  return loop.items !== null && index < loop.items.length ? loop.items[index] : state.added.get(path);
 }
 
 export function iterationEnded(state: InstanceState, entry: LogEntry, payload: JsonObject): void {
@@ -128,20 +118,14 @@ export function itemSkipped(state: InstanceState, entry: LogEntry): void {
 export function itemAdded(state: InstanceState, key: string, item: Json): void {
   const loop = state.loops.get(key);
   if (!loop) return;
-  // States share the array: what is beyond the length of an older one is not seen by it.
-  const items = loop.items ?? [];
   const length = loop.length ?? 0;
-  items[length] = item;
-  state.loops.set(key, { ...loop, items, length: length + 1 });
+  const outside = state.activations.get(key)?.iteration ?? "";
+  state.added.set(keyOf(loop.step, outside ? `${outside}/${length}` : String(length)), item);
+  state.loops.set(key, { ...loop, length: length + 1 });
 }
 
 /** A step was done that `completes` loops: those under way end with what they have. */
-export function completeLoops(
-  plan: Plan,
-  state: InstanceState,
-  step: string,
-  iteration: string,
-): void {
+export function completeLoops(plan: Plan, state: InstanceState, step: string, iteration: string): void {
   for (const name of plan.nodes.get(step)?.completes ?? []) {
     const key = keyOf(name, seenFrom(plan, step, iteration, name));
     const loop = state.loops.get(key);
@@ -176,17 +160,11 @@ export function itemFailed(plan: Plan, state: InstanceState, entry: LogEntry): v
  * A loop has its outcome. Its open iterations end by themselves, or are cancelled. One that ends
  * with its instance (`mayGoOn`) is re-opened by a retry.
  */
-export function closeLoop(
-  plan: Plan,
-  state: InstanceState,
-  key: string,
-  mayGoOn: boolean,
-): void {
+export function closeLoop(plan: Plan, state: InstanceState, key: string, mayGoOn: boolean): void {
   const node = state.activations.get(key);
   const loop = state.loops.get(key);
   const planned = node && plan.nodes.get(node.step);
-  const isCancelled =
-    node?.status !== "COMPLETED" || planned?.node.config["cancelRest"] === true || loop?.endsAll;
+  const isCancelled = node?.status !== "COMPLETED" || planned?.node.config["cancelRest"] === true || loop?.endsAll;
   if (isCancelled && !mayGoOn && loop) cancelIterations(plan, state, loop);
   leaveLoop(state, key);
 }
@@ -236,12 +214,7 @@ function leaveLoop(state: InstanceState, key: string): void {
 }
 
 /** The variables of an iteration's own, if a step is in one. */
-export function iterationOf(
-  plan: Plan,
-  state: InstanceState,
-  step: string,
-  iteration: string,
-): Iteration | undefined {
+export function iterationOf(plan: Plan, state: InstanceState, step: string, iteration: string): Iteration | undefined {
   const loop = plan.nodes.get(step)?.loop;
   return loop ? state.iterations.get(keyOf(loop, iteration)) : undefined;
 }

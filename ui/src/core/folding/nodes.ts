@@ -20,16 +20,7 @@ import {
   timed,
 } from "./activations";
 import { arrive } from "./edges";
-import {
-  closeLoop,
-  completeLoops,
-  errorsOf,
-  itemAdded,
-  itemFailed,
-  itemSkipped,
-  iterationOf,
-  peopleOf,
-} from "./loops";
+import { closeLoop, completeLoops, errorsOf, itemAdded, itemFailed, itemSkipped, iterationOf, peopleOf } from "./loops";
 
 export function dispatched(state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   const before = begun(entry, state);
@@ -61,12 +52,7 @@ export function dispatched(state: InstanceState, entry: LogEntry, payload: JsonO
   });
 }
 
-export function completed(
-  plan: Plan,
-  state: InstanceState,
-  entry: LogEntry,
-  payload: JsonObject,
-): void {
+export function completed(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   const known = begun(entry, state);
   const before = known ?? beginning(entry, state);
   const planned = plan.nodes.get(before.step);
@@ -120,12 +106,7 @@ function asItWas(node: Activation, entry: LogEntry, payload: JsonObject): Activa
   return { ...node, error, isLoop: true, errors: asArray(payload["errors"]) };
 }
 
-function terminate(
-  state: InstanceState,
-  entry: LogEntry,
-  config: JsonObject,
-  output: Json,
-): void {
+function terminate(state: InstanceState, entry: LogEntry, config: JsonObject, output: Json): void {
   if ((config["status"] ?? "COMPLETED") === "COMPLETED") {
     state.ending = { because: "terminated", status: "COMPLETED", output };
     return;
@@ -136,19 +117,11 @@ function terminate(
 }
 
 function merged(before: Json | undefined, output: Json): Json {
-  const both = [before, output].every(
-    (each) => typeof each === "object" && each !== null && !Array.isArray(each),
-  );
+  const both = [before, output].every((each) => typeof each === "object" && each !== null && !Array.isArray(each));
   return both ? { ...(before as JsonObject), ...(output as JsonObject) } : output;
 }
 
-function writeVariables(
-  plan: Plan,
-  state: InstanceState,
-  entry: LogEntry,
-  payload: JsonObject,
-  output: Json,
-): void {
+function writeVariables(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject, output: Json): void {
   const mapped = asObject(payload["variables"]);
   const written = Object.entries(mapped);
   if (entry.outputVariable !== null && !Object.hasOwn(mapped, entry.outputVariable)) {
@@ -173,12 +146,7 @@ function writeVariables(
   if (iteration) state.iterations.set(iteration.key, { ...iteration, variables });
 }
 
-export function failed(
-  plan: Plan,
-  state: InstanceState,
-  entry: LogEntry,
-  payload: JsonObject,
-): void {
+export function failed(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   const before = begun(entry, state) ?? beginning(entry, state);
   const failure = failureOf(payload);
   const counts = payload["counts"] !== false;
@@ -226,12 +194,7 @@ export function failed(
   if (node.isLoop) closeLoop(plan, state, node.key, then === "fail");
 }
 
-export function skipped(
-  plan: Plan,
-  state: InstanceState,
-  entry: LogEntry,
-  payload: JsonObject,
-): void {
+export function skipped(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   const reason = asText(payload["reason"]);
   if (reason === "enough") {
     itemSkipped(state, entry);
@@ -258,9 +221,7 @@ export function cancelled(plan: Plan, state: InstanceState, entry: LogEntry): vo
   // While paused nothing is withdrawn yet, but what was lost is not started again either.
   const isWithdrawn =
     before.isWithdrawn ||
-    (before.graceUntil === null &&
-      state.ending !== null &&
-      (state.pause === null || isInFlight(before)));
+    (before.graceUntil === null && state.ending !== null && (state.pause === null || isInFlight(before)));
   const node: Activation = {
     ...before,
     status: "CANCELLED",
@@ -276,12 +237,7 @@ export function cancelled(plan: Plan, state: InstanceState, entry: LogEntry): vo
   if (node.isLoop) closeLoop(plan, state, node.key, isWithdrawn);
 }
 
-export function cancelRequested(
-  plan: Plan,
-  state: InstanceState,
-  entry: LogEntry,
-  payload: JsonObject,
-): void {
+export function cancelRequested(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   const node = begun(entry, state);
   if (!node) return;
   const isWithdrawn = state.ending !== null && state.pause === null;
@@ -347,12 +303,7 @@ export function waitOpened(state: InstanceState, entry: LogEntry, payload: JsonO
   });
 }
 
-export function waitResolved(
-  plan: Plan,
-  state: InstanceState,
-  entry: LogEntry,
-  payload: JsonObject,
-): void {
+export function waitResolved(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   const eventId = asText(payload["eventId"]);
   const node = state.activations.get(keyOf(entry.nodeId ?? "", entry.iteration));
   if (!node) return;

@@ -8,12 +8,7 @@ import { endAttempt, endSpans, fresh, kept, openSpan, put } from "./activations"
 import { arrive } from "./edges";
 import { completeLoops } from "./loops";
 
-export function retryRequested(
-  plan: Plan,
-  state: InstanceState,
-  entry: LogEntry,
-  payload: JsonObject,
-): void {
+export function retryRequested(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   state.ending = null;
   state.lastError = null;
   state.completedAt = null;
