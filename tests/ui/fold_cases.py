@@ -95,8 +95,18 @@ def _row(item: Fields) -> LogRow:
     at = moment_ms(item["at"])
     assert at is not None
     payload = msgspec.json.encode(item["payload"]) if item["payload"] else None
-    names = ("seq", "eventType", "nodeId", "iteration", "attempt", "nodeStatus", "outputVariable")
-    return LogRow(*(item[name] for name in names), payload, item["errorMessage"], at)
+    return LogRow(
+        seq=item["seq"],
+        event_type=item["eventType"],
+        node_id=item["nodeId"],
+        iteration=item["iteration"],
+        attempt=item["attempt"],
+        node_status=item["nodeStatus"],
+        output_variable=item["outputVariable"],
+        payload=payload,
+        error_message=item["errorMessage"],
+        at_ms=at,
+    )
 
 
 def _case(name: str, id: str, document: JSON, rows: list[LogRow], *, every: int) -> Case:

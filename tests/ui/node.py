@@ -31,8 +31,6 @@ def bundled(source: str, folder: Path) -> Path:
 
 def run(*command: str) -> str:
     """What a program that Node runs prints; AssertionError if it fails."""
-    done = subprocess.run(
-        [node(), *command], cwd=UI, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([node(), *command], cwd=UI, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
