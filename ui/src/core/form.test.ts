@@ -112,6 +112,17 @@ test.each([
   problemsOf(made, null);
 });
 
+test("a name that is required and not described is a field of JSON", () => {
+  const made = formOf({ type: "object", properties: { a: { type: "string" } }, required: ["b"] });
+  expect(made).toMatchObject({
+    fields: [
+      { path: ["a"], kind: "text", isRequired: false },
+      { path: ["b"], kind: "json", isRequired: true },
+    ],
+  });
+  expect(formOf({ required: ["c"] })).toMatchObject({ kind: "object", fields: [{ path: ["c"], kind: "json" }] });
+});
+
 test("a form begins with its defaults", () => {
   expect(initialValue(form)).toEqual({ email: null, address: {}, size: "M", items: [], gift: false });
 });

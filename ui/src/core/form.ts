@@ -112,6 +112,11 @@ class Reader {
 
   private object(common: Common, schema: JsonObject, refs: readonly string[]): FormField {
     const properties = Object.entries(asObject(schema["properties"]));
+    const required = new Set(texts(schema["required"]));
+    // A name that is required and not described is anything.
+    for (const name of required) {
+      if (!properties.some(([known]) => known === name)) properties.push([name, true]);
+    }
     const others = schema["additionalProperties"];
     if (properties.length === 0) {
       if (!isObject(others) || Object.keys(others).length === 0) {
@@ -119,7 +124,6 @@ class Reader {
       }
       return { ...common, kind: "map", value: this.field(others, [], "value", true, []) };
     }
-    const required = new Set(texts(schema["required"]));
     const fields = properties.map(([name, inner]) =>
       this.field(inner, [...common.path, name], name, required.has(name), refs),
     );
@@ -234,7 +238,7 @@ function rest(schema: JsonObject, name: string): JsonObject {
 function typeOf(schema: JsonObject): string | null {
   const type = asText(schema["type"]);
   if (type !== null) return type;
-  if ("properties" in schema || "additionalProperties" in schema) return "object";
+  if (["properties", "additionalProperties", "required"].some((name) => name in schema)) return "object";
   return "items" in schema ? "array" : null;
 }
 

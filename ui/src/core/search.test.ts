@@ -42,8 +42,8 @@ test.each([
   ["019B7D4F-303e-7010-8df6-9396e29daf5c", { ids: "019b7d4f-303e-7010-8df6-9396e29daf5c" }],
   ["id:a,b id:c", { ids: "a,b,c" }],
   [
-    'var.n=7 var.ok=true var.s="7" var.__proto__=1',
-    { variables: '{"n":7,"ok":true,"s":"7","__proto__":1}', roots: true },
+    'workflow:w var.n=7 var.ok=true var.s="7" var.__proto__=1',
+    { workflowId: "w", variables: '{"n":7,"ok":true,"s":"7","__proto__":1}', roots: true },
   ],
   ["changed-since:1d", { updatedFrom: "2026-11-16T12:00:00.000Z", roots: true }],
   ["before:2026-11-01T00:00:00Z", { createdBefore: "2026-11-01T00:00:00.000Z", roots: true }],
@@ -63,7 +63,8 @@ describe("a problem has its place and a remedy", () => {
     ["is:odd", "is:odd", "not known"],
     ["failed", "failed", "is a status"],
     ['step:"a b', '"a b', "not closed"],
-    ["var.a=1 var.a=2", "var.a=2", "twice"],
+    ["workflow:w var.a=1 var.a=2", "var.a=2", "twice"],
+    ["var.a=1", "var.a=1", "within one workflow"],
   ])("%s", (text, place, message) => {
     const [problem] = read(text).problems;
     expect(problem?.message).toContain(message);
@@ -79,7 +80,8 @@ test("what is written is read again as the same", () => {
   for (let round = 0; round < 500; round += 1) {
     const given: InstanceParams = {};
     if (random.chance(0.3)) given.status = STATUSES.filter(() => random.chance(0.5)).join(",") || "FAILED";
-    if (random.chance(0.3)) given.workflowId = word();
+    const hasVariables = random.chance(0.4);
+    if (hasVariables || random.chance(0.3)) given.workflowId = word();
     if (random.chance(0.3)) given.correlationId = word();
     if (random.chance(0.3)) given.currentStep = word();
     if (random.chance(0.2)) given.waitingFor = word();
@@ -87,7 +89,7 @@ test("what is written is read again as the same", () => {
     if (random.chance(0.2)) given.ids = `${id()},${id()}X`;
     if (random.chance(0.2)) given.createdFrom = new Date(1e12 + random.below(1e9)).toISOString();
     if (random.chance(0.2)) given.updatedBefore = new Date(1e12 + random.below(1e9)).toISOString();
-    if (random.chance(0.4)) {
+    if (hasVariables) {
       const values = [word(), "", "7", "true", 7, -1.5, true, null, [word()], { a: word() }];
       given.variables = JSON.stringify({ region: random.pick(values), "order.id": random.pick(values) });
     }

@@ -217,6 +217,10 @@ export function readSearch(text: string, now: Date): Search {
   if (statuses.size > 0) params.status = STATUSES.filter((each) => statuses.has(each)).join(",");
   if (ids.size > 0) params.ids = [...ids].join(",");
   if (Object.keys(variables).length > 0) params.variables = JSON.stringify(variables);
+  const variable = terms.find((term) => term.qualifier === "var");
+  if (variable && params.workflowId === undefined) {
+    refuse(variable, "Variables are found within one workflow.", "Add `workflow:` with its id.");
+  }
   const isNarrow = params.ids !== undefined || params.parentId !== undefined;
   if (scope === "root" || (scope === null && !isNarrow)) params.roots = true;
   return { params, problems };
