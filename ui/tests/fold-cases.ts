@@ -98,6 +98,7 @@ for (const line of readFileSync(process.argv[2] as string, "utf8").split("\n")) 
     given.states.at(-1)!,
     "",
   );
+  differ(given.name, state.unknown.length, 0, "unknown entries");
   if (differences.length > 100) break;
 }
 console.log([String(compared), ...differences].join("\n"));

@@ -42,7 +42,7 @@ export class Replay {
     for (let from = 0; from < fresh.length; ) {
       const stride = Math.max(LEAST, Math.ceil((this.log.length + fresh.length) / KEPT));
       const part = fresh.slice(from, from + stride);
-      this.log.push(...part);
+      for (const entry of part) this.log.push(entry);
       this.last = foldAll(this.plan, this.last, part);
       from += part.length;
       const before = this.kept.at(-1)?.version ?? 0;

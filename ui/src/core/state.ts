@@ -173,7 +173,7 @@ export interface Iteration {
   /** Nothing more in it begins: it failed, or was cancelled. */
   hasFailed: boolean;
   isCancelled: boolean;
-  variables: Map<string, Variable>;
+  variables: ReadonlyMap<string, Variable>;
   startSeq: number;
   endSeq: number | null;
 }

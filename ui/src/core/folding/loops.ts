@@ -7,6 +7,8 @@ import type { InstanceState, Iteration, LoopState } from "../state";
 import { beginning, openSpan, put } from "./activations";
 import { enter } from "./edges";
 
+const NONE: Iteration["variables"] = new Map();
+
 export function iterationStarted(plan: Plan, state: InstanceState, entry: LogEntry, payload: JsonObject): void {
   const step = entry.nodeId ?? "";
   const outside = around(entry.iteration);
@@ -32,7 +34,7 @@ export function iterationStarted(plan: Plan, state: InstanceState, entry: LogEnt
     from: asText(payload["from"]),
     hasFailed: false,
     isCancelled: false,
-    variables: new Map(),
+    variables: NONE,
     startSeq: entry.seq,
     endSeq: null,
   });
