@@ -31,7 +31,7 @@ def built(tmp_path: Path) -> Path:
 
 
 def _config(folder: Path, public_url: str | None = None, **more: object) -> ServiceConfig:
-    return ServiceConfig(port=0, ui_folder=folder, public_url=public_url, **more)  # type: ignore[arg-type]
+    return ServiceConfig(port=0, ui_folder=str(folder), public_url=public_url, **more)  # type: ignore[arg-type]
 
 
 async def _get(call: Caller, path: str, method: str = "GET", **headers: str) -> Reply:

@@ -13,8 +13,11 @@ SERVING = (
     *("access", "api", "core", "definition", "egress", "engine", "events", "executions", "expr"),
     *("live", "metrics", "store/cold", "store/parts"),
 )
-OF_THE_OPERATOR = frozenset({"note_files.py", "watchdog.py", "watchdog_process.py"})
-"""Files beside a store: their names are made of its address and of the process."""
+OF_THE_OPERATOR = frozenset(
+    {"built_files.py", "note_files.py", "watchdog.py", "watchdog_process.py"}
+)
+"""Files beside a store: their names are made of its address and of the process; and those of the
+web UI, which are all read at once, whatever a request names."""
 _OPENING = frozenset({"open", "os.open", "io.open", "importlib.import_module"})
 _MODULES = frozenset({"glob", "pathlib", "shutil", "tempfile"})
 

@@ -81,13 +81,14 @@ def test_every_variable_is_a_setting() -> None:
 def test_everything_that_is_installed_is_pinned_or_our_own() -> None:
     runs = " && ".join(rest for name, rest in instructions() if name == "RUN")
     installs = re.findall(r"pip install ([^&]+)", runs)
-    assert len(installs) == 4
+    assert len(installs) == 5
     for each in installs:
         assert each.startswith("--no-deps ")
         assert "--require-hashes --requirement" in each or "/dist/*.whl" in each
     removed = re.search(r"pip uninstall --yes (hatchling [^&]+?) pip", runs)
     assert removed is not None
-    pins = (ROOT / "requirements" / "run.txt").read_text(encoding="utf-8")
+    pinned = (ROOT / "requirements" / name for name in ("run.txt", "ui.txt"))
+    pins = "".join(each.read_text(encoding="utf-8") for each in pinned)
     assert all(re.search(rf"^{each}==", pins, re.MULTILINE) for each in removed[1].split())
 
 

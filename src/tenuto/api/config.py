@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from tenuto.access.origins import LOCAL_HOSTS
-from tenuto.api.ui.files import ASSETS
+from tenuto.api.ui.built_files import ASSETS
 from tenuto.model.json import JSON
 
 HOST = "127.0.0.1"
@@ -85,7 +84,7 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     """The name of the installation, such as `production`, which the web UI shows."""
     settings: tuple[ShownSetting, ...] = ()
     """The settings of the process, for admins of the service."""
-    ui_folder: Path = ASSETS
+    ui_folder: str = ASSETS
     """The built files of the web UI."""
     browser_sign_in: BrowserSignIn | None = None
     """None: users of the web UI sign in with an API key, where a credential is needed."""

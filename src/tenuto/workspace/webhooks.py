@@ -23,7 +23,7 @@ from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import Clock, Ids
 from tenuto.store.parts.listeners import Backlog, DeliveryPlace, Listener
 from tenuto.store.protocol import Store
-from tenuto.workspace.cursors import Milliseconds, read_cursor, write_cursor
+from tenuto.workspace.cursors import Milliseconds, Number, read_cursor, write_cursor
 from tenuto.workspace.endpoint_rules import (
     expiry_problems,
     filter_problems,
@@ -46,7 +46,7 @@ class _Place(NamedTuple):
     """The last delivery of a page."""
 
     at_ms: Milliseconds
-    number: int
+    number: Number
 
 
 class _Listeners:
@@ -96,8 +96,8 @@ class _Listeners:
         Of each stream the first event is listed: the others follow it.
         """
         within(limit, "limit", 1, MOST_ITEMS)
-        await self._found(id)
         place = read_cursor(cursor, _Place)
+        await self._found(id)
         after = None if place is None else DeliveryPlace(from_epoch_ms(place.at_ms), place.number)
         seen = self._store.seen_by(self._tenant)
         found = await seen.listeners.deliveries(self._tenant, id, after=after, limit=limit + 1)

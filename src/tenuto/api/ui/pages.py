@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from html import escape
-from pathlib import Path
 from typing import Final
 
 from starlette.responses import Response
 
 from tenuto.api.entity_tags import is_known
 from tenuto.api.operation import Operation
-from tenuto.api.ui.files import BUILDING, INDEX, WIDGET, UiFile, entity_tag, read_files
+from tenuto.api.ui.built_files import INDEX, WIDGET, BuiltFiles, UiFile, entity_tag
 
 _BASE: Final = re.compile(rb'<base href="/"\s*/?>')
 _FOR_EVER: Final = "public, max-age=31536000, immutable"
@@ -38,31 +37,28 @@ class UiPages:
         *,
         base: str = "",
         connect: Iterable[str] = (),
-        folder: Path,
+        folder: str,
     ) -> None:
         """`base` is the path of the public URL, `connect` has further origins for requests."""
         self._reserved = frozenset(each.path.split("/")[1] for each in operations) | {"internal"}
         self._base = base
         self._connect = " ".join(("'self'", *connect))
-        self._folder = folder
-        self._files = read_files(folder)
+        self._built = BuiltFiles(folder)
 
     def find(self, path: str, headers: Mapping[str, str]) -> Response | None:
         """The answer; None where neither a file nor a page is there."""
-        if not self._files:
-            # It may have been built meanwhile.
-            self._files = read_files(self._folder)
+        files = self._built.files
         name = path.removeprefix("/")
-        file = self._files.get(name)
+        file = files.get(name)
         if file is not None and name not in (INDEX, WIDGET):
             return _sent(file, headers)
         if not self._is_page(name) or "text/html" not in headers.get("accept", ""):
             return None
-        if not self._files:
+        if not files:
             return self._not_built()
-        if path.startswith(_FRAMED) and WIDGET in self._files:
-            return self._page(self._files[WIDGET], headers, ancestors="*")
-        return self._page(self._files[INDEX], headers, ancestors="'none'")
+        if path.startswith(_FRAMED) and WIDGET in files:
+            return self._page(files[WIDGET], headers, ancestors="*")
+        return self._page(files[INDEX], headers, ancestors="'none'")
 
     def _is_page(self, name: str) -> bool:
         """Whether a path may be one of the UI's own: no operation's, and no file's."""
@@ -84,7 +80,7 @@ class UiPages:
         return _unless_known(body, file.media, sent, headers)
 
     def _not_built(self) -> Response:
-        is_building = self._folder.with_name(BUILDING).exists()
+        is_building = self._built.is_building
         said = (
             "The web UI is being built; this page looks again by itself."
             if is_building

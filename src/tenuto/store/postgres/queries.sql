@@ -2722,11 +2722,14 @@ WHERE posting.listener_id = :listener_id AND posting.event_id = later.event_id;
 -- The first undelivered events of the streams of a listener, in the order in which they are tried.
 SELECT
     posting.number, posting.event_id, posting.stream, posting.created_at, posting.attempts, posting.due
-FROM tenuto.listeners AS listener
-CROSS JOIN tenuto.webhook_deliveries AS posting
+FROM tenuto.webhook_deliveries AS posting
 WHERE
-    listener.tenant = :tenant AND listener.id = :id AND posting.listener_id = listener.id
-    AND posting.due IS NOT NULL AND (posting.due, posting.number) > (:due, :number)
+    posting.listener_id = :id AND posting.due IS NOT NULL
+    AND (posting.due, posting.number) > (:due, :number)
+    AND EXISTS (
+        SELECT 1 FROM tenuto.listeners AS listener
+        WHERE listener.id = :id AND listener.tenant = :tenant AND listener.kind <> 'definition'
+    )
 ORDER BY posting.due, posting.number LIMIT :limit;
 
 -- name: hasten_postings

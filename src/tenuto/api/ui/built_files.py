@@ -13,7 +13,7 @@ from msgspec import Struct
 
 Encoding: TypeAlias = Literal["br", "gzip"]
 
-ASSETS: Final = Path(__file__).with_name("assets")
+ASSETS: Final = str(Path(__file__).with_name("assets"))
 """Where `make ui` puts them; a wheel has them there."""
 BUILDING: Final = "assets.building"
 """A file beside the folder, while a build is under way."""
@@ -46,10 +46,26 @@ class UiFile(Struct, frozen=True, kw_only=True):
     """Its compressed forms, made when it was built."""
 
 
-def read_files(folder: Path) -> Mapping[str, UiFile]:
-    """The files by their paths below the folder; none where the UI is not built."""
-    index = folder / INDEX
-    return _read(folder, index.stat().st_mtime_ns) if index.is_file() else {}
+class BuiltFiles:
+    """The files of one folder; it is read when the service starts, or once it is built."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+        self._files: Mapping[str, UiFile] = {}
+
+    @property
+    def files(self) -> Mapping[str, UiFile]:
+        """The files by their paths below the folder; none where the UI is not built."""
+        if not self._files:
+            index = self._folder / INDEX
+            if index.is_file():
+                self._files = _read(self._folder, index.stat().st_mtime_ns)
+        return self._files
+
+    @property
+    def is_building(self) -> bool:
+        """Whether a build is under way."""
+        return self._folder.with_name(BUILDING).exists()
 
 
 def entity_tag(body: bytes) -> str:
