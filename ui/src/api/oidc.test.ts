@@ -34,7 +34,7 @@ function world(given: { token?: object; status?: number } = {}) {
 test("a sign-in sends the digest of a secret that only the exchange shows, and leads back to the same page", async () => {
   const { made, asked } = world();
   const { searchParams } = new URL(await signInUrl(OIDC, made));
-  expect(Object.fromEntries(searchParams)).toMatchObject({ realm: "r", response_type: "code", client_id: "tenuto-ui", redirect_uri: HOME, scope: "openid profile", audience: "tenuto", code_challenge_method: "S256" });
+  expect(Object.fromEntries(searchParams)).toMatchObject({ realm: "r", response_type: "code", client_id: "tenuto-ui", redirect_uri: `${HOME}sign-in`, scope: "openid profile", audience: "tenuto", code_challenge_method: "S256" });
   const answer = new URLSearchParams({ code: "c1", state: searchParams.get("state") ?? "" });
   expect(isAnswer(answer)).toBe(true);
   expect(await finished(answer, made)).toEqual({ token: TOKEN, returnTo: `${HOME}instances?status=FAILED` });

@@ -7,7 +7,7 @@ export interface OidcWorld {
   fetch: typeof fetch;
   storage: Pick<Storage, "getItem" | "setItem" | "removeItem">;
   crypto: Crypto;
-  /** Where the provider sends the browser back to: the first page. */
+  /** The first page; the provider sends the browser back to `sign-in` below it. */
   home: string;
   /** Where the browser is. */
   here: string;
@@ -45,7 +45,7 @@ export async function signInUrl(oidc: Oidc, world: OidcWorld): Promise<string> {
   const asked = {
     response_type: "code",
     client_id: oidc.clientId,
-    redirect_uri: world.home,
+    redirect_uri: `${world.home}sign-in`,
     scope: [...oidc.scopes].join(" ") || "openid",
     state,
     code_challenge: challenge,
@@ -71,7 +71,7 @@ export async function finished(search: URLSearchParams, world: OidcWorld): Promi
   if (code === null) {
     throw refused(`The identity provider refused: ${search.get("error_description") ?? search.get("error") ?? "no reason"}`, "Sign in again, or with a key.");
   }
-  const { token_endpoint: place, ...form } = { token_endpoint: pending.tokenEndpoint, grant_type: "authorization_code", code, redirect_uri: world.home, client_id: pending.clientId, code_verifier: pending.verifier };
+  const { token_endpoint: place, ...form } = { token_endpoint: pending.tokenEndpoint, grant_type: "authorization_code", code, redirect_uri: `${world.home}sign-in`, client_id: pending.clientId, code_verifier: pending.verifier };
   const answer = await reached(world.fetch(place, { method: "POST", body: new URLSearchParams(form) }));
   const said = (await answer.json().catch(() => ({}))) as { access_token?: string; id_token?: string; error?: string; error_description?: string };
   // Some providers give an access token that only they can read.

@@ -23,7 +23,13 @@ export function Frame({ children }: { children: ReactNode }) {
   const [isMenuOpen, setIsMenuOpen] = useState(false);
   const [place] = useLocation();
   const main = useRef<HTMLElement>(null);
-  useEffect(() => setIsMenuOpen(false), [place]);
+  const before = useRef(place);
+  useEffect(() => {
+    setIsMenuOpen(false);
+    // A new page is read from its beginning, also by screen readers; the first one keeps the browser's own focus.
+    if (before.current !== place) main.current?.focus({ preventScroll: true });
+    before.current = place;
+  }, [place]);
   return (
     <div className={styles["frame"]}>
       <button type="button" className={styles["skip"]} onClick={() => main.current?.focus()}>
