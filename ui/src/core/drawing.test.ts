@@ -40,7 +40,7 @@ test("loops show how far they are, joins what has arrived, steps their attempts"
   }
 });
 
-test("edges that were taken and those that are dead are told apart from those to come", () => {
+test("edges that were taken and those that are dead differ from those to come", () => {
   const { id, plan, log } = golden("passed_over");
   const taken = drawn(plan, layoutOf(plan.graph), { state: fold(plan, id, log) }).lines.map((edge) => edge.isTaken);
   expect(taken).toContain(true);

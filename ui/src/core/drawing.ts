@@ -188,8 +188,8 @@ function detailOf(state: InstanceState, node: GraphNode, key: string, activation
   if (!activation) return "";
   if (activation.skippedBecause) return activation.skippedBecause;
   const most = asNumber(asObject(node.config["retry"])["maxAttempts"]);
-  const isTold = activation.attempt > 1 && activation.startedAt !== null;
-  return isTold ? `attempt ${activation.attempt}${most === null ? "" : ` of ${most}`}` : "";
+  const isShown = activation.attempt > 1 && activation.startedAt !== null;
+  return isShown ? `attempt ${activation.attempt}${most === null ? "" : ` of ${most}`}` : "";
 }
 
 function compensationOf(graph: Graph, placed: PlacedNode, { state }: DrawOptions): DrawnNode {

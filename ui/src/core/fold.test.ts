@@ -74,7 +74,7 @@ const BEGIN = [
   entry(2, "STATUS_CHANGED", { payload: { from: "CREATED", to: "RUNNING" } }),
 ];
 
-test("each try of a step is told with its times, its error and when the next one is due", () => {
+test("an attempt has its times, its error, and when the next one is due", () => {
   const due = "2026-01-01T00:00:09.000Z";
   const state = fold(PLAN, "i", [
     ...BEGIN,
@@ -94,7 +94,7 @@ test("each try of a step is told with its times, its error and when the next one
   expect(node?.spans).toMatchObject([{ kind: "back-off", attempt: 2, to: null, dueAt: due }]);
 });
 
-test("a lost attempt is told as lost, and one that was stopped as stopped", () => {
+test("an attempt that was lost differs from one that was stopped", () => {
   const failed = (code: string) => ({ error: { code, message: "" }, then: "retry", counts: false });
   const state = fold(PLAN, "i", [
     ...BEGIN,
@@ -146,7 +146,7 @@ test("no entry, whatever it holds and wherever it comes, is refused", () => {
   for (let round = 0; round < 300; round += 1) {
     const log = Array.from({ length: 30 }, (_, index) =>
       entry(index + 1, random.pick(EVENT_TYPES), {
-        nodeId: random.pick(["a", "b", "loop", "nobody", null]),
+        nodeId: random.pick(["a", "b", "loop", "elsewhere", null]),
         iteration: random.pick(["", "0", "1", "0/2", "x"]),
         attempt: random.pick([1, 2, null]),
         nodeStatus: random.pick(["success", "error", null]),

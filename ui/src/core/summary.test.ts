@@ -20,7 +20,7 @@ function summary(name: string, change: object = {}): string {
   });
 }
 
-test("a failed instance is told with its step, its attempts and its address", () => {
+test("the summary of a failed instance has its step, its attempts and its address", () => {
   expect(summary("two_branches_one_failed")).toMatchInlineSnapshot(`
     "w v1 is FAILED
     instance 00000000-0000-7000-8000-000000000001
@@ -37,8 +37,8 @@ test("every instance has a summary that ends with its address", () => {
 });
 
 test("text from outside stays on its line and is cut", () => {
-  const told = summary("completed", { correlationId: `a\nFAKE \u202e${"x".repeat(1000)}` });
-  const line = told.split("\n").find((each) => each.startsWith("correlation id"));
+  const text = summary("completed", { correlationId: `a\nFAKE \u202e${"x".repeat(1000)}` });
+  const line = text.split("\n").find((each) => each.startsWith("correlation id"));
   expect(line).toMatch(/^correlation id a FAKE x+…$/);
   expect(line!.length).toBeLessThan(330);
 });

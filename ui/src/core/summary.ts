@@ -6,12 +6,12 @@ import { asNumber, asObject, asText, type Json } from "./json";
 import { keyOf } from "./log";
 import type { Activation, InstanceState } from "./state";
 
-export interface Told {
+export interface SummaryOf {
   /** As `GET /instances/{id}` shows it. */
   instance: unknown;
   /** As `GET /instances/{id}/explain` shows it. */
   explanation?: unknown;
-  /** Its log, folded: attempts of the step that failed are told with it. */
+  /** Its log, folded: the summary has the attempts of the step that failed. */
   state?: InstanceState;
   /** The address of the page. */
   link: string;
@@ -23,7 +23,7 @@ export interface Told {
 const MOST_ATTEMPTS = 5;
 const MOST_TEXT = 300;
 
-export function summaryOf({ instance, explanation, state, link, now }: Told): string {
+export function summaryOf({ instance, explanation, state, link, now }: SummaryOf): string {
   const view = asObject(instance);
   const status = asText(view["status"]) ?? "UNKNOWN";
   const workflow = asText(view["workflowDefinitionId"]) ?? "unknown workflow";

@@ -24,7 +24,7 @@ test("a step that was tried again has its attempts, and the back-off between the
   expect(order[order.indexOf("back-off") - 1]).toBe("running");
 });
 
-test("waits, sleeps, approvals, held results and compensations are told apart", () => {
+test("waits, sleeps, approvals, held results and compensations are different segments", () => {
   const all = new Set(NAMES.flatMap((name) => rows(name).flatMap((row) => row.segments.map((each) => each.kind))));
   for (const kind of [
     "running",
