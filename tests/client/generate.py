@@ -59,6 +59,7 @@ RESULTS = {
     "EventAnswer": "EventAnswer | list[EventAnswer]",
     "Heartbeat": "Heartbeat",
     "InstanceItem": "InstanceItem",
+    "PendingDelivery": "PendingDelivery",
     "RunStarted": "TestRun",
     "SavedWorkflow": "SavedWorkflow",
     "StartAnswer": "StartResult",
@@ -129,7 +130,7 @@ from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.workspace.values import (
     BulkOperation, DeclaredTask, DefinitionVersion, Page, SavedWorkflow, Subscription, TestRun,
-    Webhook, WorkerStatus
+    Webhook, WorkerStatus, PendingDelivery
 )
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+import msgspec
+
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every
+from tenuto.model.json import Object
 from tenuto.workspace.values import Page, PendingDelivery, Subscription, Webhook
 
 
@@ -65,7 +68,7 @@ class RemoteWebhooks:
 
     async def resend(self, id: str) -> int:
         """Try at once what was put off after failures; how many deliveries. NotFound."""
-        return (await self._operations.resend_webhook(id)).hastened
+        return _hastened(await self._operations.resend_webhook(id))
 
     async def enable(self, id: str) -> Webhook:
         """Notify it again, from now on; one that was not disabled stays as it is."""
@@ -123,7 +126,7 @@ class RemoteSubscriptions:
 
     async def resend(self, id: str) -> int:
         """Try at once what was put off after failures; how many deliveries. NotFound."""
-        return (await self._operations.resend_subscription(id)).hastened
+        return _hastened(await self._operations.resend_subscription(id))
 
     async def enable(self, id: str) -> Subscription:
         """Notify it again, from now on; one that was not disabled stays as it is."""
@@ -136,3 +139,7 @@ class RemoteSubscriptions:
 
 def _patterns(patterns: str | Iterable[str]) -> list[str]:
     return [patterns] if isinstance(patterns, str) else list(patterns)
+
+
+def _hastened(answer: Object) -> int:
+    return msgspec.convert(answer["hastened"], int)

@@ -23,6 +23,7 @@ from tenuto.workspace.values import (
     DeclaredTask,
     DefinitionVersion,
     Page,
+    PendingDelivery,
     SavedWorkflow,
     Subscription,
     TestRun,
@@ -552,9 +553,11 @@ class Operations(OperationsBase):
 
     async def list_webhook_deliveries(
         self, id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[Object]:
+    ) -> Page[PendingDelivery]:
         """List what is on its way to a webhook, in the order in which it is tried."""
-        return await self._page(Page[Object], f"/webhooks/{part(id)}/deliveries", limit, cursor)
+        return await self._page(
+            Page[PendingDelivery], f"/webhooks/{part(id)}/deliveries", limit, cursor
+        )
 
     async def resend_webhook(self, id: str) -> Object:
         """Try at once what was put off after failures."""
@@ -608,10 +611,10 @@ class Operations(OperationsBase):
 
     async def list_subscription_deliveries(
         self, id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[Object]:
+    ) -> Page[PendingDelivery]:
         """List what is on its way to a subscription, in the order in which it is tried."""
         return await self._page(
-            Page[Object], f"/subscriptions/{part(id)}/deliveries", limit, cursor
+            Page[PendingDelivery], f"/subscriptions/{part(id)}/deliveries", limit, cursor
         )
 
     async def resend_subscription(self, id: str) -> Object:

@@ -21,7 +21,7 @@ from tenuto.model.errors import NotFound
 from tenuto.model.graph import Approval
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.store.pages import cursor_after
+from tenuto.store.pages import begins_below, cursor_after
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.workspace.definitions import Definitions
 from tenuto.workspace.instance_lists import instance_rows
@@ -99,6 +99,8 @@ class TenantApprovals:
         With `is_mine` only those that the principal may decide on; then a page may have fewer items
         than its limit, although there is another one.
         """
+        # A made-up cursor is refused also where there is no approval.
+        begins_below(InstanceQuery(after=cursor))
         rows, next_cursor = await self._waiting(limit, cursor)
         found = await self._source.loader.load([row.id for row in rows], is_shown=True)
         items = [

@@ -13,7 +13,7 @@ import styles from "./Frame.module.css";
 import { Keyboard } from "./Keyboard";
 import { LivePill } from "./LivePill";
 import { Navigation } from "./Navigation";
-import { openPalette } from "./dialogs";
+import { openPalette } from "./palette";
 
 const THEMES = { system: "System", light: "Light", dark: "Dark" } as const;
 const TIMES = { local: "Local time", utc: "UTC", relative: "Relative" } as const;
@@ -23,13 +23,7 @@ export function Frame({ children }: { children: ReactNode }) {
   const [isMenuOpen, setIsMenuOpen] = useState(false);
   const [place] = useLocation();
   const main = useRef<HTMLElement>(null);
-  const before = useRef(place);
-  useEffect(() => {
-    setIsMenuOpen(false);
-    // A new page is read from its beginning, also by screen readers; the first one keeps the browser's own focus.
-    if (before.current !== place) main.current?.focus({ preventScroll: true });
-    before.current = place;
-  }, [place]);
+  useEffect(() => setIsMenuOpen(false), [place]);
   return (
     <div className={styles["frame"]}>
       <button type="button" className={styles["skip"]} onClick={() => main.current?.focus()}>

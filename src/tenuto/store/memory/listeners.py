@@ -82,9 +82,9 @@ class MemoryListeners(MemoryPart):
         self, tenant: str, id: str, *, after: DeliveryPlace | None = None, limit: int = 100
     ) -> list[Delivery]:
         found = [
-            delivery_in((number, it.event_id, it.stream, it.created_at, it.attempts, row.due))
-            for number, row in self._postings_to(tenant, id)
-            if (it := row.posting) and row.due is not None
+            delivery_in((number, it.event_id, it.stream, it.created_at, it.attempts, due))
+            for number, (it, due) in self._postings_to(tenant, id)
+            if due is not None
         ]
         found.sort(key=lambda each: (each.due, each.number))
         return [each for each in found if after is None or (each.due, each.number) > after][:limit]

@@ -18,7 +18,7 @@ from tenuto.store.parts.listeners import Backlog, Delivery, DeliveryPlace, Liste
 from tenuto.store.sqlite.outbox_writes import Heard, heard
 from tenuto.store.sqlite.part import SqlitePart, looks
 from tenuto.store.sqlite.rows import with_bytes
-from tenuto.store.sqlite.session import Session
+from tenuto.store.sqlite.session import Column, Session
 
 T = TypeVar("T")
 
@@ -92,7 +92,7 @@ class SqliteListeners(SqlitePart):
         return [delivery_in(row) for row in session.rows("postings_to", which)]
 
     async def hasten(self, tenant: str, id: str, now: datetime) -> int:
-        which = {"tenant": tenant, "id": id, "now": epoch_ms(now)}
+        which: dict[str, Column] = {"tenant": tenant, "id": id, "now": epoch_ms(now)}
         return await self._file.write_beside(
             lambda session: len(session.rows("hasten_postings", which))
         )

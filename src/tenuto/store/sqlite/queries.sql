@@ -1582,14 +1582,14 @@ WHERE listener_id = :listener_id AND event_id = :event_id;
 -- The first undelivered events of the streams of a listener, in the order in which they are tried.
 SELECT
     posting.number, posting.event_id, posting.stream, posting.created_at, posting.attempts, posting.due
-FROM webhook_deliveries AS posting
+FROM webhook_deliveries AS posting INDEXED BY webhook_deliveries_due
 WHERE
     posting.listener_id = :id AND posting.due IS NOT NULL
     AND (posting.due, posting.number) > (:due, :number)
-    AND EXISTS (
-        SELECT 1 FROM listeners AS listener
+    AND (
+        SELECT count(*) FROM listeners AS listener
         WHERE listener.id = :id AND listener.tenant = :tenant AND listener.kind <> 'definition'
-    )
+    ) > 0
 ORDER BY posting.due, posting.number LIMIT :limit;
 
 -- name: hasten_postings
