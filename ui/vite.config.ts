@@ -1,6 +1,8 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vite";
 
+import { budget } from "./scripts/budget.ts";
+
 /** Where `tenuto dev` listens while the pages are developed. */
 const service = process.env["TENUTO_URL"] ?? "http://127.0.0.1:8484";
 const proxied = { target: service, changeOrigin: true };
@@ -8,7 +10,7 @@ const proxied = { target: service, changeOrigin: true };
 export default defineConfig({
   // Relative, so that the same files are served under any path: index.html has the base.
   base: "./",
-  plugins: [react()],
+  plugins: [react(), budget({ kilobytes: 200 })],
   build: {
     outDir: "../src/tenuto/api/ui/assets",
     emptyOutDir: true,

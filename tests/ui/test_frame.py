@@ -19,7 +19,9 @@ def started(server: Server, order: str) -> str:
 
 
 @pytest.mark.page_errors
-def test_a_service_that_dies_is_said_and_the_page_recovers_by_itself(serve: Serve, page: Page) -> None:
+def test_a_service_that_dies_is_said_and_the_page_recovers_by_itself(
+    serve: Serve, page: Page
+) -> None:
     server = serve()
     first = started(server, "A1")
     page.goto(f"{server.url}/instances")
@@ -49,7 +51,9 @@ def test_a_page_without_a_socket_says_that_it_polls(server: Server, page: Page) 
 
 
 @pytest.mark.page_errors
-def test_a_service_that_is_away_at_first_is_shown_once_it_is_there(serve: Serve, page: Page) -> None:
+def test_a_service_that_is_away_at_first_is_shown_once_it_is_there(
+    serve: Serve, page: Page
+) -> None:
     server = serve()
     page.goto(f"{server.url}/instances")
     expect(page.get_by_role("heading", name="Instances")).to_be_visible()
@@ -61,7 +65,9 @@ def test_a_service_that_is_away_at_first_is_shown_once_it_is_there(serve: Serve,
 
 
 @pytest.mark.page_errors
-def test_a_key_that_is_revoked_asks_again_and_leaves_the_page_as_it_is(serve: Serve, page: Page) -> None:
+def test_a_key_that_is_revoked_asks_again_and_leaves_the_page_as_it_is(
+    serve: Serve, page: Page
+) -> None:
     server = serve(key=ADMIN)
     started(server, "A1")
     made = server.api("POST", "/keys", {"name": "visitor", "role": "viewer"})

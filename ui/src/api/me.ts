@@ -17,8 +17,8 @@ export interface Principal {
 export interface Oidc {
   issuer: string;
   clientId: string;
-  scopes?: string | string[];
-  audience?: string | null;
+  audience: string;
+  scopes: readonly string[];
 }
 
 /** The session as the service sees it: the pages show what its principal may do, and nothing else. */
@@ -32,8 +32,8 @@ export interface Me {
   capabilities: Readonly<Record<string, boolean>>;
 }
 
-async function readMe(): Promise<Me> {
-  const { key } = session.get();
+/** What the service says of a key; null: of a client without one. */
+export async function readMe(key: string | null): Promise<Me> {
   let response: Response;
   try {
     const headers: HeadersInit = key === null ? {} : { authorization: `Bearer ${key}` };
@@ -43,14 +43,21 @@ async function readMe(): Promise<Me> {
     throw unreachable();
   }
   noteReached(true);
-  if (response.status === 401) refuse(key);
   if (!response.ok) throw await problemOf(response);
   return (await response.json()) as Me;
 }
 
 export const meQuery = {
   queryKey: ["me"],
-  queryFn: readMe,
+  queryFn: async () => {
+    const { key } = session.get();
+    try {
+      return await readMe(key);
+    } catch (error) {
+      if (error instanceof ApiProblem && error.status === 401) refuse(key);
+      throw error;
+    }
+  },
   staleTime: 60_000,
   retry: (_: number, error: ApiProblem) => error.isTransient,
   retryDelay: (count: number) => Math.min(500 * 2 ** count, 4_000),

@@ -13,7 +13,7 @@ import styles from "./Frame.module.css";
 import { Keyboard } from "./Keyboard";
 import { LivePill } from "./LivePill";
 import { Navigation } from "./Navigation";
-import { openPalette } from "./palette";
+import { openPalette } from "./dialogs";
 
 const THEMES = { system: "System", light: "Light", dark: "Dark" } as const;
 const TIMES = { local: "Local time", utc: "UTC", relative: "Relative" } as const;
@@ -23,7 +23,13 @@ export function Frame({ children }: { children: ReactNode }) {
   const [isMenuOpen, setIsMenuOpen] = useState(false);
   const [place] = useLocation();
   const main = useRef<HTMLElement>(null);
-  useEffect(() => setIsMenuOpen(false), [place]);
+  const before = useRef(place);
+  useEffect(() => {
+    setIsMenuOpen(false);
+    // A new page is read from its beginning, also by screen readers; the first one keeps the browser's own focus.
+    if (before.current !== place) main.current?.focus({ preventScroll: true });
+    before.current = place;
+  }, [place]);
   return (
     <div className={styles["frame"]}>
       <button type="button" className={styles["skip"]} onClick={() => main.current?.focus()}>
@@ -39,7 +45,7 @@ export function Frame({ children }: { children: ReactNode }) {
           Tenuto
         </Link>
         <Where />
-        <button type="button" className={styles["search"]} onClick={openPalette}>
+        <button type="button" className={styles["search"]} aria-label="Go to or do… Ctrl K" onClick={openPalette}>
           <Search aria-hidden />
           <span>Go to or do…</span>
           <kbd>Ctrl K</kbd>

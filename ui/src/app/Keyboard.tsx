@@ -5,7 +5,7 @@ import { pressed, shortcuts, useKeys } from "../kit/keys";
 import { prefer, preferences } from "../state/preferences";
 import { useStore } from "../state/store";
 import { useNavPages } from "./Navigation";
-import { closeDialog, dialog, openKeys, openPalette } from "./palette";
+import { closeDialog, dialog, openKeys, openPalette } from "./dialogs";
 
 const Palette = lazy(() => import("./Palette"));
 const KeyMap = lazy(() => import("./KeyMap"));

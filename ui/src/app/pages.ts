@@ -35,7 +35,9 @@ export const PAGES: readonly RegisteredPage[] = Object.values(found)
   .map((page) => ({ ...page, Component: lazy(page.load) }))
   .sort((one, other) => weight(one.path) - weight(other.path) || other.path.length - one.path.length);
 
-const weight = (path: string): number => path.split("/").filter((part) => /^[:*]/.test(part)).length;
+function weight(path: string): number {
+  return path.split("/").filter((part) => /^[:*]/.test(part)).length;
+}
 
 export const NAV_PAGES: readonly RegisteredPage[] = PAGES.filter((page) => page.nav !== undefined).sort(
   (one, other) => (one.nav?.order ?? 0) - (other.nav?.order ?? 0),

@@ -2,7 +2,7 @@ import { Check, Copy } from "lucide-react";
 import { useState } from "react";
 
 import { IconButton } from "./Button";
-import { toast } from "./toasts";
+import { toast } from "./toast";
 
 export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
   const [isDone, setIsDone] = useState(false);

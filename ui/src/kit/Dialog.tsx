@@ -17,7 +17,8 @@ export function Dialog({
 }: {
   title: string;
   isOpen: boolean;
-  onClose: () => void;
+  /** Without it the dialog stays until what it asks for is given. */
+  onClose?: () => void;
   children: ReactNode;
   /** Buttons at the bottom, the main one last. */
   actions?: ReactNode;
@@ -40,14 +41,14 @@ export function Dialog({
       aria-labelledby={heading}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        onClose?.();
       }}
-      onClick={(event) => event.target === ref.current && onClose()}
+      onClick={(event) => event.target === ref.current && onClose?.()}
     >
       <div className={styles["frame"]}>
         <header className={isPlain ? "hidden-text" : styles["head"]}>
           <h2 id={heading}>{title}</h2>
-          {!isPlain && <IconButton label="Close" icon={<X />} onClick={onClose} />}
+          {!isPlain && onClose !== undefined && <IconButton label="Close" icon={<X />} onClick={onClose} />}
         </header>
         <div className={isPlain ? undefined : styles["body"]}>{children}</div>
         {actions !== undefined && <footer className={styles["foot"]}>{actions}</footer>}

@@ -19,6 +19,18 @@ export interface GraphBox {
   detail?: string;
   /** How it differs from another version. */
   change?: "added" | "removed" | "changed";
+  /** Whether it undoes another node. */
+  isUndo?: boolean;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** What is drawn around the nodes of a loop. */
+export interface GraphFrame {
+  id: string;
+  title: string;
   x: number;
   y: number;
   width: number;
@@ -33,6 +45,10 @@ export interface GraphLine {
   isError?: boolean;
   /** Whether the instance went this way; undefined in a graph that is not of an instance. */
   isTaken?: boolean;
+  /** Whether it leads to what undoes its source. */
+  isUndo?: boolean;
+  /** Its way, as the layout found it; without, the line finds its own. */
+  points?: readonly { x: number; y: number }[];
   change?: "added" | "removed" | "changed";
 }
 
@@ -40,6 +56,7 @@ export interface GraphProps {
   label: string;
   boxes: readonly GraphBox[];
   lines: readonly GraphLine[];
+  frames?: readonly GraphFrame[];
   selected?: string | null;
   onSelect?: (id: string | null) => void;
 }

@@ -1,12 +1,15 @@
 import {
   Background,
+  BaseEdge,
   Controls,
+  getSmoothStepPath,
   Handle,
   MarkerType,
   MiniMap,
   Position,
   ReactFlow,
   type Edge,
+  type EdgeProps,
   type Node,
   type NodeProps,
   type ReactFlowInstance,
@@ -15,12 +18,15 @@ import "@xyflow/react/dist/base.css";
 import { memo, useEffect, useMemo, useRef, type KeyboardEvent } from "react";
 
 import { classes } from "./classes";
-import { leads, type GraphBox, type GraphLine, type GraphProps } from "./Graph";
+import { leads, type GraphBox, type GraphFrame, type GraphLine, type GraphProps } from "./Graph";
 import styles from "./Graph.module.css";
 import { StatusMark } from "./StatusBadge";
 import { statusLook } from "./status";
 
 type BoxNode = Node<{ box: GraphBox; isSelected: boolean }, "box">;
+type FrameNode = Node<{ frame: GraphFrame }, "frame">;
+type DrawnNode = BoxNode | FrameNode;
+type Line = Edge<{ line: GraphLine }, "line">;
 
 /** A map of the graph helps where not all of it is in sight. */
 const FEW_BOXES = 25;
@@ -28,7 +34,7 @@ const FEW_BOXES = 25;
 const Box = memo(function Box({ data: { box, isSelected } }: NodeProps<BoxNode>) {
   const look = box.status === undefined ? null : statusLook(box.status);
   return (
-    <div className={classes(styles["box"], look !== null && styles[look.tone], isSelected && styles["chosen"], box.change !== undefined && styles[box.change])} style={{ width: box.width, height: box.height }}>
+    <div className={classes(styles["box"], look !== null && styles[look.tone], isSelected && styles["chosen"], box.isUndo === true && styles["undo"], box.change !== undefined && styles[box.change])} style={{ width: box.width, height: box.height }}>
       <Handle type="target" position={Position.Left} className={styles["handle"] ?? ""} isConnectable={false} />
       <div className={styles["boxHead"]}>
         {box.status !== undefined && <StatusMark status={box.status} />}
@@ -36,22 +42,50 @@ const Box = memo(function Box({ data: { box, isSelected } }: NodeProps<BoxNode>)
           {box.title}
         </span>
       </div>
-      <div className={styles["boxKind"]}>{[box.kind, look?.word, box.detail].filter(Boolean).join(" · ")}</div>
+      <div className={styles["boxKind"]}>{[look === null || box.detail === undefined ? box.kind : null, look?.word, box.detail].filter(Boolean).join(" · ")}</div>
       <Handle type="source" position={Position.Right} className={styles["handle"] ?? ""} isConnectable={false} />
     </div>
   );
 });
 
-const NODE_TYPES = { box: Box };
+const Frame = memo(function Frame({ data: { frame } }: NodeProps<FrameNode>) {
+  return (
+    <div className={styles["frame"]} style={{ width: frame.width, height: frame.height }}>
+      {frame.title}
+    </div>
+  );
+});
 
-export default function GraphCanvas({ label, boxes, lines, selected = null, onSelect }: GraphProps) {
-  const flow = useRef<ReactFlowInstance<BoxNode, Edge> | null>(null);
+const LineShape = memo(function LineShape({ data, label, markerEnd, ...ends }: EdgeProps<Line>) {
+  const points = data?.line.points ?? [];
+  const [own, ownX, ownY] = getSmoothStepPath({ ...ends, borderRadius: 8 });
+  const middle = points[Math.floor(points.length / 2)];
+  return (
+    <BaseEdge
+      path={points.length > 1 ? curve(points) : own}
+      label={label}
+      labelX={middle?.x ?? ownX}
+      labelY={middle?.y ?? ownY}
+      labelBgPadding={[4, 2]}
+      labelBgBorderRadius={3}
+      {...(markerEnd === undefined ? {} : { markerEnd })}
+    />
+  );
+});
+
+const NODE_TYPES = { box: Box, frame: Frame };
+const EDGE_TYPES = { line: LineShape };
+const NO_FRAMES: readonly GraphFrame[] = [];
+
+export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, selected = null, onSelect }: GraphProps) {
+  const place = useRef<HTMLDivElement>(null);
+  const flow = useRef<ReactFlowInstance<DrawnNode, Line> | null>(null);
   const cache = useRef(new Map<string, BoxNode>());
-  const nodes = useMemo(() => {
+  const nodes = useMemo<DrawnNode[]>(() => {
     const next = new Map(boxes.map((box) => [box.id, nodeOf(box, box.id === selected, cache.current.get(box.id))]));
     cache.current = next;
-    return [...next.values()];
-  }, [boxes, selected]);
+    return [...frames.map(frameOf), ...next.values()];
+  }, [boxes, frames, selected]);
   const edges = useMemo(() => lines.map(edgeOf), [lines]);
   const titles = useMemo(() => new Map(boxes.map((box) => [box.id, box.title])), [boxes]);
   const chosen = boxes.find((box) => box.id === selected);
@@ -62,7 +96,7 @@ export default function GraphCanvas({ label, boxes, lines, selected = null, onSe
     if (box === undefined || view === null) return;
     const { x, y, zoom } = view.getViewport();
     const [left, top] = [box.x * zoom + x, box.y * zoom + y];
-    const size = document.getElementById("graph-canvas")?.getBoundingClientRect();
+    const size = place.current?.getBoundingClientRect();
     const isInSight = size === undefined || (left >= 0 && top >= 0 && left + box.width * zoom <= size.width && top + box.height * zoom <= size.height);
     if (!isInSight) void view.setCenter(box.x + box.width / 2, box.y + box.height / 2, { zoom });
     // Only a new selection moves the view; a change of the graph never does.
@@ -77,18 +111,19 @@ export default function GraphCanvas({ label, boxes, lines, selected = null, onSe
   };
   return (
     // One stop of the Tab key: arrows go along the edges, as screen readers hear below.
-    <div id="graph-canvas" className={styles["canvas"]} tabIndex={0} role="application" aria-label={`${label}. Arrow keys move along the edges.`} onKeyDown={press}>
+    <div ref={place} className={styles["canvas"]} tabIndex={0} role="application" aria-label={`${label}. Arrow keys move along the edges.`} onKeyDown={press}>
       <span className="hidden-text" aria-live="polite">
         {chosen !== undefined && `${chosen.title}, ${[chosen.kind, chosen.status === undefined ? "" : statusLook(chosen.status).word, chosen.detail ?? ""].filter(Boolean).join(", ")}, ${leads(lines, chosen.id, titles)}`}
       </span>
-      <ReactFlow<BoxNode, Edge>
+      <ReactFlow<DrawnNode, Line>
         nodes={nodes}
         edges={edges}
         nodeTypes={NODE_TYPES}
+        edgeTypes={EDGE_TYPES}
         onInit={(instance) => {
           flow.current = instance;
         }}
-        onNodeClick={(_, node) => onSelect?.(node.id)}
+        onNodeClick={(_, node) => onSelect?.(node.type === "box" ? node.id : null)}
         onPaneClick={() => onSelect?.(null)}
         fitView
         fitViewOptions={{ maxZoom: 1, padding: 0.12 }}
@@ -105,7 +140,7 @@ export default function GraphCanvas({ label, boxes, lines, selected = null, onSe
       >
         <Background gap={16} size={1} />
         <Controls showInteractive={false} />
-        {boxes.length > FEW_BOXES && <MiniMap pannable zoomable ariaLabel="Map of the graph" nodeColor={(node) => colourOf((node as BoxNode).data.box)} />}
+        {boxes.length > FEW_BOXES && <MiniMap pannable zoomable ariaLabel="Map of the graph" nodeColor={(node) => colourOf(node as DrawnNode)} />}
       </ReactFlow>
     </div>
   );
@@ -131,22 +166,44 @@ function nodeOf(box: GraphBox, isSelected: boolean, before: BoxNode | undefined)
 }
 
 const isSame = (one: GraphBox, other: GraphBox): boolean =>
-  (["title", "kind", "status", "detail", "change", "x", "y", "width", "height"] as const).every((field) => one[field] === other[field]);
+  (["title", "kind", "status", "detail", "change", "isUndo", "x", "y", "width", "height"] as const).every((field) => one[field] === other[field]);
 
-function edgeOf(line: GraphLine): Edge {
-  const tone = line.isError === true ? "var(--red)" : line.isTaken === true ? "var(--accent)" : "var(--border-strong)";
+function frameOf(frame: GraphFrame): FrameNode {
+  const { x, y, width, height } = frame;
+  return { id: `frame ${frame.id}`, type: "frame", position: { x, y }, width, height, zIndex: -1, data: { frame } };
+}
+
+function edgeOf(line: GraphLine): Line {
+  const tone = line.isUndo === true ? "var(--orange)" : line.isError === true ? "var(--red)" : line.isTaken === true ? "var(--accent)" : "var(--border-strong)";
   return {
     id: line.id,
     source: line.source,
     target: line.target,
-    type: "smoothstep",
+    type: "line",
+    data: { line },
     ...(line.label === undefined ? {} : { label: line.label }),
-    className: classes(styles["edge"], line.isTaken === false && styles["notTaken"], line.isTaken === true && styles["taken"], line.isError === true && styles["errorEdge"], line.change !== undefined && styles[line.change]),
+    className: classes(styles["edge"], line.isTaken === false && styles["notTaken"], line.isTaken === true && styles["taken"], line.isError === true && styles["errorEdge"], line.isUndo === true && styles["undoEdge"], line.change !== undefined && styles[line.change]),
     markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14, color: tone },
   };
 }
 
-const colourOf = (box: GraphBox): string => (box.status === undefined ? "var(--border-strong)" : `var(--${statusLook(box.status).tone})`);
+function colourOf(node: DrawnNode): string {
+  if (node.type === "frame") return "transparent";
+  const { status } = node.data.box;
+  return status === undefined ? "var(--border-strong)" : `var(--${statusLook(status).tone})`;
+}
+
+/** A curve that touches the middles between points, so that it bends without corners. */
+function curve(points: readonly { x: number; y: number }[]): string {
+  const [first, ...rest] = points;
+  const last = rest.at(-1);
+  if (first === undefined || last === undefined) return "";
+  const bends = rest.slice(0, -1).map((point, place) => {
+    const next = rest[place + 1] ?? point;
+    return `Q ${point.x} ${point.y} ${(point.x + next.x) / 2} ${(point.y + next.y) / 2}`;
+  });
+  return [`M ${first.x} ${first.y}`, ...bends, `L ${last.x} ${last.y}`].join(" ");
+}
 
 /** Where an arrow key leads: along an edge, or to the next box of the same column. */
 export function neighbour(boxes: readonly GraphBox[], lines: readonly GraphLine[], from: string | null, key: string): string | null {

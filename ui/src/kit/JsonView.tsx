@@ -7,7 +7,7 @@ import styles from "./JsonView.module.css";
 
 /** Drawn at once of one object, array or text: a value of any size stays usable. */
 const MOST_KEYS = 100;
-const MOST_TEXT = 2_000;
+const MOST_TEXT = 600;
 const OPEN_LEVELS = 2;
 const FEW_KEYS = 30;
 

@@ -1,9 +1,10 @@
-import type { CSSProperties, MouseEvent, ReactNode } from "react";
+import { useRef, type CSSProperties, type MouseEvent, type ReactNode } from "react";
 import { useLocation } from "wouter";
 
 import { classes } from "./classes";
+import { useKeys } from "./keys";
 import styles from "./Table.module.css";
-import { VirtualList } from "./VirtualList";
+import { VirtualList, type ListControls } from "./VirtualList";
 
 export interface Column<T> {
   id: string;
@@ -32,6 +33,16 @@ interface Props<T> {
 /** A list by columns that scrolls any number of rows. */
 export function Table<T>({ label, columns, rows, idOf, hrefOf, isSelected, onEnd, foot, rowHeight = 36 }: Props<T>) {
   const [, navigate] = useLocation();
+  const list = useRef<ListControls>(null);
+  const move = (by: number) => list.current?.focusRow(Math.min(Math.max(list.current.focusedRow() + by, 0), rows.length - 1));
+  useKeys(
+    hrefOf === undefined
+      ? []
+      : [
+          { keys: "j", label: `${label}: next row (Enter opens it)`, run: () => move(1) },
+          { keys: "k", label: `${label}: previous row`, run: () => move(-1) },
+        ],
+  );
   const tracks = {
     "--columns": columns.map((column) => column.width).join(" "),
     "--columns-narrow": columns.filter((column) => column.isMinor !== true).map((column) => narrow(column.width)).join(" "),
@@ -48,6 +59,7 @@ export function Table<T>({ label, columns, rows, idOf, hrefOf, isSelected, onEnd
   return (
     <div className={styles["table"]} style={tracks}>
       <VirtualList
+        controls={list}
         label={label}
         role="table"
         items={rows}

@@ -3,7 +3,7 @@ import { X } from "lucide-react";
 import { useStore } from "../state/store";
 import { Button, IconButton } from "./Button";
 import { classes } from "./classes";
-import { dismiss, toasts } from "./toasts";
+import { dismiss, toasts } from "./toast";
 import styles from "./Toasts.module.css";
 
 /** The messages of `toast`, in a corner, read out politely. */

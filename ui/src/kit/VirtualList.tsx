@@ -1,8 +1,16 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, type ReactNode } from "react";
+import { useEffect, useImperativeHandle, useRef, type ReactNode, type Ref } from "react";
 
 import { classes } from "./classes";
 import styles from "./VirtualList.module.css";
+
+/** How a parent moves through the list. */
+export interface ListControls {
+  /** Bring a row into sight and focus the first link or button in it. */
+  focusRow(place: number): void;
+  /** The row that has the focus, or -1. */
+  focusedRow(): number;
+}
 
 interface Props<T> {
   items: readonly T[];
@@ -19,10 +27,11 @@ interface Props<T> {
   role?: "list" | "table" | "listbox";
   label: string;
   className?: string;
+  controls?: Ref<ListControls>;
 }
 
 /** Rows of one height, of which only the visible ones are drawn. It fills its parent and scrolls itself. */
-export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, foot, role = "list", label, className }: Props<T>) {
+export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, foot, role = "list", label, className, controls }: Props<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: items.length,
@@ -31,6 +40,16 @@ export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, fo
     getItemKey: (place) => idOf(items[place] as T),
     overscan: 12,
   });
+  useImperativeHandle(controls, () => ({
+    focusRow(place) {
+      virtual.scrollToIndex(place);
+      // The row is drawn after the scroll event.
+      requestAnimationFrame(() =>
+        requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-place="${place}"] :is(a, button)`)?.focus()),
+      );
+    },
+    focusedRow: () => Number(document.activeElement?.closest<HTMLElement>("[data-place]")?.dataset["place"] ?? -1),
+  }));
   const shown = virtual.getVirtualItems();
   const last = shown.at(-1)?.index ?? -1;
   const isNearEnd = last >= items.length - 20;
@@ -48,6 +67,7 @@ export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, fo
             <div
               key={row.key}
               role="presentation"
+              data-place={row.index}
               className={styles["row"]}
               style={{ height: rowHeight, transform: `translateY(${row.start}px)` }}
             >

@@ -3,8 +3,8 @@ import { makeStore } from "./store";
 /** The key that requests carry. It lives in sessionStorage: it ends with the tab, and never is in a URL. */
 export interface Session {
   key: string | null;
-  /** The service refused the key, or the lack of one: a sign-in is needed. */
-  isRefused: boolean;
+  /** Why a sign-in is needed: the service refused the key (or the lack of one), or its viewer has signed out. */
+  needsSignIn: "refused" | "left" | null;
 }
 
 const PLACE = "tenuto.key";
@@ -17,7 +17,7 @@ function storedKey(): string | null {
   }
 }
 
-export const session = makeStore<Session>({ key: storedKey(), isRefused: false });
+export const session = makeStore<Session>({ key: storedKey(), needsSignIn: null });
 
 export function signIn(key: string): void {
   try {
@@ -25,7 +25,7 @@ export function signIn(key: string): void {
   } catch {
     // Without storage a reload asks for the key again.
   }
-  session.set({ key, isRefused: false });
+  session.set({ key, needsSignIn: null });
 }
 
 export function signOut(): void {
@@ -34,10 +34,10 @@ export function signOut(): void {
   } catch {
     // There was none.
   }
-  session.set({ key: null, isRefused: true });
+  session.set({ key: null, needsSignIn: "left" });
 }
 
 /** A request with `key` was refused; a newer key may be good. */
 export function refuse(key: string | null): void {
-  if (session.get().key === key) session.set({ key, isRefused: true });
+  if (session.get().key === key) session.set({ key, needsSignIn: "refused" });
 }
