@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE = ROOT / "src/tenuto/model/failures.toml"
-WRITTEN = ROOT / "ui/src/core/failures.ts"
+WRITTEN = ROOT / "ui/src/api/failures.ts"
 _HEAD = """\
 // Generated from src/tenuto/model/failures.toml by `python -m tests.ui.failure_codes`.
 

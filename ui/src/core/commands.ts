@@ -3,7 +3,17 @@
 import type { Json, JsonObject } from "./json";
 
 export type Action =
-  | { kind: "start"; workflow: string; input?: Json; key?: string; correlationId?: string; version?: number }
+  | {
+      kind: "start";
+      workflow: string;
+      input?: Json;
+      key?: string;
+      correlationId?: string;
+      priority?: number;
+      /** A moment in ISO 8601. */
+      deadline?: string;
+      version?: number;
+    }
   | { kind: "publish"; pattern: string; payload?: Json; id?: string; correlationId?: string; dryRun?: boolean }
   | { kind: "cancel"; id: string; reason?: string; shouldCompensate?: boolean }
   | { kind: "pause"; id: string; reason?: string }
@@ -47,9 +57,9 @@ function requestOf(action: Action): Request {
   const at = (...parts: string[]) => `/${parts.map(encodeURIComponent).join("/")}`;
   switch (action.kind) {
     case "start": {
-      const { workflow, key, input, correlationId, version } = action;
+      const { kind: _, workflow, key, ...body } = action;
       const headers: Record<string, string> = key === undefined ? {} : { "idempotency-key": key };
-      return { path: at("workflows", workflow, "start"), body: given({ input, correlationId, version }), headers };
+      return { path: at("workflows", workflow, "start"), body: given(body), headers };
     }
     case "publish": {
       const { pattern, payload, id, correlationId, dryRun } = action;
@@ -91,6 +101,8 @@ function commandOf(action: Action): string[] {
         ...json("input", action.input),
         ...option("key", action.key),
         ...option("correlation-id", action.correlationId),
+        ...option("priority", action.priority),
+        ...option("deadline", action.deadline),
         ...option("version", action.version),
       ];
     case "publish":
@@ -142,8 +154,12 @@ function positional(word: string): string[] {
 
 export function asPython(action: Action, place: Place): string {
   const key = place.needsKey ? ', key=os.environ["TENUTO_KEY"]' : "";
+  const imports = [
+    ...(place.needsKey ? ["import os"] : []),
+    ...(action.kind === "start" && action.deadline !== undefined ? ["from datetime import datetime"] : []),
+  ];
   return [
-    ...(place.needsKey ? ["import os", ""] : []),
+    ...(imports.length > 0 ? [...imports, ""] : []),
     "from tenuto import SyncClient",
     "",
     `with SyncClient(${python(place.url)}${key}) as client:`,
@@ -164,6 +180,8 @@ function callOf(action: Action): string {
         plain(action.input),
         named("key", action.key),
         named("correlation_id", action.correlationId),
+        named("priority", action.priority),
+        action.deadline === undefined ? null : `deadline=datetime.fromisoformat(${python(action.deadline)})`,
         named("version", action.version),
       ])}\n    print(instance.id)`;
     case "publish":

@@ -12,7 +12,7 @@ export function Gone({ id, error, wasShown }: { id: string; error: ApiProblem; w
       <EmptyState
         title={wasShown ? "This instance was erased while it was shown" : "There is no such instance"}
         action={<Link href={`/instances?q=${encodeURIComponent(id)}`}>Search the instances for this id</Link>}
-        command={`tenuto show ${id}`}
+        command="tenuto list"
       >
         <p>
           <code>{error.code}</code> {error.message}

@@ -11,6 +11,7 @@ import { Actions } from "./Actions";
 import { Header } from "./Header";
 import { Heading } from "./Heading";
 import { Keys } from "./Keys";
+import styles from "./styles.module.css";
 import { TimeBar } from "./TimeBar";
 import { useInstance } from "./useInstance";
 import { useSelection } from "./useSelection";
@@ -49,8 +50,10 @@ function Instance({ id }: { id: string }) {
         actions={<Actions />}
         isFilled
       >
-        <Header />
-        <Views />
+        <div className={styles["body"]}>
+          <Header />
+          <Views />
+        </div>
         <TimeBar />
         <Keys />
         <Dialogs dialog={dialog} onClose={() => setDialog(null)} />

@@ -11,7 +11,7 @@ import { keyOf } from "../../core/log";
 import { path } from "../../core/url";
 import { Button } from "../../kit/Button";
 import { classes } from "../../kit/classes";
-import { meaningOf } from "../../core/failures";
+import { meaningOf } from "../../api/failures";
 import { visible } from "../../kit/JsonView";
 import { Moment } from "../../kit/Moment";
 import { statusLook } from "../../kit/status";
@@ -69,7 +69,7 @@ function Line({ cause, remedy, isMain = false }: { cause: Cause; remedy: Remedy 
               {visible(keyOf(stepId, iteration))}
             </button>
           )}
-          {stepId !== null && (cause.message.startsWith("it ") ? ": " : " ")}
+          {stepId !== null && ": "}
           <span>{sentence(cause)}</span>
           {cause.since !== null && cause.until === null && (
             <span className={styles["muted"]}>

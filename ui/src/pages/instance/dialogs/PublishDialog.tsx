@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { send } from "../../../api/queries";
 import { counted } from "../../../core/format";
 import type { Json } from "../../../core/json";
+import { draftEvent } from "../../../core/eventDraft";
 import { withValue } from "../../../core/form";
 import { Button } from "../../../kit/Button";
 import { CopyAs } from "../../../kit/CopyAs";
@@ -31,15 +32,16 @@ interface Props {
 
 /** Send the event that a wait needs: filled in so that it fits, checked by a dry run while it is edited. */
 export default function PublishDialog({ step, iteration, pattern, eventId, onClose }: Props) {
-  const { id, now } = useShared();
+  const { id, now, waits } = useShared();
+  const wait = waits.find((each) => each.stepId === step && each.iteration === iteration && each.eventPattern === pattern);
   const isTest = isTestRun(now.definitionId);
   const [text, setText] = useState<string | null>(null);
   const [correlationId, setCorrelationId] = useState("");
   const first = useQuery({
     queryKey: ["first event", id, step, iteration, pattern, eventId],
-    queryFn: () => firstDraft({ id, step, iteration, pattern, ...(eventId === undefined ? {} : { eventId }) }),
-    staleTime: 0,
-    enabled: !isTest,
+    queryFn: () => firstDraft({ id, step, iteration, pattern, payload: draftEvent(pattern, wait?.eventCondition ?? null, now).payload, isTest, ...(eventId === undefined ? {} : { eventId }) }),
+    staleTime: Infinity,
+    gcTime: 0,
   });
   useEffect(() => {
     if (first.data === undefined) return;
@@ -84,7 +86,7 @@ export default function PublishDialog({ step, iteration, pattern, eventId, onClo
     >
       <div className={styles["form"]}>
         <h3>Payload</h3>
-        {text === null && !isTest ? <Loading label="Filling in the event" /> : <JsonEditor label="Payload" value={text ?? "{}"} onChange={setText} mostLines={16} />}
+        {text === null ? first.error !== null ? <ErrorState isInline error={first.error} onRetry={() => void first.refetch()} /> : <Loading label="Filling in the event" /> : <JsonEditor label="Payload" value={text} onChange={setText} mostLines={16} />}
         {value.isWrong && <p className={styles["problem"]}>This is not JSON.</p>}
         <Field label="Correlation id" help="Only where the wait names one.">
           {(ids) => <TextInput {...ids} value={correlationId} onChange={(change) => setCorrelationId(change.target.value)} />}
@@ -120,12 +122,16 @@ interface Place {
   step: string;
   iteration: string;
   pattern: string;
+  /** What follows from the condition of the wait. */
+  payload: Json;
+  isTest: boolean;
   eventId?: string;
 }
 
-/** An event that fits: one that came near, or an empty one, with what a dry run says is false corrected. */
-async function firstDraft({ id, step, iteration, pattern, eventId }: Place): Promise<Draft> {
-  let draft: Draft = { payload: {}, correlationId: null };
+/** An event that fits: one that came near, or one made from the condition, with what a dry run says is false corrected. */
+async function firstDraft({ id, step, iteration, pattern, payload, isTest, eventId }: Place): Promise<Draft> {
+  let draft: Draft = { payload, correlationId: null };
+  if (isTest) return draft;
   if (eventId !== undefined) {
     const event = await send("get", "/api/v1/events/{id}", { path: { id: eventId } });
     draft = { payload: event.payload as Json, correlationId: event.correlationId };

@@ -3,13 +3,13 @@ import { useState } from "react";
 import { useMay } from "../../../api/me";
 import { send } from "../../../api/queries";
 import { keyOf } from "../../../core/log";
+import { inputOf } from "../../../core/stepInput";
 import { Button } from "../../../kit/Button";
 import { Dialog } from "../../../kit/Dialog";
 import { JsonEditor } from "../../../kit/JsonEditor";
 import { visible } from "../../../kit/JsonView";
 import { ErrorState } from "../../../kit/States";
 import { useShared } from "../context";
-import { resolvedInput } from "../model/inputs";
 import { retryOf } from "../model/redo";
 import { parsed } from "../model/text";
 import styles from "../styles.module.css";
@@ -25,7 +25,7 @@ export default function RetryDialog({ onClose }: { onClose: () => void }) {
   const failed = now.lastError;
   const node = failed?.stepId == null ? undefined : now.activations.get(keyOf(failed.stepId, failed.iteration));
   const isTask = node !== undefined && plan.nodes.get(node.step)?.node.type === "task";
-  const known = node === undefined ? undefined : resolvedInput(plan, now, node, node.attempts.at(-1));
+  const known = node === undefined ? undefined : inputOf(plan, now, node, node.attempts.at(-1)).value;
   const [text, setText] = useState<string | null>(null);
   const input = text === null ? null : parsed(text);
   const retry = useCommand(

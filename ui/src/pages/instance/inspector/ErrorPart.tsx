@@ -1,5 +1,5 @@
 import type { Attempt } from "../../../core/fold";
-import { meaningOf } from "../../../core/failures";
+import { meaningOf } from "../../../api/failures";
 import { asObject, asText, type Json } from "../../../core/json";
 import type { PlacedError } from "../../../core/log";
 import { CopyButton } from "../../../kit/CopyButton";

@@ -1,14 +1,13 @@
 import type { Activation, Attempt } from "../../../core/fold";
+import { inputOf } from "../../../core/stepInput";
 import { JsonView } from "../../../kit/JsonView";
 import { useShared } from "../context";
-import { resolvedInput, templateOf } from "../model/inputs";
 import styles from "../styles.module.css";
 
 /** The template beside what it gave. */
 export function InputPart({ node, attempt }: { node: Activation; attempt: Attempt | undefined }) {
   const { plan, shown } = useShared();
-  const template = templateOf(plan, node.step);
-  const resolved = resolvedInput(plan, shown, node, attempt);
+  const { template, value: resolved } = inputOf(plan, shown, node, attempt);
   const hasTemplate = template !== undefined;
   return (
     <div className={styles["form"]}>
