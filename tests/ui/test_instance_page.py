@@ -30,9 +30,10 @@ def test_a_failure_is_read_and_retried(server: Server, page: Page) -> None:
     selection.get_by_role("tab", name="Input").click()
     expect(selection.get_by_role("group", name="Resolved input")).to_contain_text('"A1"')
     # Each entry of the log can be looked at, and the state after it.
-    page.get_by_role("tab", name="Log").click()
+    views = page.get_by_role("tablist", name="Views of the instance")
+    views.get_by_role("tab", name="Log").click()
     page.get_by_role("button", name="NODE_FAILED").click()
-    expect(selection.get_by_role("group", name="Entry")).to_contain_text("CARD_DECLINED")
+    expect(selection.get_by_role("group", name="Entry")).to_contain_text("the card was declined")
     assert barriers(page) == []
     selection.get_by_role("button", name="Show the state then").click()
     expect(page.get_by_role("group", name="Replay")).to_contain_text("it was RUNNING")
@@ -44,7 +45,7 @@ def test_a_failure_is_read_and_retried(server: Server, page: Page) -> None:
     expect(dialog).to_contain_text("Runs again")
     dialog.get_by_role("button", name="Retry", exact=True).click()
     expect(dialog).to_be_hidden()
-    page.get_by_role("tab", name="Graph").click()
+    views.get_by_role("tab", name="Graph").click()
     page.keyboard.press("o")
     expect(page.get_by_role("list", name="Graph of the instance")).to_contain_text("attempt 2")
     entries = server.api("GET", f"/instances/{id}/history")["items"]

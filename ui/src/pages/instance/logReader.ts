@@ -10,7 +10,7 @@ const PAGE = 1_000;
 /** A log of so many entries is read whole without being asked to: it can be replayed. */
 export const READ_BY_ITSELF = 10_000;
 /** The most entries that are held. */
-export const MOST_HELD = 100_000;
+export const MOST_HELD = 150_000;
 
 export interface ReadLog {
   window: LogWindow;
