@@ -21,7 +21,7 @@ def test_a_failure_is_read_and_retried(server: Server, page: Page) -> None:
     page.goto(f"{server.url}/instances/{id}")
     why = page.get_by_role("region", name="Why it stands where it stands")
     expect(why).to_contain_text("CARD_DECLINED: the card was declined")
-    # The step leads to its error, its attempts and what the code means; the place is in the address.
+    # The step leads to its error and what the code means; the address has the place.
     why.get_by_role("button", name="charge", exact=True).click()
     selection = page.get_by_role("complementary", name="Selection")
     selection.get_by_role("tab", name="Error").click()
@@ -46,7 +46,7 @@ def test_a_failure_is_read_and_retried(server: Server, page: Page) -> None:
     dialog.get_by_role("button", name="Retry", exact=True).click()
     expect(dialog).to_be_hidden()
     views.get_by_role("tab", name="Graph").click()
-    page.keyboard.press("o")
+    page.get_by_role("button", name="Show as outline").click()
     expect(page.get_by_role("list", name="Graph of the instance")).to_contain_text("attempt 2")
     entries = server.api("GET", f"/instances/{id}/history")["items"]
     assert [each["eventType"] for each in entries].count("RETRY_REQUESTED") == 1

@@ -7,7 +7,8 @@ export interface Meaning {
 }
 
 /** What a code of Tenuto's own means; null: it is the code of a task. */
-export const meaningOf = (code: string): Meaning | null => (Object.hasOwn(MEANINGS, code) ? (MEANINGS[code] ?? null) : null);
+export const meaningOf = (code: string): Meaning | null =>
+  Object.hasOwn(MEANINGS, code) ? (MEANINGS[code] ?? null) : null;
 
 const MEANINGS: Record<string, Meaning> = {
   "INTERNAL": {

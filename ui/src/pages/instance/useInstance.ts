@@ -6,7 +6,7 @@ import type { ApiProblem } from "../../api/problem";
 import { read } from "../../api/queries";
 import { explanationOf, type Explanation } from "../../core/explain";
 import { FINAL, type InstanceState } from "../../core/state";
-import { graphOf } from "../../core/graph";
+import { graphOf, type CompensationLink } from "../../core/graph";
 import { planOf, type Plan } from "../../core/plan";
 import { Replay } from "../../core/replay";
 import { useStore } from "../../state/store";
@@ -18,6 +18,7 @@ import { isWhole } from "./model/window";
 /** How often at most an instance that moves is read again. */
 const REFRESH_MS = 250;
 const SNAPSHOT_MS = 1_000;
+const NONE: CompensationLink[] = [];
 
 export interface InstanceData {
   id: string;
@@ -84,10 +85,12 @@ export function useInstance(id: string, at: number | null): Loaded & { retry: ()
   useEffect(() => () => Object.values(timers.current).forEach(clearTimeout), []);
   useWatch(id, instance.data?.version ?? null, { onUpdate: refresh, onResync: refresh, onRefused: refresh });
 
-  const plan = useMemo(() => {
-    const compensations = graphOf(definition.data?.definition).compensations;
-    return planOf({ ...graphOf(graph.data ?? {}), compensations });
-  }, [graph.data, definition.data]);
+  const compensations = useMemo(() => {
+    const found = graphOf(definition.data?.definition).compensations;
+    // The same none: a large graph is not laid out again for it.
+    return found.length === 0 ? NONE : found;
+  }, [definition.data]);
+  const plan = useMemo(() => planOf({ ...graphOf(graph.data ?? {}), compensations }), [graph.data, compensations]);
   const snapshot = useMemo(() => (instance.data === undefined ? null : snapshotOf(instance.data)), [instance.data]);
   const isPlanned = graph.data !== undefined;
   const whole = isWhole(log.window) && isPlanned;

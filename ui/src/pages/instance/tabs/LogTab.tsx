@@ -83,24 +83,26 @@ export default function LogTab() {
           onEnd={() => reader.older()}
           foot={<Foot />}
           render={(entry) => (
-            <button
-              type="button"
-              className={classes(styles["entry"], entry.seq === selection.entry && styles["chosenEntry"], /FAILED/.test(entry.eventType) && styles["badEntry"])}
-              aria-pressed={entry.seq === selection.entry}
-              onClick={() => select({ entry: entry.seq, part: "entry", step: entry.nodeId, iteration: entry.iteration, attempt: entry.attempt })}
-            >
-              <span className={styles["seq"]}>{entry.seq}</span>
-              <span className={styles["when"]}>
-                <Moment at={entry.at} />
-              </span>
-              <span className={styles["delta"]}>{deltaOf(entry, before(entry))}</span>
-              <span className={styles["type"]}>{visible(entry.eventType)}</span>
-              <span className={styles["place"]}>
-                {entry.nodeId !== null && visible(keyOf(entry.nodeId, entry.iteration))}
-                {entry.attempt !== null && entry.attempt > 1 && ` #${entry.attempt}`}
-              </span>
-              <span className={styles["said"]}>{visible(said(entry))}</span>
-            </button>
+            <div role="listitem">
+              <button
+                type="button"
+                className={classes(styles["entry"], entry.seq === selection.entry && styles["chosenEntry"], /FAILED/.test(entry.eventType) && styles["badEntry"])}
+                aria-pressed={entry.seq === selection.entry}
+                onClick={() => select({ entry: entry.seq, part: "entry", step: entry.nodeId, iteration: entry.iteration, attempt: entry.attempt })}
+              >
+                <span className={styles["seq"]}>{entry.seq}</span>
+                <span className={styles["when"]}>
+                  <Moment at={entry.at} />
+                </span>
+                <span className={styles["delta"]}>{deltaOf(entry, before(entry))}</span>
+                <span className={styles["type"]}>{visible(entry.eventType)}</span>
+                <span className={styles["place"]}>
+                  {entry.nodeId !== null && visible(keyOf(entry.nodeId, entry.iteration))}
+                  {entry.attempt !== null && entry.attempt > 1 && ` #${entry.attempt}`}
+                </span>
+                <span className={styles["said"]}>{visible(said(entry))}</span>
+              </button>
+            </div>
           )}
         />
       )}

@@ -104,7 +104,7 @@ function OneRow({ row, scale, isSelected, attempt, onSelect }: { row: Row; scale
   const total = row.segments.reduce((sum, each) => sum + each.to - each.from, 0);
   const words = row.segments.map((each) => `${WORDS[each.kind]} ${duration(each.to - each.from)}${each.isOpen ? " so far" : ""}${each.outcome === "failed" ? " and failed" : ""}`).join(", ");
   return (
-    <div className={classes(styles["row"], isSelected && styles["chosen"])}>
+    <div role="listitem" className={classes(styles["row"], isSelected && styles["chosen"])}>
       <button type="button" className={styles["name"]} style={{ paddingLeft: 12 + row.depth * 14 }} onClick={() => onSelect(null)} aria-pressed={isSelected} title={words}>
         <StatusMark status={row.kind === "compensation" ? "COMPENSATED" : row.status} />
         <span className={styles["title"]}>{visible(row.iteration === "" || row.kind === "compensation" ? row.title : `${row.title} [${row.iteration}]`)}</span>
@@ -171,7 +171,7 @@ function Axis({ scale, onZoom }: { scale: Scale; onZoom: (zoom: { from: number; 
   }, [drag === null]);
   const span = scale.to - scale.from;
   return (
-    <div className={classes(styles["row"], styles["axis"])}>
+    <div role="listitem" className={classes(styles["row"], styles["axis"])}>
       <span className={styles["corner"]}>{duration(span)} in all</span>
       <div
         ref={track}
