@@ -101,7 +101,7 @@ export function path(...parts: readonly string[]): string {
 export const INSTANCES = { q: text(), selected: optional() };
 export type InstancesState = Decoded<typeof INSTANCES>;
 
-export const INSTANCE_TABS = ["graph", "timeline", "log", "context", "children"] as const;
+export const INSTANCE_TABS = ["graph", "timeline", "log", "context", "children", "compensation"] as const;
 
 /** One instance: one selection that all tabs share. */
 export const INSTANCE = {
@@ -114,7 +114,7 @@ export const INSTANCE = {
   entry: count(),
   /** The state is shown as it was after this entry; none: as it is now. */
   at: count(),
-  part: oneOf(["summary", "input", "output", "error", "attempts", "logs", "config"], "summary"),
+  part: oneOf(["summary", "input", "output", "error", "attempts", "logs", "config", "entry"], "summary"),
 };
 export type InstancePageState = Decoded<typeof INSTANCE>;
 

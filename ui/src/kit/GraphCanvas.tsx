@@ -156,6 +156,8 @@ function nodeOf(box: GraphBox, isSelected: boolean, before: BoxNode | undefined)
     position: { x: box.x, y: box.y },
     width,
     height,
+    // Boxes out of sight are not measured, and yet belong to the whole that is fitted into the window.
+    measured: { width, height },
     data: { box, isSelected },
     // Known without measuring, so that edges of boxes out of sight are drawn too.
     handles: [
@@ -170,7 +172,7 @@ const isSame = (one: GraphBox, other: GraphBox): boolean =>
 
 function frameOf(frame: GraphFrame): FrameNode {
   const { x, y, width, height } = frame;
-  return { id: `frame ${frame.id}`, type: "frame", position: { x, y }, width, height, zIndex: -1, data: { frame } };
+  return { id: `frame ${frame.id}`, type: "frame", position: { x, y }, width, height, measured: { width, height }, zIndex: -1, data: { frame } };
 }
 
 function edgeOf(line: GraphLine): Line {

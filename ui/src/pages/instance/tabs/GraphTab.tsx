@@ -1,0 +1,38 @@
+import { useMemo } from "react";
+
+import { layoutOf } from "../../../core/layout";
+import { Graph } from "../../../kit/Graph";
+import { EmptyState, ErrorState } from "../../../kit/States";
+import { useShared } from "../context";
+import { drawingOf } from "../model/boxes";
+import { shownIteration } from "../model/iterations";
+import styles from "../styles.module.css";
+import { NOTHING } from "../useSelection";
+import { IterationStrips } from "./IterationStrips";
+
+/** The workflow with what has become of each step. */
+export default function GraphTab() {
+  const { plan, shown, selection, select, graphError } = useShared();
+  const isUndoing = shown.compensation !== null;
+  const layout = useMemo(() => layoutOf(plan.graph, { compensations: isUndoing }), [plan, isUndoing]);
+  const { step, iteration } = selection;
+  const drawing = useMemo(() => drawingOf(plan, layout, shown, { step, iteration }), [plan, layout, shown, step, iteration]);
+  if (drawing.boxes.length === 0) {
+    return graphError === null ? (
+      <EmptyState title="This workflow has no steps">It completes as soon as it is started.</EmptyState>
+    ) : (
+      <ErrorState error={graphError} />
+    );
+  }
+  const choose = (id: string | null) => {
+    if (id === null) return select(NOTHING);
+    const isStep = plan.nodes.has(id);
+    select({ ...NOTHING, step: id, iteration: isStep ? shownIteration(plan, shown, id, { step, iteration }) : "" });
+  };
+  return (
+    <div className={styles["graphTab"]}>
+      <IterationStrips />
+      <Graph label="Graph of the instance" {...drawing} selected={step} onSelect={choose} />
+    </div>
+  );
+}

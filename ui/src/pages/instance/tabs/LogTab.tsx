@@ -1,0 +1,135 @@
+import { useMemo, useState } from "react";
+
+import { count, counted, duration } from "../../../core/format";
+import { keyOf, type LogEntry } from "../../../core/log";
+import { Button } from "../../../kit/Button";
+import { classes } from "../../../kit/classes";
+import { visible } from "../../../kit/JsonView";
+import { Moment } from "../../../kit/Moment";
+import { EmptyState, ErrorState, Loading } from "../../../kit/States";
+import { VirtualList } from "../../../kit/VirtualList";
+import { useShared } from "../context";
+import { MOST_HELD } from "../logReader";
+import { GROUPS, said, shows, sinceBefore } from "../model/entries";
+import { firstOf, isWhole } from "../model/window";
+import styles from "../styles.module.css";
+
+const ROW = 30;
+
+/** The log, newest first; older pages are read as they are scrolled to. */
+export default function LogTab() {
+  const { log, reader, selection, select } = useShared();
+  const [types, setTypes] = useState("");
+  const [text, setText] = useState("");
+  const [isOwn, setIsOwn] = useState(false);
+  const step = isOwn ? selection.step : null;
+  const { entries } = log.window;
+  const rows = useMemo(() => {
+    const found = types === "" && text === "" && step === null ? [...entries] : entries.filter((entry) => shows({ step, types, text }, entry));
+    return found.reverse();
+  }, [entries, step, types, text]);
+  const isFiltered = rows.length !== entries.length;
+  const before = (entry: LogEntry) => entries[entry.seq - firstOf(log.window) - 1];
+  if (entries.length === 0) return log.error !== null ? <ErrorState error={log.error} onRetry={() => reader.newer()} /> : <Loading label="Loading the log" />;
+  return (
+    <div className={styles["logTab"]}>
+      <div className={styles["filters"]}>
+        <input className={styles["search"]} type="search" aria-label="Search the log" placeholder="Search" value={text} onChange={(event) => setText(event.target.value)} />
+        <select className={styles["select"]} aria-label="Kind of entries" value={types} onChange={(event) => setTypes(event.target.value)}>
+          {Object.entries(GROUPS).map(([id, group]) => (
+            <option key={id} value={id}>
+              {group.label}
+            </option>
+          ))}
+        </select>
+        {selection.step !== null && (
+          <label className={styles["check"]}>
+            <input type="checkbox" checked={isOwn} onChange={(event) => setIsOwn(event.target.checked)} />
+            Only {visible(selection.step)}
+          </label>
+        )}
+        <span className={styles["muted"]} role="status">
+          {isFiltered ? `${count(rows.length)} of ${count(entries.length)} that were read` : isWhole(log.window) ? counted(entries.length, "entry", "entries") : `${count(entries.length)} of ${count(log.length)} entries`}
+        </span>
+      </div>
+      {rows.length === 0 ? (
+        <EmptyState
+          title="No entry matches"
+          action={
+            <Button
+              onClick={() => {
+                setText("");
+                setTypes("");
+                setIsOwn(false);
+              }}
+            >
+              Show all entries
+            </Button>
+          }
+        >
+          {isWhole(log.window) ? "The filter excludes every entry." : "Only what was read so far is searched."}
+          {!isWhole(log.window) && (
+            <Button isPending={log.isReading} onClick={() => reader.all()}>
+              Read the whole log
+            </Button>
+          )}
+        </EmptyState>
+      ) : (
+        <VirtualList
+          label="Log entries, newest first"
+          items={rows}
+          rowHeight={ROW}
+          idOf={(entry) => String(entry.seq)}
+          onEnd={() => reader.older()}
+          foot={<Foot />}
+          render={(entry) => (
+            <div role="listitem">
+              <button
+                type="button"
+                className={classes(styles["entry"], entry.seq === selection.entry && styles["chosenEntry"], /FAILED/.test(entry.eventType) && styles["badEntry"])}
+                aria-pressed={entry.seq === selection.entry}
+                onClick={() => select({ entry: entry.seq, part: "entry", step: entry.nodeId, iteration: entry.iteration, attempt: entry.attempt })}
+              >
+                <span className={styles["seq"]}>{entry.seq}</span>
+                <span className={styles["when"]}>
+                  <Moment at={entry.at} />
+                </span>
+                <span className={styles["delta"]}>{deltaOf(entry, before(entry))}</span>
+                <span className={styles["type"]}>{visible(entry.eventType)}</span>
+                <span className={styles["place"]}>
+                  {entry.nodeId !== null && visible(keyOf(entry.nodeId, entry.iteration))}
+                  {entry.attempt !== null && entry.attempt > 1 && ` #${entry.attempt}`}
+                </span>
+                <span className={styles["said"]}>{visible(said(entry))}</span>
+              </button>
+            </div>
+          )}
+        />
+      )}
+    </div>
+  );
+}
+
+function deltaOf(entry: LogEntry, before: LogEntry | undefined): string {
+  const ms = sinceBefore(entry, before);
+  return ms === null ? "" : `+${duration(ms)}`;
+}
+
+function Foot() {
+  const { log, reader } = useShared();
+  const first = firstOf(log.window);
+  return (
+    <div className={styles["foot"]}>
+      {log.error !== null && <ErrorState isInline error={log.error} onRetry={() => reader.older()} />}
+      {first <= 1 ? (
+        "The log begins here."
+      ) : log.window.entries.length >= MOST_HELD ? (
+        `${count(first - 1)} older entries are not held here: tenuto show and the API read them.`
+      ) : log.isReading ? (
+        "Reading on…"
+      ) : (
+        <Button onClick={() => reader.older()}>{count(first - 1)} older entries</Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,133 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useRef } from "react";
+
+import { useWatch } from "../../api/liveHooks";
+import type { ApiProblem } from "../../api/problem";
+import { read } from "../../api/queries";
+import { explanationOf, type Explanation } from "../../core/explain";
+import { FINAL, type InstanceState } from "../../core/state";
+import { graphOf, type CompensationLink } from "../../core/graph";
+import { planOf, type Plan } from "../../core/plan";
+import { Replay } from "../../core/replay";
+import { useStore } from "../../state/store";
+import { LogReader, type ReadLog } from "./logReader";
+import { snapshotOf } from "./model/snapshot";
+import { waitsOf, type OpenWait } from "./model/waits";
+import { isWhole } from "./model/window";
+
+/** How often at most an instance that moves is read again. */
+const REFRESH_MS = 250;
+const SNAPSHOT_MS = 1_000;
+const NONE: CompensationLink[] = [];
+
+export interface InstanceData {
+  id: string;
+  plan: Plan;
+  /** As it is now. */
+  now: InstanceState;
+  /** As it is shown: now, or after the entry that the slider stands at. */
+  shown: InstanceState;
+  /** Whether both come from the whole log, with attempts, iterations and edges. */
+  isFolded: boolean;
+  explanation: Explanation | null;
+  /** As the service shows it, for what the fold does not know. */
+  view: { tenant: string } | undefined;
+  waits: readonly OpenWait[];
+  log: ReadLog;
+  reader: LogReader;
+  /** The drawing could not be read; what happened is shown all the same. */
+  graphError: ApiProblem | null;
+  refresh: () => void;
+}
+
+export type Loaded = { data: InstanceData; error: ApiProblem | null } | { data: null; error: ApiProblem | null };
+
+/** Everything of one instance, kept up to date: reads at first, then what its log gains. */
+export function useInstance(id: string, at: number | null): Loaded & { retry: () => void } {
+  const queries = useQueryClient();
+  const path = { path: { id } };
+  const instance = useQuery(read("/api/v1/instances/{id}", path));
+  // The structure does not change with the instance: it is read once.
+  const graph = useQuery({ ...read("/api/v1/instances/{id}/graph", path), staleTime: Infinity });
+  const version = instance.data?.definitionVersion;
+  const workflow = instance.data?.workflowDefinitionId;
+  const definition = useQuery({
+    ...read("/api/v1/workflows/{id}", { path: { id: workflow ?? "" }, query: { version: version ?? null } }),
+    enabled: workflow !== undefined,
+    staleTime: Infinity,
+    retry: false,
+  });
+  const explain = useQuery(read("/api/v1/instances/{id}/explain", path));
+  const waits = useQuery(read("/api/v1/instances/{id}/waits", path));
+
+  const reader = useMemo(() => new LogReader(id), [id]);
+  useEffect(() => {
+    reader.newer();
+    return () => reader.close();
+  }, [reader]);
+  const log = useStore(reader.state);
+
+  const timers = useRef<Partial<Record<"log" | "snapshot", ReturnType<typeof setTimeout>>>>({});
+  const refresh = () => {
+    timers.current.log ??= setTimeout(() => {
+      delete timers.current.log;
+      reader.newer();
+      for (const each of ["/api/v1/instances/{id}/explain", "/api/v1/instances/{id}/waits"]) {
+        void queries.invalidateQueries({ queryKey: [each, path] });
+      }
+    }, REFRESH_MS);
+    // A snapshot has all outputs: it is read less often than the new entries.
+    timers.current.snapshot ??= setTimeout(() => {
+      delete timers.current.snapshot;
+      void queries.invalidateQueries({ queryKey: ["/api/v1/instances/{id}", path] });
+    }, SNAPSHOT_MS);
+  };
+  useEffect(() => () => Object.values(timers.current).forEach(clearTimeout), []);
+  useWatch(id, instance.data?.version ?? null, { onUpdate: refresh, onResync: refresh, onRefused: refresh });
+
+  const compensations = useMemo(() => {
+    const found = graphOf(definition.data?.definition).compensations;
+    // The same none: a large graph is not laid out again for it.
+    return found.length === 0 ? NONE : found;
+  }, [definition.data]);
+  const plan = useMemo(() => planOf({ ...graphOf(graph.data ?? {}), compensations }), [graph.data, compensations]);
+  const snapshot = useMemo(() => (instance.data === undefined ? null : snapshotOf(instance.data)), [instance.data]);
+  const isPlanned = graph.data !== undefined;
+  const whole = isWhole(log.window) && isPlanned;
+  const { epoch } = log.window;
+  const replay = useMemo(() => new Replay(plan, id), [plan, id, epoch]);
+  const folded = useMemo(() => {
+    if (whole) replay.append(log.window.entries);
+    return whole ? replay.newest : null;
+  }, [replay, whole, log.window.entries]);
+  // The snapshot may be newer than the log that was read, or older.
+  const now = folded !== null && folded.version >= (snapshot?.version ?? 0) ? folded : (snapshot ?? folded);
+  const shown = useMemo(() => (folded === null || at === null || at >= folded.version ? now : replay.at(at)), [replay, folded, now, at]);
+
+  // A definition of another version may need the compensations; nothing waits for them.
+  const isReady = now !== null && shown !== null && !graph.isPending;
+  const retry = () => {
+    void instance.refetch();
+    void graph.refetch();
+    reader.newer();
+  };
+  if (!isReady) return { data: null, error: instance.error, retry };
+  return {
+    error: instance.error,
+    retry,
+    data: {
+      id,
+      plan,
+      now,
+      shown,
+      isFolded: folded !== null,
+      explanation: explain.data === undefined ? null : explanationOf(explain.data),
+      view: instance.data,
+      waits: FINAL.has(now.status) ? [] : waitsOf(waits.data),
+      log,
+      reader,
+      graphError: graph.error,
+      refresh,
+    },
+  };
+}
