@@ -25,8 +25,7 @@ async def test_a_token_shows_its_value_and_nothing_else_until_it_ends(
     async with serve() as call:
         await call.post("/workflows", WAIT)
         ids = [
-            (await call.start("wait", {"customer": name}))["instanceId"]
-            for name in ("ann", "bob")
+            (await call.start("wait", {"customer": name}))["instanceId"] for name in ("ann", "bob")
         ]
         made = await call.post(f"/instances/{ids[0]}/widget-tokens", ASKED)
         assert made.status == 201
