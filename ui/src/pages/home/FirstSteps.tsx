@@ -164,7 +164,7 @@ function Card({ number, title, isDone = false, action, error, command, line, chi
   return (
     <li className={styles["card"]}>
       <h3>
-        <span className={classes(styles["number"], isDone && styles["done"])} aria-label={isDone ? "Done" : undefined}>
+        <span className={classes(styles["number"], isDone && styles["done"])} role={isDone ? "img" : undefined} aria-label={isDone ? "Done" : undefined}>
           {isDone ? <Check aria-hidden /> : number}
         </span>
         {title}
