@@ -17,6 +17,9 @@ DOCS := build/docs
 PARALLEL := -n $(WORKERS) --dist worksteal
 # Slow tests wait for processes and servers much of their time, so that one more fits beside them.
 WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
+# What searches further in `make soak` than in `make test` (tests/kit/breadth.py).
+BROAD := $(addprefix tests/,simulation definition core expr store/test_differential.py \
+	engine/test_notifications.py engine/test_notifications_after_crashes.py)
 EXAMPLES := $(filter-out %/tasks.py,$(wildcard examples/*/*.json examples/*/*.yaml examples/*/*.py))
 CODE := $(wildcard src tests bench examples)
 
@@ -82,10 +85,10 @@ screenshots: setup ui browser  ## Make pictures of the web UI's pages, and renew
 demo: $(RUNS)  ## Show what Tenuto promises: an order survives the death of its process
 	TENUTO_PROGRAM=$(BIN)/tenuto $(BIN)/python -m tenuto.demo
 
-# The types are checked by one process, so that tests are run beside it.
+# The tests come first, since they take longest; what is one process each is run beside them, one after the other.
 .PHONY: test
-test: lint contracts  ## Run every check
-	@$(MAKE) --no-print-directory --jobs=2 types tests-ui tests
+test: lint  ## Run every check
+	@$(MAKE) --no-print-directory --jobs=2 tests types tests-ui contracts
 
 .PHONY: tests
 tests: setup ui browser
@@ -142,7 +145,7 @@ shape: setup  ## Count what a change costs; over the commits of RANGE (the last 
 
 .PHONY: soak
 soak: setup  ## Run the long tests, for MINUTES (30) in all
-	TENUTO_EVERY_WRITE=1 $(BIN)/python -m pytest $(PARALLEL) -m "slow and not soak" -o faulthandler_timeout=0 tests/simulation
+	TENUTO_EVERY_WRITE=1 $(BIN)/python -m pytest $(PARALLEL) -m "not soak" -o faulthandler_timeout=0 $(BROAD)
 	rm -f soak-figures.jsonl
 	TENUTO_SOAK_FIGURES=$(CURDIR)/soak-figures.jsonl TENUTO_SOAK_MINUTES=$(MINUTES) \
 		$(BIN)/python -m pytest -n $(WORKERS) -m soak -o faulthandler_timeout=0 $(SOAK)

@@ -23,10 +23,14 @@ settings.load_profile("tenuto")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def _fixtures_of(item: pytest.Item) -> list[str]:
+    return item.fixturenames if isinstance(item, pytest.Function) else []
+
+
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Iterator[int]:
     """Seeds that no other test draws, for this test's share of TENUTO_SOAK_MINUTES."""
-    soaking = [item for item in request.session.items if item.get_closest_marker("soak")]
+    soaking = [item for item in request.session.items if "seeds" in _fixtures_of(item)]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     minutes = float(os.environ.get("TENUTO_SOAK_MINUTES", "1"))
     end = time.monotonic() + 60 * minutes * min(1.0, workers / len(soaking))

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from tenuto.api.operation import API
 from tenuto.api.registry import OPERATIONS
-from tests.architecture.source_tree import ROOT, SOURCE, modules, project_files
+from tests.architecture.source_tree import ROOT, SOURCE, modules, parsed, project_files
 
 STORE = SOURCE / "store"
 DIALECTS = ("memory", "postgres", "sqlite")
@@ -352,7 +352,7 @@ def _is_generated(file: Path) -> bool:
 
 @functools.cache
 def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_bytes(), filename=str(file))
+    return parsed(file)
 
 
 def _last_name(node: ast.expr) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
+import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -72,18 +74,34 @@ def modules(*folders: Path) -> list[Path]:
     ]
 
 
-def findings(files: Iterable[Path], scan: Scan) -> list[str]:
-    """What a scan finds in files, written the way editors follow it."""
+def findings(files: Iterable[Path], scan: Scan, where: re.Pattern[str] | None = None) -> list[str]:
+    """What a scan finds in files, written the way editors follow it.
+
+    Only files in which `where` is found are parsed, which takes seconds for all of them.
+    """
     return [
         f"{file.relative_to(ROOT)}:{line}: {message}"
         for file in files
+        if where is None or where.search(file.read_text(encoding="utf-8"))
         for line, message in scan(_tree(file))
     ]
 
 
-@functools.cache
+# Not all of them are kept: the trees of the whole project are hundreds of megabytes.
+@functools.lru_cache(maxsize=300)
 def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_bytes(), filename=str(file))
+    return parsed(file)
+
+
+def parsed(file: Path) -> ast.Module:
+    """The tree of a file; its thousands of new objects are no reason to look for garbage."""
+    is_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(file.read_bytes(), filename=str(file))
+    finally:
+        if is_collecting:
+            gc.enable()
 
 
 def dotted(node: ast.AST) -> str | None:

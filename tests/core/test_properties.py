@@ -50,6 +50,7 @@ from tenuto.model.status import Status
 from tests.core.holding import check_new_entries, check_snapshot, folded
 from tests.core.play import Run, decisions_of
 from tests.core.wandering import wander
+from tests.kit.breadth import breadth
 from tests.kit.workload import Seeded, Taste, make_input, random_document, topologies
 from tests.kit.workload.families import random_family
 from tests.kit.workload.strategies import documents, inputs
@@ -168,7 +169,7 @@ def again(document: Object, run: Run) -> Run:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=breadth(80, 1000), suppress_health_check=[HealthCheck.too_slow])
 @given(document=documents(SMALL), input=inputs(), seed=SEEDS)
 def test_every_instance_ends_whatever_happens(document: Object, input: Object, seed: int) -> None:
     run = walk(document, input, seed)
@@ -177,7 +178,7 @@ def test_every_instance_ends_whatever_happens(document: Object, input: Object, s
 
 
 @pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=breadth(80, 1000), suppress_health_check=[HealthCheck.too_slow])
 @given(document=documents(SMALL), input=inputs(), seed=SEEDS)
 def test_every_instance_that_is_retried_ends_too(
     document: Object, input: Object, seed: int
@@ -187,13 +188,13 @@ def test_every_instance_that_is_retried_ends_too(
     assert again(document, run).entries == run.entries
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(breadth(70, 600)))
 def test_large_documents_end_too(seed: int) -> None:
     document = random_document(seed)
     check_end(walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4))
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(breadth(70, 600)))
 def test_instances_with_children_end_too(seed: int) -> None:
     document = random_family(seed, Taste(largest=20, smallest=4)).parent
     run = walk(document, make_input(Seeded(seed)), seed, restless=60, retries=seed % 4)
@@ -201,7 +202,7 @@ def test_instances_with_children_end_too(seed: int) -> None:
     assert again(document, run).entries == run.entries
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(breadth(70, 600)))
 def test_a_decision_may_stop_anywhere(seed: int) -> None:
     document = random_document(seed, Taste(largest=30, smallest=8))
     with decisions_of(1 + seed % 7):
@@ -211,7 +212,7 @@ def test_a_decision_may_stop_anywhere(seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=breadth(80, 1000), suppress_health_check=[HealthCheck.too_slow])
 @given(document=documents(SMALL), input=inputs(), seed=SEEDS)
 def test_every_rerun_ends_and_runs_nothing_twice(
     document: Object, input: Object, seed: int
@@ -265,7 +266,7 @@ def spoken(run: Run) -> list[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=breadth(60, 600), suppress_health_check=[HealthCheck.too_slow])
 @given(document=documents(SMALL), input=inputs(), seed=SEEDS)
 def test_every_form_of_a_workflow_gives_the_same_log(
     document: Object, input: Object, seed: int

@@ -29,13 +29,16 @@ from tenuto.model.inputs import CancelAsked
 from tests.core.holding import check_new_entries
 from tests.core.play import Run, spelled
 from tests.core.wandering import wander
+from tests.kit.breadth import breadth
 from tests.kit.workload import Seeded, Taste, make_input, random_document
 from tests.kit.workload.families import random_family
 from tests.kit.workload.undoing import with_undo
 
 SEEDS = st.integers(0, 2**32)
 SMALL = Taste(largest=12)
-MANY = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(
+    max_examples=breadth(30, 300), deadline=None, suppress_health_check=list(HealthCheck)
+)
 
 
 def started(seed: int) -> Run:

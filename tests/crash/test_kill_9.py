@@ -21,7 +21,7 @@ from tests.crash.load import read
 from tests.kit import soak_figures
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("TENUTO_KILLS", "8"))
+KILLS = int(os.environ.get("TENUTO_KILLS", "5"))
 KILLS_OF_A_SEED = 20
 INSTANCES_A_KILL = 50
 LEAST_IN_FLIGHT = 20

@@ -102,6 +102,8 @@ async def test_poison_is_quarantined_after_two_processes_at_most(tmp_path: Path)
         await all_end_once_released(store, one, ids)
 
 
+# Two engines of one store, and what poison costs them: tests/simulation/test_poison.py.
+@pytest.mark.soak
 async def test_poison_costs_two_services_of_one_database_at_most(tmp_path: Path) -> None:
     store = await fresh_database("tenuto_poison")
     with services(store, tmp_path, is_begun=False) as both:

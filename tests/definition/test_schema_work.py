@@ -18,6 +18,7 @@ from tenuto.definition.schemas import check_task_input, schema_problems
 from tenuto.model.json import JSON, Object
 from tests.bombs.bomb import Bomb
 from tests.bombs.schemas import SCHEMAS, Case
+from tests.kit.breadth import breadth
 
 _CORPUS = """
 from tests.bombs.schemas import SCHEMAS
@@ -221,7 +222,7 @@ _OF_CHILDREN = (
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=breadth(60, 1000), deadline=None)
 @given(_schemas(), _VALUES)
 def test_the_bound_is_at_least_what_is_applied(schema: Object, value: JSON) -> None:
     """A keyword of the test counts each application of a schema to a value."""

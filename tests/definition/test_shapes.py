@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from tenuto.definition import check
 from tests.definition.values import Value
+from tests.kit.breadth import breadth
 
 Edge = tuple[str, str, str]
 """Source, handle, target."""
@@ -85,7 +86,7 @@ def is_reached(names: set[str], forward: list[Edge]) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=1000)
+@settings(max_examples=breadth(250, 5000))
 @given(graphs())
 def test_the_fast_reading_agrees_with_the_obvious_one(
     graph: tuple[dict[str, str], list[Edge]],

@@ -16,9 +16,9 @@ from tenuto.testing.fault_plan import Fault
 from tenuto.testing.virtual_loop import Crashed
 from tests.engine.notification_world import Planned, World, in_order, quiet
 from tests.engine.situations import steps
+from tests.kit.breadth import EVERY_WRITE
 from tests.kit.simulator.places import InSqlite, Place
 from tests.kit.simulator.postgres_place import InPostgres
-from tests.kit.simulator.thinning import EVERY_WRITE
 
 FAULTS = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.ACK_LOST, Fault.UNAVAILABLE)
 

@@ -19,6 +19,7 @@ from tenuto.expr import (
     event_term_values,
     split_condition,
 )
+from tests.kit.breadth import breadth
 
 
 def opened(source: str, **ctx: object) -> tuple[SplitCondition, list[Any]]:
@@ -176,7 +177,7 @@ conditions = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=1500)
+@settings(max_examples=breadth(400, 5000))
 @given(source=conditions, a=values, b=values, x=values, y=values)
 @example(source="event.a == ctx.x", a=[1], b=None, x="1", y=None)
 @example(source="event.a == ctx.x", a="1", b=None, x=True, y=None)
@@ -201,7 +202,7 @@ def _is_sound(split: SplitCondition, captured: list[Any], event: dict[str, Any])
 
 
 @pytest.mark.slow
-@settings(max_examples=800)
+@settings(max_examples=breadth(250, 3000))
 @given(source=conditions, a=values, b=values, x=scalars, y=scalars)
 def test_a_split_condition_decides_as_the_whole_one(
     source: str, a: Value, b: Value, x: Value, y: Value

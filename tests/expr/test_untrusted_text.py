@@ -25,7 +25,7 @@ from tenuto.expr import (
 from tenuto.expr.library import CONSTANTS, FUNCTIONS, METHOD_NAMES
 from tests.expr.cases import SCOPE, SECTIONS
 
-ROUNDS = 600
+ROUNDS = 250
 CHUNKS = 4
 
 # What reaching out of the language would raise; everything that an evaluator has no business with.

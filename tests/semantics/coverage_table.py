@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.architecture.source_tree import parsed
 from tests.semantics.later import LATER
 from tests.semantics.sentences import ROOT, Sentence, normal, sentences
 
@@ -29,18 +32,21 @@ class Quote(NamedTuple):
     text: str
 
 
-def quotes() -> list[Quote]:
+@cache
+def quotes() -> tuple[Quote, ...]:
     """The docstrings of every test in the project."""
     found: list[Quote] = []
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
         place = file.relative_to(ROOT / "tests").as_posix()
-        tree = ast.parse(file.read_text())
-        found += [Quote(f"{place}::{name}", text) for name, text in docstrings(tree)]
-    return found
+        spoken = docstrings(parsed(file))
+        found += [Quote(f"{place}::{name}", text) for name, text in spoken]
+    return tuple(found)
 
 
 def docstrings(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(tree):
+    # To walk through all that is in tests would take seconds.
+    classes = [each.body for each in tree.body if isinstance(each, ast.ClassDef)]
+    for node in chain(tree.body, *classes):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(
             "test"
         ):

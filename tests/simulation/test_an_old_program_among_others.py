@@ -16,6 +16,7 @@ from tenuto.store.memory import MemoryStore
 from tenuto.store.protocol import Store
 from tenuto.testing.wrapped_store import Call
 from tests.engine.old_program import OldProgram
+from tests.kit.breadth import breadth
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import Scenario, two_engines
 from tests.kit.simulator.verdict import assert_kept, counts_of, run_scenario, without_owners
@@ -75,7 +76,7 @@ def runs(seed: int) -> Counter[str]:
 @pytest.mark.slow
 def test_what_an_old_program_cannot_read_is_done_by_a_new_one() -> None:
     counts: Counter[str] = Counter()
-    for seed in range(9):
+    for seed in range(breadth(5, 30)):
         counts += runs(seed)
     for needed in ("PAUSE_REQUESTED", "CANCEL_REQUESTED", "COMPLETED", "given back"):
         assert counts[needed] > 3, f"vacuous: {needed} happened {counts[needed]} times"

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from tests.kit.breadth import breadth
 from tests.kit.checker import Instance, Run, check
 from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.places import InMemory
@@ -37,7 +38,7 @@ def scenario(seed: int, multiplying: Document, *, engines: int = 1) -> Scenario:
 @pytest.mark.parametrize("engines", [1, 2])
 @pytest.mark.parametrize("multiplying", [TENFOLD, DOUBLING], ids=lambda each: str(each["id"]))
 def test_one_instance_leads_to_so_many_at_most(multiplying: Document, engines: int) -> None:
-    for seed in range(2):
+    for seed in range(breadth(1, 5)):
         place = InMemory(shared=engines > 1)
         finished = run_scenario(scenario(seed, multiplying, engines=engines), place)
         assert_kept(

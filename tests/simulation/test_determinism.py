@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.breadth import breadth
 from tests.kit.checker import digest
 from tests.kit.simulator.places import InSqlite
 from tests.kit.simulator.postgres_place import InPostgres
 from tests.kit.simulator.scenario import scenario_of
-from tests.kit.simulator.thinning import EVERY_WRITE
 from tests.kit.simulator.verdict import assert_kept, digest_of, run_scenario
 from tests.kit.simulator.world import Finished
 
 ROOT = Path(__file__).parents[2]
-SEEDS = 40 if EVERY_WRITE else 12
+SEEDS = breadth(6, 40)
 
 
 @pytest.mark.slow
@@ -49,10 +49,9 @@ def test_memory_and_sqlite_give_equal_logs(first: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [0])
-def test_memory_and_postgres_give_equal_logs(first: int) -> None:
+def test_memory_and_postgres_give_equal_logs() -> None:
     """I47, on a real server: "in simulation, logs equal to memory and SQLite"."""
-    for seed in range(first, first + 5):
+    for seed in range(breadth(3, 10)):
         in_memory = run_scenario(scenario_of(seed))
         in_postgres = run_scenario(scenario_of(seed), InPostgres())
         assert_kept(in_postgres, f"seed {seed} on PostgreSQL")

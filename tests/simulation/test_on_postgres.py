@@ -9,15 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tenuto.testing.fault_plan import AtWrite, Fault
+from tests.kit.breadth import EVERY_WRITE, breadth
 from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.postgres_place import InPostgres
 from tests.kit.simulator.scenario import Knobs, Scenario, job_of
-from tests.kit.simulator.thinning import EVERY_WRITE
 from tests.kit.simulator.verdict import assert_kept, run_scenario
 from tests.kit.workload import Document, Taste, loop_shapes, topologies
 from tests.kit.workload.strategies import documents
 from tests.simulation.test_crash_at_every_write import MODES, jobs_for
 
+INSTANCES = breadth(1, 5)
 SHAPES = ["event-wait", "delay", "quorum", "for-each"] if EVERY_WRITE else ["event-wait"]
 
 
@@ -28,17 +29,20 @@ def test_every_shape_ends_under_faults(shapes: dict[str, Document]) -> None:
     jobs = [
         job_of(f"{shape}-{number}", document, random)
         for shape, document in shapes.items()
-        for number in range(5)
+        for number in range(INSTANCES)
     ]
     fault_plan = RandomFaults(random, faults=30, rate=0.05)
     scenario = Scenario("on PostgreSQL", jobs, fault_plan, knobs=Knobs(most_rows=200, page=50))
     finished = run_scenario(scenario, InPostgres())
-    assert_kept(finished, f"5 instances of each of {sorted(shapes)} on PostgreSQL")
+    assert_kept(finished, f"{INSTANCES} instances of each of {sorted(shapes)} on PostgreSQL")
     assert len(list(finished.run.instances)) >= len(jobs)
 
 
 @pytest.mark.slow
-@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=breadth(3, 8),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(document=documents(Taste(largest=14)), seed=st.integers(0, 2**32))
 def test_every_instance_of_a_generated_graph_ends(document: Document, seed: int) -> None:
     random = Random(seed)
@@ -55,7 +59,7 @@ def test_nothing_is_lost_at_any_write(shape: str) -> None:
     modes = cycle(MODES)
     writes = _writes(shape, {})
     assert writes >= 4
-    for number in range(1, writes + 1, 1 if EVERY_WRITE else 2):
+    for number in range(1, writes + 1, breadth(4, 1)):
         _writes(shape, {number: next(modes)})
 
 

@@ -14,6 +14,7 @@ from tenuto.core import attempt
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.model.policy import Policies, RetryPolicy
 from tenuto.store.parts.tasks import TaskRow
+from tests.kit.breadth import breadth
 from tests.kit.replay import Recorder, replay
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import Declaration, Scenario, scenario_of, two_engines
@@ -54,7 +55,8 @@ def test_what_was_decided_in_a_run_is_decided_again(kind: Callable[[int], Scenar
 @pytest.mark.slow
 @KINDS
 def test_what_was_decided_in_many_runs_is_decided_again(kind: Callable[[int], Scenario]) -> None:
-    assert sum(replayed(kind(seed)) for seed in range(100, 110)) > 266
+    runs = breadth(4, 10)
+    assert sum(replayed(kind(seed)) for seed in range(100, 100 + runs)) > 26 * runs
 
 
 @pytest.mark.soak

@@ -195,16 +195,22 @@ def test_z10_an_entry_of_an_attempt_stands_once(store: str, tmp_path: Path) -> N
     in_a_process(place, main)
 
 
+@pytest.fixture(scope="module")
+def worlds() -> list[Finished]:
+    """Twenty worlds, which several tests look at."""
+    return [run_seed(seed) for seed in range(20)]
+
+
 @pytest.mark.slow
-def test_z12_a_key_is_of_one_step_of_one_instance() -> None:
+def test_z12_a_key_is_of_one_step_of_one_instance(worlds: list[Finished]) -> None:
     """Z12: "Idempotency key `workflow:step` … Same for every iteration, re-run" → I17: "key equal
     over attempts, distinct over (node, iteration, kind)".
     """
     retried = 0
     iterations: set[str] = set()
     owners: dict[str, tuple[str, str, str]] = {}
-    for seed in range(20):
-        for call in run_seed(seed).ledgers.effects:
+    for seed, finished in enumerate(worlds):
+        for call in finished.ledgers.effects:
             owner = (call["instance"], call["node"], call["iteration"])
             assert owners.setdefault(f"{seed} {call['key']}", owner) == owner
             assert call["key"] == ":".join(part for part in owner if part)
@@ -259,13 +265,13 @@ def test_z14_delays_and_retries_outlive_a_crash() -> None:
 
 
 @pytest.mark.slow
-def test_z15_the_log_is_the_whole_truth_in_its_own_order() -> None:
+def test_z15_the_log_is_the_whole_truth_in_its_own_order(worlds: list[Finished]) -> None:
     """Z15: "Completion writes no log row; context folded by log id … id order is not commit order"
     → I3: "fold(log) = stored row".
     """
     seen = 0
-    for seed in range(20):
-        for instance in run_seed(seed).run.instances:
+    for finished in worlds:
+        for instance in finished.run.instances:
             assert [row["seq"] for row in instance.history] == list(
                 range(1, len(instance.history) + 1)
             )
@@ -293,7 +299,7 @@ def test_z16_control_names_are_refused(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_z24_there_is_one_state_machine() -> None:
+def test_z24_there_is_one_state_machine(worlds: list[Finished]) -> None:
     """Z24: "Status diagram and transition table disagree …; FAILED may go back to RUNNING … Unclear
     terminal rule" → "One state machine, generated tests for all pairs. I4".
     """
@@ -304,8 +310,8 @@ def test_z24_there_is_one_state_machine() -> None:
     assert not TRANSITIONS[Status.CANCELLED]
     seen = {
         (Status(row["payload"]["from"]), Status(row["payload"]["to"]))
-        for seed in range(20)
-        for instance in run_seed(seed).run.instances
+        for finished in worlds
+        for instance in finished.run.instances
         for row in instance.history
         if row["eventType"] == "STATUS_CHANGED"
     }

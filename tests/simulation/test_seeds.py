@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from tenuto.testing.fault_plan import Fault
-from tests.kit.simulator.thinning import EVERY_WRITE
+from tests.kit.breadth import breadth
 from tests.kit.simulator.verdict import counts_of, run_seed
 
-SEEDS = int(os.environ.get("TENUTO_SEEDS", "1000" if EVERY_WRITE else "500"))
+SEEDS = int(os.environ.get("TENUTO_SEEDS", breadth(200, 1000)))
 CHUNK = 100
 NODE_KINDS = ("start", "end", "task", "condition", "delay", "eventWait", "terminate", "loop")
 ENDS = ("COMPLETED", "FAILED", "CANCELLED")

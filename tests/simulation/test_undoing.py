@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ from random import Random
 import pytest
 
 from tenuto.testing.fault_plan import AtWrite, Fault
+from tests.kit.breadth import breadth
 from tests.kit.simulator.fault_plan import RandomFaults
 from tests.kit.simulator.places import InMemory, InSqlite, Place
 from tests.kit.simulator.postgres_place import InPostgres
@@ -72,9 +74,15 @@ def runs_with(
     return fault_plan.writes
 
 
+@cache
+def writes_of(name: str) -> int:
+    """How many durable writes a shape makes without faults: counted once for all of them."""
+    return runs_with(name, {})
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_what_was_done_is_undone_without_faults(name: str) -> None:
-    assert runs_with(name, {}) >= 6
+    assert writes_of(name) >= 6
 
 
 @pytest.mark.slow
@@ -82,14 +90,14 @@ def test_what_was_done_is_undone_without_faults(name: str) -> None:
 @pytest.mark.parametrize("name", ["order", "packing"])
 def test_everything_is_undone_once_whatever_write_goes_wrong(name: str, mode: Fault) -> None:
     """Z19: a crash at each write; the plan is not made anew and nothing recorded runs again."""
-    for number in some_of(runs_with(name, {}), mode, MODES):
+    for number in some_of(writes_of(name), mode, MODES):
         runs_with(name, {number: mode})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER])
 def test_children_are_undone_once_whatever_write_goes_wrong(mode: Fault) -> None:
-    for number in some_of(runs_with("called", {}), mode):
+    for number in some_of(writes_of("called"), mode):
         runs_with("called", {number: mode})
 
 
@@ -97,8 +105,8 @@ def test_children_are_undone_once_whatever_write_goes_wrong(mode: Fault) -> None
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_cancel_at_any_moment_undoes_what_had_completed(name: str) -> None:
     """E1: "Cancel at each step; all compensations run"."""
-    for tenths in range(0, 150, 7):
-        faults = {3 + tenths // 7: Fault.CRASH_AFTER} if tenths % 2 else {}
+    for tenths in range(0, 150, breadth(14, 7)):
+        faults = {3 + tenths // 7: Fault.CRASH_AFTER} if tenths % 4 else {}
         runs_with(name, faults, cancelled_at=tenths * 100)
 
 
@@ -145,7 +153,7 @@ def stormy(seed: int, *, engines: int = 1) -> Scenario:
 @pytest.mark.parametrize("engines", [1, 2])
 def test_undoing_under_faults(engines: int) -> None:
     counts: Counter[str] = Counter()
-    for seed in range(30 // engines**2):
+    for seed in range(breadth(16, 60) // engines**2):
         finished = run_scenario(stormy(seed, engines=engines), InMemory(shared=engines > 1))
         if engines > 1:
             finished = without_owners(finished)

@@ -133,11 +133,16 @@ PLACES = {
 }
 
 
+# Without threads of its own it has the same code, which every simulation on SQLite runs.
+EVERYWHERE = [
+    pytest.param(name, marks=[pytest.mark.soak] if name == "sqlite" else []) for name in PLACES
+]
+
 UNSHARED = [name for name in PLACES if name != "postgres"]
 """Where there is one engine at a time."""
 
 
-@pytest_asyncio.fixture(params=PLACES)
+@pytest_asyncio.fixture(params=EVERYWHERE)
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
     made = await PLACES[request.param](tmp_path)
     yield made

@@ -36,8 +36,8 @@ from tenuto.store.parts.turns import (
 from tenuto.store.parts.waits import LookedBack, WaitKey, WaitRow
 from tenuto.store.protocol import Store
 from tenuto.store.sqlite import Inline, SqliteStore
+from tests.kit.breadth import breadth
 from tests.kit.postgres_database import fresh_database
-from tests.kit.simulator.thinning import EVERY_WRITE
 from tests.store.postgres_place import TestedStore
 from tests.store.situations import (
     NOON,
@@ -54,7 +54,7 @@ from tests.store.situations import (
     wait,
 )
 
-LAST_SEED = 60 if EVERY_WRITE else 25
+LAST_SEED = breadth(23, 60)
 IDS = [f"i{number}" for number in range(12)]
 NODES = ["a", "b"]
 TENANTS = ["default", "other"]
@@ -64,7 +64,7 @@ OUTCOMES: list[DeliveryOutcome] = ["matched", "resumed", "discarded", "cancelled
 ARMS = ["", "one", "two"]
 
 OPERATIONS = 150
-"""In each of the runs below: 3,000 in all."""
+"""In each of the runs below: thousands in all."""
 
 
 class Scenario:
@@ -386,7 +386,7 @@ async def _inbox(store: Store, pattern: str | None) -> list[Any]:
     return [each for _, each in await inbox(store, pattern, moment(1), limit=2)]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(breadth(10, 20)))
 @pytest.mark.asyncio
 async def test_memory_and_sqlite_agree(seed: int, tmp_path: Path) -> None:
     await compare_on(Scenario(seed, SqliteStore(tmp_path / "tenuto.db", threads=Inline)))

@@ -25,7 +25,8 @@ async def test_work_goes_on_by_itself_when_the_database_is_back(tmp_path: Path) 
         await sit_out(server, tmp_path, [AWAY, CLOSED, READ_ONLY])
 
 
-@pytest.mark.slow
+# The codes of a full disk and the pause after them have tests of their own in `store` and `engine`.
+@pytest.mark.soak
 @pytest.mark.asyncio
 async def test_work_goes_on_by_itself_when_the_disk_of_the_database_has_room_again(
     tmp_path: Path,

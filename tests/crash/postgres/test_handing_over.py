@@ -21,7 +21,11 @@ INSTANCES = 20
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("ending", "code", "bound"),
-    [("stopped", "STOPPED", "a beat, 3 s"), ("killed", "LOST", "15 s")],
+    [
+        ("stopped", "STOPPED", "a beat, 3 s"),
+        # In virtual time: tests/simulation/test_default_rhythm.py.
+        pytest.param("killed", "LOST", "15 s", marks=pytest.mark.soak),
+    ],
 )
 async def test_another_process_goes_on(
     tmp_path: Path, ending: str, code: str, bound: str, capfd: pytest.CaptureFixture[str]

@@ -17,7 +17,7 @@ from tests.crash.postgres.worker import Orders
 from tests.kit import soak_figures
 from tests.kit.postgres_database import empty_database
 
-KILLS = int(os.environ.get("TENUTO_KILLS", "15"))
+KILLS = int(os.environ.get("TENUTO_KILLS", "8"))
 KILLS_OF_A_SEED = 40
 A_KILL_EVERY = 20
 """So many starts are acknowledged between two kills, more or less."""

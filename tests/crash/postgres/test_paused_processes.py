@@ -20,7 +20,8 @@ from tests.crash.postgres.worker import Orders
 from tests.kit import soak_figures
 from tests.kit.postgres_database import connected, empty_database
 
-PAUSES = 10
+PAUSES = 5
+PAUSES_OF_A_SEED = 10
 A_PAUSE_EVERY = 25
 """So many workflows end between two pauses."""
 SEVERAL, PATIENT_TRIES = 4, 30
@@ -43,8 +44,8 @@ async def test_nothing_runs_twice_however_often_processes_are_paused(
     for seed in seeds:
         folder = tmp_path / str(seed)
         folder.mkdir()
-        late = await _pause_under_load(folder, PAUSES, random.Random(seed))
-        soak_figures.add("PostgreSQL", pauses=PAUSES, late_results=late)
+        late = await _pause_under_load(folder, PAUSES_OF_A_SEED, random.Random(seed))
+        soak_figures.add("PostgreSQL", pauses=PAUSES_OF_A_SEED, late_results=late)
 
 
 async def _pause_under_load(folder: Path, pauses: int, chance: random.Random) -> int:

@@ -15,12 +15,12 @@ from tests.crash.postgres.worker import Orders
 from tests.kit.checker.record import Fields
 from tests.kit.postgres_database import empty_database
 
-ROUNDS = 25
+ROUNDS = 12
 
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("processes", [pytest.param(2, marks=pytest.mark.soak), 4])
 async def test_what_several_processes_are_told_at_once_is_done_once(
     tmp_path: Path, processes: int
 ) -> None:

@@ -56,7 +56,7 @@ async def test_nothing_is_lost_when_all_processes_and_the_server_are_killed_at_o
     tmp_path: Path,
 ) -> None:
     with running_server(durable=True) as server:
-        await _end_of_the_world(server, tmp_path, 2, random.Random(2))
+        await _end_of_the_world(server, tmp_path, 1, random.Random(2))
 
 
 @pytest.mark.soak

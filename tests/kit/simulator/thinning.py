@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from tenuto.testing.fault_plan import Fault
+from tests.kit.breadth import EVERY_WRITE
 
-EVERY_WRITE = bool(os.environ.get("TENUTO_EVERY_WRITE"))
 _ORDER = (
     Fault.CRASH_AFTER,
     Fault.CRASH_BEFORE,
