@@ -374,3 +374,55 @@ async def test_decisions_with_many_steps_have_turns_of_their_own_beside_other_te
     assert {"storm"} in mixed
     assert {"quiet"} in mixed
     assert {"storm", "quiet"} not in mixed
+
+
+def shared_lanes() -> tuple[Sharing, Intake, Intake]:
+    """Two lanes with several tenants at work."""
+    sharing = Sharing()
+    sharing.begin()
+    one, other = (Intake(Bounds(turn_share=10), sharing=sharing) for _ in range(2))
+    return sharing, one, other
+
+
+def report(intake: Intake, tenant: str, count: int) -> None:
+    for number in range(count):
+        intake.report(Request(f"{tenant}-{number}", TakenOver(), tenant=tenant))
+
+
+async def test_a_lane_has_no_turn_while_all_that_it_has_rests_or_is_left_to_another() -> None:
+    sharing, one, other = shared_lanes()
+    for intake in (one, other):
+        report(intake, "storm", 50)
+        report(intake, "flood", 50)
+    report(other, "costly", 3)
+    assert one.take().size > 0  # its commit is under way
+    rested = sharing.rest({"costly"})
+    had_turn = other.has_turn
+    rested()
+    assert (had_turn, other.has_turn) == (False, True)
+    assert {request.tenant for request in other.take().requests} == {"costly"}
+
+
+async def test_a_lane_that_sleeps_behind_the_backlog_of_another_is_woken_up_after_it() -> None:
+    _, one, other = shared_lanes()
+    report(one, "storm", 11)
+    report(other, "storm", 50)
+    assert one.take().size > 0
+    had_turn = other.has_turn
+    asleep = other.sleep()
+    one.turn_ended()
+    assert asleep.done()
+    assert (had_turn, other.has_turn) == (False, True)
+
+
+async def test_the_rest_of_one_tenant_ends_no_other() -> None:
+    sharing, _, _ = shared_lanes()
+    first = sharing.rest({"a"})
+    second = sharing.rest({"b"})
+    first()
+    assert list(sharing.resting) == ["b"]
+    again = sharing.rest({"b"})
+    second()
+    assert list(sharing.resting) == ["b"]
+    again()
+    assert not sharing.resting

@@ -76,10 +76,6 @@ class FairQueue(Generic[Item]):
         """Whether a tenant has more items than that."""
         return self._count > most and any(len(queue) > most for queue in self.tenants.values())
 
-    def has_at_most(self, most: int) -> bool:
-        """Whether a tenant has items, and no more than that."""
-        return any(len(queue) <= most for queue in self.tenants.values())
-
     def more_than(self, most: int) -> Collection[str]:
         """The tenants that have more items than that."""
         return [tenant for tenant, queue in self.tenants.items() if len(queue) > most]

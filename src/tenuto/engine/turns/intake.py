@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -164,6 +165,9 @@ class Intake:
         self.sharing.give_up(self)
         if self.is_empty:
             self.is_idle.set()
+        elif self.sharing.is_left_to_another(self):
+            # It has a backlog too, and is woken up when it may work on it.
+            self.sharing.may_work_off(self, self.wake_up)
         self._sleeping = asyncio.get_running_loop().create_future()
         return self._sleeping
 
@@ -181,13 +185,18 @@ class Intake:
     @property
     def has_turn(self) -> bool:
         """Whether there is anything that the next turn may take."""
+        if self._suspects or self._looked_back:
+            return True
         resting = self.sharing.resting
-        if resting and not (self._suspects or self._looked_back):
-            return any(tenant not in resting for queue in self._queues for tenant in queue.tenants)
-        if self._suspects or self._looked_back or not self.sharing.is_left_to_another(self):
+        is_left = self.sharing.is_left_to_another(self)
+        if not (resting or is_left):
             return not self.is_empty
-        most = self._bounds.turn_share
-        return any(queue.has_at_most(most) for queue in self._queues)
+        most = self._bounds.turn_share if is_left else sys.maxsize
+        return any(
+            tenant not in resting and len(items) <= most
+            for queue in self._queues
+            for tenant, items in queue.tenants.items()
+        )
 
     def take(self) -> Batch:
         """The next batch: results before new work, of which some is always taken.

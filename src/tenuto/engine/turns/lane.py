@@ -31,6 +31,8 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.lane")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0
+_LONGEST_REST = 0.1
+"""Seconds that a tenant with costly decisions rests: a slow store is no fault of a tenant."""
 
 
 class Process(Protocol):
@@ -189,9 +191,8 @@ class Lane:
         """
         costly = {draft.held.tenant for draft in drafts if draft.is_costly}
         if costly and seconds > 0:
-            sharing = self._intake.sharing
-            sharing.rest(costly)
-            self._clock.call_later(seconds, sharing.rested)
+            rested = self._intake.sharing.rest(costly)
+            self._clock.call_later(min(seconds, _LONGEST_REST), rested)
 
     def _turn(self, process_id: str, drafts: Sequence[Draft], batch: Batch) -> Turn | None:
         writes = tuple(write for draft in drafts if (write := draft.write()) is not None)

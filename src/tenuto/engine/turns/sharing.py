@@ -25,23 +25,30 @@ class Sharing:
         """The lane that works on backlogs, or is the next to do so."""
         self._is_at_work = False
         self._lanes: list[Callable[[], None]] = []
-        self.resting: Collection[str] = ()
-        """Tenants of which nothing is taken for a moment, since their turns take long."""
+        self._rests = 0
+        self.resting: dict[str, int] = {}
+        """Tenants of which nothing is taken for a moment, since their turns take long; and the
+        number of the rest of each."""
         self._waiting: deque[tuple[object, Callable[[], None]]] = deque()
 
     def join(self, wake_up: Callable[[], None]) -> None:
         """There is another lane."""
         self._lanes.append(wake_up)
 
-    def rest(self, tenants: Collection[str]) -> None:
-        """Take nothing of these tenants until they have rested."""
-        self.resting = tenants
+    def rest(self, tenants: Collection[str]) -> Callable[[], None]:
+        """Take nothing of these tenants until what is returned is called."""
+        self._rests += 1
+        number = self._rests
+        self.resting |= dict.fromkeys(tenants, number)
 
-    def rested(self) -> None:
-        """Take inputs of all tenants again."""
-        self.resting = ()
-        for wake_up in self._lanes:
-            wake_up()
+        def rested() -> None:
+            for tenant in tenants:
+                if self.resting.get(tenant) == number:
+                    del self.resting[tenant]
+            for wake_up in self._lanes:
+                wake_up()
+
+        return rested
 
     @property
     def is_shared(self) -> bool:
