@@ -13,9 +13,10 @@ import {
   type Node,
   type NodeProps,
   type ReactFlowInstance,
+  type Viewport,
 } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import { memo, useEffect, useMemo, useRef, type KeyboardEvent } from "react";
+import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 
 import { shortLabel } from "../core/layout";
 import { classes } from "./classes";
@@ -95,6 +96,12 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
   const titles = useMemo(() => new Map(boxes.map((box) => [box.id, box.title])), [boxes]);
   const chosen = boxes.find((box) => box.id === selected);
 
+  // The size of the window is known before anything is painted: the drawing never jumps.
+  const [opening, setOpening] = useState<Viewport | null>(null);
+  useLayoutEffect(() => {
+    if (place.current !== null) setOpening(openingView(boxes, frames, place.current.getBoundingClientRect(), selected));
+  }, []);
+
   useEffect(() => {
     const box = boxes.find((each) => each.id === selected);
     const view = flow.current;
@@ -120,15 +127,14 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
       <span className="hidden-text" aria-live="polite">
         {chosen !== undefined && `${chosen.title}, ${[chosen.kind, chosen.status === undefined ? "" : statusLook(chosen.status).word, chosen.detail ?? ""].filter(Boolean).join(", ")}, ${leads(lines, chosen.id, titles)}`}
       </span>
-      <ReactFlow<DrawnNode, Line>
+      {opening !== null && <ReactFlow<DrawnNode, Line>
+        defaultViewport={opening}
         nodes={nodes}
         edges={edges}
         nodeTypes={NODE_TYPES}
         edgeTypes={EDGE_TYPES}
         onInit={(instance) => {
           flow.current = instance;
-          const size = place.current?.getBoundingClientRect();
-          if (size !== undefined && boxes.length > 0) void instance.setViewport(openingView(boxes, frames, size, selected));
         }}
         onNodeClick={(_, node) => onSelect?.(node.type === "box" ? node.id : null)}
         onPaneClick={() => onSelect?.(null)}
@@ -146,7 +152,7 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
         <Background gap={16} size={1} />
         <Controls showInteractive={false} fitViewOptions={{ maxZoom: 1, padding: 0.08 }} />
         {boxes.length > FEW_BOXES && <MiniMap pannable zoomable style={{ width: 160, height: 90 }} ariaLabel="Map of the graph" nodeColor={(node) => colourOf(node as DrawnNode)} />}
-      </ReactFlow>
+      </ReactFlow>}
     </div>
   );
 }

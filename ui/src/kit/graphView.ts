@@ -25,10 +25,11 @@ const URGENT: readonly Tone[] = ["red", "amber", "violet", "blue"];
 
 /** The whole graph where its text can be read then; else readable, with what is selected or under way in sight. */
 export function openingView(boxes: readonly GraphBox[], frames: readonly GraphFrame[], window: Size, selected: string | null): Point & { zoom: number } {
+  if (boxes.length === 0) return { x: 0, y: 0, zoom: 1 };
   const whole = extent([...boxes, ...frames]);
   const fitting = Math.min((window.width - 2 * MARGIN) / whole.width, (window.height - 2 * MARGIN) / whole.height, 1);
   const zoom = fitting < READABLE ? IN_PART : fitting;
-  const focus = boxes.find((box) => box.id === selected) ?? underWay(boxes) ?? boxes[0] ?? { ...whole, id: "" };
+  const focus = boxes.find((box) => box.id === selected) ?? underWay(boxes) ?? (boxes[0] as GraphBox);
   const along = (start: number, length: number, room: number, middle: number): number => {
     const space = room - length * zoom;
     if (space >= 2 * MARGIN) return space / 2 - start * zoom;
