@@ -52,9 +52,10 @@ export function Keyboard() {
   return <Suspense>{open === "palette" ? <Palette onClose={closeDialog} /> : <KeyMap onClose={closeDialog} />}</Suspense>;
 }
 
-/** Whether the key belongs to a field, a menu or a dialog. */
+/** Whether the key belongs to a field, a menu or a dialog; tabs take only those that move between them. */
 function isTyping(event: KeyboardEvent): boolean {
   const [target] = event.composedPath();
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || target.closest("input, textarea, select, dialog, [role=menu], [role=tablist]") !== null;
+  if (event.key.length > 1 && target.closest("[role=tablist]") !== null) return true;
+  return target.isContentEditable || target.closest("input, textarea, select, dialog, [role=menu]") !== null;
 }

@@ -39,6 +39,7 @@ function weight(path: string): number {
   return path.split("/").filter((part) => /^[:*]/.test(part)).length;
 }
 
-export const NAV_PAGES: readonly RegisteredPage[] = PAGES.filter((page) => page.nav !== undefined).sort(
-  (one, other) => (one.nav?.order ?? 0) - (other.nav?.order ?? 0),
+/** In the order of the navigation, which the palette and the map of keys follow. */
+export const NAV_PAGES: readonly RegisteredPage[] = GROUPS.flatMap((group) =>
+  PAGES.filter((page) => page.nav?.group === group).sort((one, other) => (one.nav?.order ?? 0) - (other.nav?.order ?? 0)),
 );

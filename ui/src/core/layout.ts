@@ -64,6 +64,7 @@ export interface Layout extends Size {
 const NODE: Size = { width: 180, height: 56 };
 const PADDING = 16;
 const HEADER = 20;
+const LONGEST_LABEL = 24;
 /** A larger graph is laid out by methods that are less tidy and much faster. */
 const LARGE = 400;
 
@@ -151,7 +152,7 @@ class Drawing {
       graph.setEdge(compensationFor, stepId, { weight: 0, minlen: 1 }, `undo ${stepId}`);
     }
     for (const edge of edges) {
-      graph.setEdge(edge.source, edge.target, { weight: edge.isError ? 1 : 2 }, edge.id);
+      graph.setEdge(edge.source, edge.target, { weight: edge.isError ? 1 : 2, ...labelRoom(edge.label) }, edge.id);
     }
     layout(graph, isLarge ? { disableOptimalOrderHeuristic: true } : {});
     return graph;
@@ -216,6 +217,14 @@ class Drawing {
 function moved<T extends Point>(what: T, by: Point): T {
   return { ...what, x: what.x + by.x, y: what.y + by.y };
 }
+
+/** Room for what is written at an edge, so that it stands beside boxes and not behind them. */
+function labelRoom(label: string | null | undefined): Partial<Size> & { labelpos?: "c" } {
+  return label ? { width: shortLabel(label).length * 6.5 + 12, height: 18, labelpos: "c" } : {};
+}
+
+/** A label as it is written at an edge. */
+export const shortLabel = (label: string): string => (label.length > LONGEST_LABEL ? `${label.slice(0, LONGEST_LABEL - 1)}…` : label);
 
 /** An empty graph has no extent. */
 function finite(length: number): number {

@@ -28,7 +28,7 @@ export function Bars(props: Props) {
   const most = Math.max(1, ...at.map((_, place) => series.reduce((sum, each) => sum + (each.values[place] ?? 0), 0)));
   const step = WIDTH / Math.max(at.length, 1);
   return (
-    <Chart {...props} most={most} placeOf={(share) => Math.floor(share * at.length)} xOf={(place) => (place + 0.5) * step}>
+    <Chart {...props} whole={sum} most={most} placeOf={(share) => Math.floor(share * at.length)} xOf={(place) => (place + 0.5) * step}>
       {at.map((moment, place) => {
         let top = height;
         return (
@@ -51,7 +51,7 @@ export function Spark(props: Props) {
   const most = Math.max(1e-9, ...series.flatMap((each) => each.values.map((value) => value ?? 0)));
   const step = WIDTH / Math.max(at.length - 1, 1);
   return (
-    <Chart {...props} most={most} placeOf={(share) => Math.round(share * (at.length - 1))} xOf={(place) => place * step}>
+    <Chart {...props} whole={newest} most={most} placeOf={(share) => Math.round(share * (at.length - 1))} xOf={(place) => place * step}>
       {series.map((each) => (
         <g key={each.name} style={{ stroke: `var(--${each.tone})` }}>
           {runs(each.values).map(({ from, values }) => (
@@ -79,14 +79,19 @@ export function runs(values: readonly (number | null)[]): { from: number; values
   return found;
 }
 
+const sum = (values: readonly (number | null)[]): number => values.reduce<number>((all, value) => all + (value ?? 0), 0);
+const newest = (values: readonly (number | null)[]): number | null => values.findLast((value) => value !== null) ?? null;
+
 interface Drawn extends Props {
+  /** The number that stands for a series while no point of it is looked at. */
+  whole: (values: readonly (number | null)[]) => number | null;
   most: number;
   placeOf: (share: number) => number;
   xOf: (place: number) => number;
   children: ReactNode;
 }
 
-function Chart({ label, at, series, format = String, height = 64, most, placeOf, xOf, children }: Drawn) {
+function Chart({ label, at, series, format = String, height = 64, whole, most, placeOf, xOf, children }: Drawn) {
   const [isTable, setIsTable] = useState(false);
   const [looked, setLooked] = useState<number | null>(null);
   const id = useId();
@@ -113,7 +118,7 @@ function Chart({ label, at, series, format = String, height = 64, most, placeOf,
         <span className={styles["legend"]}>
           {series.map((each) => (
             <span key={each.name}>
-              <i style={{ background: `var(--${each.tone})` }} aria-hidden /> {each.name} <b>{said(each.values[place])}</b>
+              <i style={{ background: `var(--${each.tone})` }} aria-hidden /> {each.name} <b>{said(looked === null ? whole(each.values) : each.values[place])}</b>
             </span>
           ))}
         </span>

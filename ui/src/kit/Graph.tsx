@@ -63,9 +63,11 @@ export interface GraphProps {
 
 const Canvas = lazy(() => import("./GraphCanvas"));
 
-/** A graph, and the same as an outline. The drawing is loaded when it is first shown. */
+const isNarrow = (): boolean => window.matchMedia("(max-width: 719px)").matches;
+
+/** A graph, and the same as an outline, which comes first on a phone. The drawing is loaded when it is first shown. */
 export function Graph(props: GraphProps) {
-  const [isOutline, setIsOutline] = useState(false);
+  const [isOutline, setIsOutline] = useState(isNarrow);
   useKeys([{ keys: "o", label: "Graph or outline", run: () => setIsOutline(!isOutline) }]);
   return (
     <div className={styles["graph"]}>

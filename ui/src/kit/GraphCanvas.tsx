@@ -13,23 +13,26 @@ import {
   type Node,
   type NodeProps,
   type ReactFlowInstance,
+  type Viewport,
 } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import { memo, useEffect, useMemo, useRef, type KeyboardEvent } from "react";
+import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 
+import { shortLabel } from "../core/layout";
 import { classes } from "./classes";
 import { leads, type GraphBox, type GraphFrame, type GraphLine, type GraphProps } from "./Graph";
 import styles from "./Graph.module.css";
+import { openingView, snapped } from "./graphView";
 import { StatusMark } from "./StatusBadge";
 import { statusLook } from "./status";
 
 type BoxNode = Node<{ box: GraphBox; isSelected: boolean }, "box">;
 type FrameNode = Node<{ frame: GraphFrame }, "frame">;
 type DrawnNode = BoxNode | FrameNode;
-type Line = Edge<{ line: GraphLine }, "line">;
+type Line = Edge<{ line: GraphLine; points: readonly { x: number; y: number }[] }, "line">;
 
 /** A map of the graph helps where not all of it is in sight. */
-const FEW_BOXES = 25;
+const FEW_BOXES = 8;
 
 const Box = memo(function Box({ data: { box, isSelected } }: NodeProps<BoxNode>) {
   const look = box.status === undefined ? null : statusLook(box.status);
@@ -57,7 +60,7 @@ const Frame = memo(function Frame({ data: { frame } }: NodeProps<FrameNode>) {
 });
 
 const LineShape = memo(function LineShape({ data, label, markerEnd, ...ends }: EdgeProps<Line>) {
-  const points = data?.line.points ?? [];
+  const points = data?.points ?? [];
   const [own, ownX, ownY] = getSmoothStepPath({ ...ends, borderRadius: 8 });
   const middle = points[Math.floor(points.length / 2)];
   return (
@@ -86,9 +89,18 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
     cache.current = next;
     return [...frames.map(frameOf), ...next.values()];
   }, [boxes, frames, selected]);
-  const edges = useMemo(() => lines.map(edgeOf), [lines]);
+  const edges = useMemo(() => {
+    const places = new Map(boxes.map((box) => [box.id, box]));
+    return lines.map((line) => edgeOf(line, snapped(line.points ?? [], places.get(line.source), places.get(line.target))));
+  }, [boxes, lines]);
   const titles = useMemo(() => new Map(boxes.map((box) => [box.id, box.title])), [boxes]);
   const chosen = boxes.find((box) => box.id === selected);
+
+  // The size of the window is known before anything is painted: the drawing never jumps.
+  const [opening, setOpening] = useState<Viewport | null>(null);
+  useLayoutEffect(() => {
+    if (place.current !== null) setOpening(openingView(boxes, frames, place.current.getBoundingClientRect(), selected));
+  }, []);
 
   useEffect(() => {
     const box = boxes.find((each) => each.id === selected);
@@ -115,7 +127,8 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
       <span className="hidden-text" aria-live="polite">
         {chosen !== undefined && `${chosen.title}, ${[chosen.kind, chosen.status === undefined ? "" : statusLook(chosen.status).word, chosen.detail ?? ""].filter(Boolean).join(", ")}, ${leads(lines, chosen.id, titles)}`}
       </span>
-      <ReactFlow<DrawnNode, Line>
+      {opening !== null && <ReactFlow<DrawnNode, Line>
+        defaultViewport={opening}
         nodes={nodes}
         edges={edges}
         nodeTypes={NODE_TYPES}
@@ -125,8 +138,6 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
         }}
         onNodeClick={(_, node) => onSelect?.(node.type === "box" ? node.id : null)}
         onPaneClick={() => onSelect?.(null)}
-        fitView
-        fitViewOptions={{ maxZoom: 1, padding: 0.12 }}
         minZoom={0.05}
         maxZoom={2}
         onlyRenderVisibleElements
@@ -139,9 +150,9 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
         zoomOnDoubleClick={false}
       >
         <Background gap={16} size={1} />
-        <Controls showInteractive={false} />
-        {boxes.length > FEW_BOXES && <MiniMap pannable zoomable ariaLabel="Map of the graph" nodeColor={(node) => colourOf(node as DrawnNode)} />}
-      </ReactFlow>
+        <Controls showInteractive={false} fitViewOptions={{ maxZoom: 1, padding: 0.08 }} />
+        {boxes.length > FEW_BOXES && <MiniMap pannable zoomable style={{ width: 160, height: 90 }} ariaLabel="Map of the graph" nodeColor={(node) => colourOf(node as DrawnNode)} />}
+      </ReactFlow>}
     </div>
   );
 }
@@ -175,15 +186,15 @@ function frameOf(frame: GraphFrame): FrameNode {
   return { id: `frame ${frame.id}`, type: "frame", position: { x, y }, width, height, measured: { width, height }, zIndex: -1, data: { frame } };
 }
 
-function edgeOf(line: GraphLine): Line {
+function edgeOf(line: GraphLine, points: readonly { x: number; y: number }[]): Line {
   const tone = line.isUndo === true ? "var(--orange)" : line.isError === true ? "var(--red)" : line.isTaken === true ? "var(--accent)" : "var(--border-strong)";
   return {
     id: line.id,
     source: line.source,
     target: line.target,
     type: "line",
-    data: { line },
-    ...(line.label === undefined ? {} : { label: line.label }),
+    data: { line, points },
+    ...(line.label === undefined ? {} : { label: shortLabel(line.label) }),
     className: classes(styles["edge"], line.isTaken === false && styles["notTaken"], line.isTaken === true && styles["taken"], line.isError === true && styles["errorEdge"], line.isUndo === true && styles["undoEdge"], line.change !== undefined && styles[line.change]),
     markerEnd: { type: MarkerType.ArrowClosed, width: 14, height: 14, color: tone },
   };
@@ -195,16 +206,17 @@ function colourOf(node: DrawnNode): string {
   return status === undefined ? "var(--border-strong)" : `var(--${statusLook(status).tone})`;
 }
 
-/** A curve that touches the middles between points, so that it bends without corners. */
-function curve(points: readonly { x: number; y: number }[]): string {
-  const [first, ...rest] = points;
-  const last = rest.at(-1);
-  if (first === undefined || last === undefined) return "";
-  const bends = rest.slice(0, -1).map((point, place) => {
-    const next = rest[place + 1] ?? point;
-    return `Q ${point.x} ${point.y} ${(point.x + next.x) / 2} ${(point.y + next.y) / 2}`;
+/** A curve through all points, level at each of them: labels stand on it, and it meets boxes at a right angle. */
+function curve([first, ...rest]: readonly { x: number; y: number }[]): string {
+  if (first === undefined) return "";
+  let from = first;
+  const bends = rest.map((to) => {
+    const reach = (to.x - from.x) / 2;
+    const bend = `C ${from.x + reach} ${from.y} ${to.x - reach} ${to.y} ${to.x} ${to.y}`;
+    from = to;
+    return bend;
   });
-  return [`M ${first.x} ${first.y}`, ...bends, `L ${last.x} ${last.y}`].join(" ");
+  return [`M ${first.x} ${first.y}`, ...bends].join(" ");
 }
 
 /** Where an arrow key leads: along an edge, or to the next box of the same column. */

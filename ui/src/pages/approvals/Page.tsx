@@ -4,9 +4,11 @@ import { useMay } from "../../api/me";
 import { useList } from "../../api/queries";
 import type { Shape } from "../../api/types";
 import { counted } from "../../core/format";
+import { shortId } from "../../core/ids";
 import { path } from "../../core/url";
 import { useParameters } from "../../kit/address";
 import { Button } from "../../kit/Button";
+import { visible } from "../../kit/JsonView";
 import { Listed } from "../../kit/Listed";
 import { Duration, Moment } from "../../kit/Moment";
 import { Page } from "../../kit/Page";
@@ -17,6 +19,9 @@ import { assignees, inboxOrder } from "./order";
 import styles from "./styles.module.css";
 
 type Approval = Shape<"OpenApproval">;
+
+/** More of what a decision is about is in its dialog. */
+const LONGEST = 300;
 
 const keyOf = ({ instanceId, stepId, iteration }: Approval): string => [instanceId, stepId, iteration].join(" ");
 
@@ -43,12 +48,12 @@ export default function ApprovalsPage() {
       title="Approvals"
       actions={
         <div className={styles["views"]} role="group" aria-label="Which approvals">
-          <Button look={isMine ? "plain" : "quiet"} aria-pressed={isMine} onClick={() => show({ show: null })}>
+          <button type="button" aria-pressed={isMine} onClick={() => show({ show: null })}>
             For me
-          </Button>
-          <Button look={isMine ? "quiet" : "plain"} aria-pressed={!isMine} onClick={() => show({ show: "all" })}>
+          </button>
+          <button type="button" aria-pressed={!isMine} onClick={() => show({ show: "all" })}>
             All
-          </Button>
+          </button>
         </div>
       }
     >
@@ -95,7 +100,9 @@ function Item({ row, onDecide }: { row: Approval; onDecide: () => void }) {
           <b>{row.stepId}</b>
           {row.iteration !== "" && <span className={styles["muted"]}>#{row.iteration}</span>}
           <span className={styles["muted"]}>of</span>
-          <Link href={path("instances", row.instanceId)}>{row.workflowId}</Link>
+          <Link href={path("instances", row.instanceId)} title={row.instanceId}>
+            {row.workflowId} <code>{shortId(row.instanceId)}</code>
+          </Link>
           {row.correlationId !== null && <code className={styles["correlation"]}>{row.correlationId}</code>}
         </p>
         <p className={styles["muted"]}>
@@ -113,6 +120,9 @@ function Item({ row, onDecide }: { row: Approval; onDecide: () => void }) {
           {" · "}
           {assignees(row)}
           {row.escalatedAt !== null && " · escalated"}
+        </p>
+        <p className={styles["about"]}>
+          <code>{visible(JSON.stringify(row.input) ?? "").slice(0, LONGEST)}</code>
         </p>
       </div>
       {may ? (

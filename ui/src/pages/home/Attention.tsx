@@ -10,7 +10,7 @@ import { Moment } from "../../kit/Moment";
 import { Section } from "../../kit/Page";
 import { ErrorState, Loading } from "../../kit/States";
 import { toast } from "../../kit/toast";
-import { allOf, concernOf, type Concern, type Group } from "./concerns";
+import { allOf, concernOf, withoutRepeats, type Concern, type Group } from "./concerns";
 import styles from "./styles.module.css";
 
 const REFRESH_MS = 5_000;
@@ -19,7 +19,7 @@ const HOURS = 24;
 /** What is wrong now, each in a sentence with the one thing to do about it. */
 export function Attention() {
   const query = useQuery({ ...read("/api/v1/attention", { query: { hours: HOURS } }), refetchInterval: REFRESH_MS });
-  const groups = query.data?.groups;
+  const groups = query.data && withoutRepeats(query.data.groups);
   return (
     <Section title="Needs attention">
       {groups === undefined ? (
@@ -30,7 +30,7 @@ export function Attention() {
         )
       ) : groups.length === 0 ? (
         <p className={styles["fine"]}>
-          <CircleCheck aria-hidden /> Nothing failed in the last {HOURS} hours, and nothing waits for a person.
+          <CircleCheck aria-hidden /> Nothing failed in the last {HOURS} hours, and no approval is overdue.
         </p>
       ) : (
         <ul className={styles["concerns"]}>

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 
-import { concernOf, type Item } from "./concerns";
+import { concernOf, withoutRepeats, type Item } from "./concerns";
 
 const item = (given: Partial<Item>): Item => ({ kind: "failed", id: "019b", at: null, message: "", ...given });
 
 test.each<[Partial<Item>, string, string]>([
   [{ workflowId: "order", stepId: "charge", message: "card declined\ntrace" }, "order failed at charge: card declined", "Retry"],
-  [{ kind: "deadLetter", stepId: "charge", message: "x" }, "charge is in dead letters: x", "Handle"],
+  [{ workflowId: "order", stepId: "held", code: "KeyError", message: "'orderId'" }, "order failed at held: KeyError: 'orderId'", "Retry"],
+  [{ kind: "deadLetter", stepId: "charge", message: "x" }, "charge is in dead letters: x", "See letter"],
   [{ kind: "approval", workflowId: "expenses", stepId: "review" }, "expenses waits for a decision that is overdue, at review", "Decide"],
   [{ kind: "breaker", id: "mail", message: "5 failed" }, "Breaker of mail is open: 5 failed", "See task"],
   [{ kind: "webhook", id: "w1", message: "" }, "Webhook w1 does not get through: without a message", "See deliveries"],
@@ -14,4 +15,12 @@ test.each<[Partial<Item>, string, string]>([
 ])("%j is one sentence with one action", (given, sentence, action) => {
   const concern = concernOf(item(given));
   expect([`${concern.subject} ${concern.text}`, concern.action.label]).toEqual([sentence, action]);
+});
+
+test("a failure is listed once: its dead letter is left out where its instance is listed", () => {
+  const failed = { kind: "failed" as const, items: [item({ id: "one" })], hasMore: false };
+  const letters = (...of: string[]) => ({ kind: "deadLetter" as const, items: of.map((instanceId) => item({ kind: "deadLetter", id: `letter of ${instanceId}`, instanceId })), hasMore: false });
+  expect(withoutRepeats([failed, letters("one", "two")])).toEqual([failed, letters("two")]);
+  expect(withoutRepeats([failed, letters("one")])).toEqual([failed]);
+  expect(withoutRepeats([letters("one")])).toEqual([letters("one")]);
 });

@@ -2,6 +2,7 @@
 
 import type { Shape } from "../../api/types";
 import type { Tone } from "../../kit/status";
+import { shortId } from "../../core/ids";
 import { link, path } from "../../core/url";
 
 export type Item = Shape<"AttentionItem">;
@@ -23,7 +24,7 @@ const search = (q: string): string => link("/instances", new URLSearchParams({ q
 
 export function concernOf(item: Item): Concern {
   const at = { key: `${item.kind} ${item.id} ${item.stepId ?? ""} ${item.iteration ?? ""}`, at: item.at };
-  const message = firstLine(item.message);
+  const message = said(item);
   const step = item.stepId ?? null;
   switch (item.kind) {
     case "failed":
@@ -36,7 +37,7 @@ export function concernOf(item: Item): Concern {
         action: { label: "Retry", does: "retry" },
       };
     case "quarantined":
-      return { ...at, tone: "red", subject: `Instance ${item.id.slice(0, 13)}`, text: `was set aside: ${message}`, href: path("instances", item.id), action: { label: "See why", does: "open" } };
+      return { ...at, tone: "red", subject: `Instance ${shortId(item.id)}`, text: `was set aside: ${message}`, href: path("instances", item.id), action: { label: "See why", does: "open" } };
     case "approval":
       return {
         ...at,
@@ -47,7 +48,7 @@ export function concernOf(item: Item): Concern {
         action: { label: "Decide", does: "open" },
       };
     case "deadLetter":
-      return { ...at, tone: "red", subject: step ?? "A task", text: `is in dead letters: ${message}`, href: path("dead-letters", item.id), action: { label: "Handle", does: "open" } };
+      return { ...at, tone: "red", subject: step ?? "A task", text: `is in dead letters: ${message}`, href: path("dead-letters", item.id), action: { label: "See letter", does: "open" } };
     case "breaker":
       return { ...at, tone: "amber", subject: `Breaker of ${item.id}`, text: `is open: ${message}`, href: link("/tasks", new URLSearchParams({ task: item.id })), action: { label: "See task", does: "open" } };
     case "webhook":
@@ -83,6 +84,20 @@ export function allOf(kind: Item["kind"], hours: number): { label: string; href:
     default:
       return { label: "All instances", href: "/instances" };
   }
+}
+
+/** A dead letter of an instance that is listed as failed says the same once more. */
+export function withoutRepeats(groups: readonly Group[]): Group[] {
+  const failed = new Set(groups.filter(({ kind }) => kind === "failed").flatMap(({ items }) => items.map(({ id }) => id)));
+  return groups
+    .map((group) => (group.kind === "deadLetter" ? { ...group, items: group.items.filter(({ instanceId }) => !failed.has(instanceId ?? "")) } : group))
+    .filter(({ items, hasMore }) => items.length > 0 || hasMore);
+}
+
+/** The code tells what a message alone may not: `'orderId'` is a KeyError. */
+function said({ code, message, kind }: Item): string {
+  const isFailure = kind === "failed" || kind === "deadLetter";
+  return isFailure && code != null && !message.startsWith(code) ? `${code}: ${firstLine(message)}` : firstLine(message);
 }
 
 const firstLine = (text: string): string => (text.split("\n", 1)[0] ?? "").trim().slice(0, 200) || "without a message";

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import type { ApiProblem } from "../../api/problem";
 import { Page } from "../../kit/Page";
 import { EmptyState } from "../../kit/States";
-import { shortId } from "./model/ids";
+import { shortId } from "../../core/ids";
 
 /** There is no such instance: it was erased, is another tenant's, or never was. */
 export function Gone({ id, error, wasShown }: { id: string; error: ApiProblem; wasShown: boolean }) {

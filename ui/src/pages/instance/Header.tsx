@@ -9,7 +9,7 @@ import { CopyButton } from "../../kit/CopyButton";
 import { visible } from "../../kit/JsonView";
 import { useShared } from "./context";
 import { progressOf } from "./model/boxes";
-import { shortId } from "./model/ids";
+import { shortId } from "../../core/ids";
 import styles from "./styles.module.css";
 import { Why } from "./Why";
 

@@ -2,7 +2,7 @@ import { CopyButton } from "../../kit/CopyButton";
 import { visible } from "../../kit/JsonView";
 import { StatusBadge } from "../../kit/StatusBadge";
 import { useShared } from "./context";
-import { shortId } from "./model/ids";
+import { shortId } from "../../core/ids";
 import styles from "./styles.module.css";
 
 /** The id, short on screen and whole when copied, and the status. */

@@ -16,7 +16,7 @@ import { TimeBar } from "./TimeBar";
 import { useInstance } from "./useInstance";
 import { useSelection } from "./useSelection";
 import { Views } from "./Views";
-import { shortId } from "./model/ids";
+import { shortId } from "../../core/ids";
 
 const INSTANCES = { label: "Instances", href: "/instances" };
 

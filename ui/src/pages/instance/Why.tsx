@@ -1,4 +1,4 @@
-import { CircleAlert, FastForward, Play, RotateCcw, Send, Stamp } from "lucide-react";
+import { FastForward, Play, RotateCcw, Send, Stamp } from "lucide-react";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 
@@ -15,6 +15,7 @@ import { meaningOf } from "../../api/failures";
 import { visible } from "../../kit/JsonView";
 import { Moment } from "../../kit/Moment";
 import { statusLook } from "../../kit/status";
+import { StatusMark } from "../../kit/StatusBadge";
 import { Command } from "./Command";
 import { useShared } from "./context";
 import { useResume } from "./useResume";
@@ -62,7 +63,7 @@ function Line({ cause, remedy, isMain = false }: { cause: Cause; remedy: Remedy 
   return (
     <div className={classes(styles["cause"], isMain && styles["mainCause"])}>
       <div className={styles["sentence"]}>
-        {isMain && <CircleAlert aria-hidden />}
+        {isMain && <StatusMark status={now.status} />}
         <p>
           {stepId !== null && (
             <button type="button" className={styles["stepLink"]} onClick={() => select({ step: stepId, iteration, attempt: null, entry: null })}>
@@ -74,7 +75,7 @@ function Line({ cause, remedy, isMain = false }: { cause: Cause; remedy: Remedy 
           {cause.since !== null && cause.until === null && (
             <span className={styles["muted"]}>
               {" "}
-              since <Moment at={cause.since} />
+              {now.completedAt === null ? "since" : "at"} <Moment at={cause.since} />
             </span>
           )}
           {cause.until !== null && (

@@ -58,7 +58,7 @@ export function columnsOf({ known, rows, selection, onToggle }: Given): readonly
     {
       id: "id",
       title: "Instance",
-      width: "minmax(124px, 1.1fr)",
+      width: "minmax(142px, 0.8fr)",
       cell: of(({ item }) => (
         <Link href={hrefOf(item)} className={styles["id"]} title={item.id}>
           {item.id}

@@ -17,6 +17,6 @@ export const pages: readonly PageEntry[] = [
     load: () => import("./WorkersPage"),
     permission: "tasks:read",
     capability: "workers",
-    nav: { group: "Operate", order: 21, icon: Cpu, key: "w" },
+    nav: { group: "Operate", order: 21, icon: Cpu, key: "o" },
   },
 ];

@@ -9,7 +9,7 @@ export const pages: readonly PageEntry[] = [
     load: () => import("./Page"),
     permission: "listeners:read",
     capability: "webhooks",
-    nav: { group: "Operate", order: 30, icon: Webhook, key: "h" },
+    nav: { group: "Operate", order: 30, icon: Webhook, key: "c" },
   },
   { path: "/webhooks/:id", title: "Webhook", load: () => import("./WebhookPage"), permission: "listeners:read" },
   { path: "/subscriptions/:id", title: "Subscription", load: () => import("./SubscriptionPage"), permission: "listeners:read" },

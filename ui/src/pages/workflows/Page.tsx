@@ -69,7 +69,7 @@ export default function WorkflowsPage() {
         <ErrorState error={list.error} onRetry={list.refresh} />
       ) : list.items.length === 0 ? (
         <EmptyState title="No workflow is deployed yet" command="tenuto deploy order.json">
-          A workflow is a definition in JSON, YAML or Python. It appears here as soon as it is deployed; `tenuto init` writes one to begin with.
+          A workflow is a definition in JSON, YAML or Python. It appears here as soon as it is deployed; <code>tenuto init</code> writes one to begin with.
         </EmptyState>
       ) : rows.length === 0 && !list.hasMore ? (
         <EmptyState title={`No workflow fits “${wanted}”`}>Names, ids, descriptions, events and tasks are searched.</EmptyState>

@@ -8,7 +8,7 @@ import { visible } from "../../../kit/JsonView";
 import { Moment } from "../../../kit/Moment";
 import { StatusBadge } from "../../../kit/StatusBadge";
 import { useShared } from "../context";
-import { shortId } from "../model/ids";
+import { shortId } from "../../../core/ids";
 import styles from "../styles.module.css";
 
 const STATUS: Record<string, string> = {

@@ -15,7 +15,7 @@ import { visible } from "../../../kit/JsonView";
 import { Duration, Moment } from "../../../kit/Moment";
 import { useShared } from "../context";
 import { SKIPPED } from "../model/boxes";
-import { shortId } from "../model/ids";
+import { shortId } from "../../../core/ids";
 import styles from "../styles.module.css";
 
 /** A step at a glance: times, ways, joins, waits, children, and what can be done with it. */

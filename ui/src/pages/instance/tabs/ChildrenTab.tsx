@@ -10,7 +10,6 @@ import { EmptyState, ErrorState, Loading } from "../../../kit/States";
 import { StatusBadge } from "../../../kit/StatusBadge";
 import { Table, type Column } from "../../../kit/Table";
 import { useShared } from "../context";
-import { shortId } from "../model/ids";
 import styles from "../styles.module.css";
 
 type Instance = Shape<"InstanceItem">;
@@ -27,10 +26,10 @@ export default function ChildrenTab() {
     {
       id: "id",
       title: "Instance",
-      width: "minmax(90px, 1fr)",
+      width: "minmax(140px, 1fr)",
       cell: (row) => (
-        <Link href={hrefOf(row)} className={styles["mono"]}>
-          {shortId(row.id)}
+        <Link href={hrefOf(row)} className={styles["mono"]} title={row.id}>
+          {row.id}
         </Link>
       ),
     },
