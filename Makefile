@@ -136,7 +136,7 @@ format: setup  ## Format, and fix what can be fixed
 	$(BIN)/ruff format $(CODE)
 
 .PHONY: bench
-bench: setup  ## Measure
+bench: setup ui browser  ## Measure
 	$(BIN)/python -m bench
 
 .PHONY: shape

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from bench import children, events, loops, scenarios, service
+from bench import children, events, loops, scenarios, service, web_ui
 from bench.http import reading, starting, watching
 from bench.postgres import processes, scenarios as on_postgres
 from bench.report import Report
@@ -30,6 +30,7 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "http": (starting.starting, starting.promise_starting, 5),
     "reads": (reading.reads, reading.promise_reads, 3),
     "sockets": (watching.sockets, watching.promise_sockets, 3),
+    "ui": (web_ui.web_ui, web_ui.promise_web_ui, 3),
     "restate": (beside_restate.beside, beside_restate.promise_beside, 5),
     "pg-linear": (on_postgres.linear_throughput, on_postgres.promise_linear, 5),
     "pg-latency": (on_postgres.latency, on_postgres.promise_latency, 5),

@@ -31,6 +31,16 @@ def fan_out(width: int) -> Object:
     return {"id": f"fan_{width}", "steps": list[JSON](listed)}
 
 
+def lanes(count: int, length: int) -> Object:
+    """Chains beside each other, between a first step and a join."""
+    listed = [_step("start", "noop", [f"s{lane}_0" for lane in range(count)])]
+    for lane in range(count):
+        ways = [f"s{lane}_{n}" for n in range(1, length)] + ["join"]
+        listed += [_step(f"s{lane}_{n}", "noop", to) for n, to in enumerate(ways)]
+    listed.append(_step("join", "noop", None))
+    return {"id": f"lanes_{count}", "steps": list[JSON](listed)}
+
+
 SLEEPING: Object = {
     "id": "sleeping",
     "steps": [{"stepId": "nap", "type": "DELAY", "duration": "P30D"}],

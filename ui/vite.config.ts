@@ -23,6 +23,7 @@ export default defineConfig({
     // Widgets are shown in frames of other sites: a page of its own, which loads nothing of the rest.
     rollupOptions: { input: ["index.html", "widget.html"] },
   },
+  worker: { format: "es" },
   server: {
     port: 5173,
     proxy: {

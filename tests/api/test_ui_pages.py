@@ -55,6 +55,7 @@ async def test_every_path_that_is_not_the_api_s_is_the_page(serve: Serve, built:
             assert page.headers["referrer-policy"] == "no-referrer"
             policy = page.headers["content-security-policy"]
             assert "script-src 'self';" in policy
+            assert "worker-src 'self';" in policy
             assert "connect-src 'self';" in policy
             assert "frame-ancestors 'none'" in policy
             assert "unsafe" not in policy

@@ -1,4 +1,4 @@
-"""The frame around every page: connection, keys, palette, and a key that ends meanwhile."""
+"""The frame around every page: connection, keys and palette."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from tests.ui.server import Server
 
 pytestmark = pytest.mark.slow
 expect.set_options(timeout=PATIENCE)
-
-ADMIN = "admin-key-of-the-frame-0123456789abcdef"
 
 
 def started(server: Server, order: str) -> str:
@@ -56,9 +54,8 @@ def test_a_page_without_a_socket_says_that_it_polls(server: Server, page: Page) 
 
 @pytest.mark.page_errors
 def test_a_service_that_is_away_at_first_is_shown_once_it_is_there(
-    serve: Serve, page: Page
+    server: Server, page: Page
 ) -> None:
-    server = serve()
     page.goto(f"{server.url}/instances")
     expect(page.get_by_role("heading", name="Instances")).to_be_visible()
     page.route("**/api/v1/me", lambda route: route.abort())
@@ -66,34 +63,6 @@ def test_a_service_that_is_away_at_first_is_shown_once_it_is_there(
     expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
     page.unroute("**/api/v1/me")
     expect(page.get_by_role("heading", name="Instances")).to_be_visible()
-
-
-@pytest.mark.page_errors
-def test_a_key_that_is_revoked_asks_again_and_leaves_the_page_as_it_is(
-    serve: Serve, page: Page
-) -> None:
-    server = serve(key=ADMIN)
-    started(server, "A1")
-    made = server.api("POST", "/keys", {"name": "visitor", "role": "viewer"})
-    page.goto(f"{server.url}/instances?status=WAITING_FOR_EVENT")
-    field = page.get_by_label("API key")
-    field.fill("not-a-key")
-    field.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("TEN-5")
-    field.fill(made["key"])
-    field.press("Enter")
-    expect(page.get_by_role("table", name="Instances")).to_be_visible()
-    server.api("DELETE", f"/keys/{made['id']}")
-    again = page.get_by_role("dialog", name="Sign in again")
-    expect(again).to_be_visible()
-    expect(page).to_have_url(f"{server.url}/instances?status=WAITING_FOR_EVENT")
-    again.get_by_label("API key").fill(ADMIN)
-    again.get_by_role("button", name="Sign in").click()
-    expect(again).to_be_hidden()
-    expect(page.get_by_role("table", name="Instances")).to_be_visible()
-    stored = page.evaluate("JSON.stringify(localStorage) + document.cookie + location.href")
-    assert ADMIN not in stored
-    assert made["key"] not in stored
 
 
 def test_keys_and_the_palette_lead_to_pages_and_instances(server: Server, page: Page) -> None:

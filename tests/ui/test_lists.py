@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.kit import soak_figures
 from tests.ui.barriers import barriers
 from tests.ui.conftest import Serve
+from tests.ui.frames import SCROLL
 from tests.ui.server import Server
 
 pytestmark = pytest.mark.slow
@@ -110,37 +111,6 @@ def _failed(server: Server, count: int) -> None:
         assert ended["status"] == "FAILED"
 
 
-_SCROLL = """
-async () => {
-  const list = document.querySelector('[role=group][aria-label=Instances]');
-  const frames = [];
-  let drawn = 0, before = performance.now();
-  const frame = () => new Promise((done) => requestAnimationFrame(done));
-  const began = before;
-  while (!/^[\\d,]+ instances$/.test(list.lastElementChild.textContent)) {
-    list.scrollTop += 1200;
-    await frame();
-    const now = performance.now();
-    frames.push(now - before);
-    before = now;
-    drawn = Math.max(drawn, list.querySelectorAll('[data-row]').length);
-    if (now - began > 1200000) throw new Error('the end does not come near');
-  }
-  frames.sort((one, other) => one - other);
-  return {
-    rows: list.lastElementChild.textContent,
-    drawn,
-    frames: frames.length,
-    seconds: Math.round((performance.now() - began) / 1000),
-    p50: Math.round(frames[Math.floor(frames.length * 0.5)]),
-    p95: Math.round(frames[Math.floor(frames.length * 0.95)]),
-    worst: Math.round(frames[frames.length - 1]),
-    heap: Math.round((performance.memory?.usedJSHeapSize ?? 0) / 2 ** 20),
-  };
-}
-"""
-
-
 @pytest.mark.soak
 def test_fifty_thousand_instances_scroll_from_the_first_to_the_last(
     serve: Serve, page: Page
@@ -153,7 +123,7 @@ def test_fifty_thousand_instances_scroll_from_the_first_to_the_last(
         server.api("POST", "/instances/batch", {"items": items})
     page.goto(f"{server.url}/instances")
     expect(page.get_by_role("row").nth(5)).to_be_visible()
-    found: dict[str, Any] = page.evaluate(_SCROLL)
+    found: dict[str, Any] = page.evaluate(SCROLL)
     print(found)
     soak_figures.add("browser", **{name: each for name, each in found.items() if name != "rows"})
     assert found["rows"] == "50,000 instances"

@@ -169,6 +169,30 @@ test("the same graph has the same layout", () => {
   expect(structuredClone(layoutOf(graphOf(STEPS)))).toEqual(layoutOf(graphOf(STEPS)));
 });
 
+test("edges between the same two nodes each have a way of their own, with points that can be drawn", () => {
+  // Dagre itself loses a point of another edge where three join the same nodes.
+  const handles = ["approved", "rejected", "timeout"];
+  const ways = [
+    ["a", "b"],
+    ["b", "c"],
+    ["b", "z"],
+    ...handles.map((handle) => ["c", "d", handle]),
+    ["d", "z"],
+    ["a", "z"],
+  ];
+  const nodes = ["a", "b", "c", "d", "z"].map((id) => ({ id, type: "task" }));
+  const edges = ways.map(([source, target, sourceHandle = "default"]) => ({ source, target, sourceHandle }));
+  for (const direction of ["LR", "TB"] as const) {
+    const layout = layoutOf(graphOf({ nodes, edges }), { direction });
+    expect(layout.edges).toHaveLength(ways.length);
+    const points = layout.edges.flatMap((edge) => edge.points);
+    expect(points.filter(({ x, y }) => !Number.isFinite(x + y))).toEqual([]);
+    const middles = layout.edges.filter(({ target }) => target === "d").map((edge) => JSON.stringify(edge.points.at(1)));
+    expect(new Set(middles).size).toBe(handles.length);
+    expect(overlaps(layout)).toEqual([]);
+  }
+});
+
 test("a loop that is folded is one node", () => {
   const layout = layoutOf(graphOf(STEPS), { collapsed: ["each"] });
   expect(layout.frames).toEqual([]);

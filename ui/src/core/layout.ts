@@ -65,6 +65,8 @@ const NODE: Size = { width: 180, height: 56 };
 const PADDING = 16;
 const HEADER = 20;
 const LONGEST_LABEL = 24;
+/** Between the lines that lead from one node to the same other one. */
+const BESIDE = 28;
 /** A larger graph is laid out by methods that are less tidy and much faster. */
 const LARGE = 400;
 
@@ -145,14 +147,17 @@ class Drawing {
       marginy: 0,
       ranker: isLarge ? "longest-path" : "network-simplex",
     });
-    graph.setDefaultEdgeLabel(() => ({}));
     for (const id of members) graph.setNode(id, this.sizeOf(inner.get(id)));
     for (const { stepId, compensationFor } of undoing) {
       graph.setNode(stepId, { ...this.size });
-      graph.setEdge(compensationFor, stepId, { weight: 0, minlen: 1 }, `undo ${stepId}`);
+      // Hardly any weight, yet some: dagre divides by the sum of the weights.
+      graph.setEdge(compensationFor, stepId, { weight: 0.1 }, `undo ${stepId}`);
     }
-    for (const edge of edges) {
-      graph.setEdge(edge.source, edge.target, { weight: edge.isError ? 1 : 2, ...labelRoom(edge.label) }, edge.id);
+    // As one edge that is as wide as all of them: of three edges between the same nodes dagre loses one.
+    for (const [{ source, target, isError, label }, ...more] of parallels(edges)) {
+      const across = more.length * BESIDE;
+      const space = across === 0 ? labelRoom(label) : this.direction === "LR" ? { width: 1, height: across } : { width: across, height: 1 };
+      graph.setEdge(source, target, { weight: (isError ? 1 : 2) + more.length, labelpos: "c", ...space }, LINE);
     }
     layout(graph, isLarge ? { disableOptimalOrderHeuristic: true } : {});
     return graph;
@@ -200,8 +205,14 @@ class Drawing {
         x,
         y,
       }));
-    for (const { id, source, target, handle } of edges) {
-      routed.push({ id, source, target, handle, kind: "edge", points: points(source, target, id) });
+    for (const together of parallels(edges)) {
+      together.forEach(({ id, source, target, handle }, place) => {
+        const aside = (place - (together.length - 1) / 2) * BESIDE;
+        const by = this.direction === "LR" ? { x: 0, y: aside } : { x: aside, y: 0 };
+        const route = points(source, target, LINE);
+        const bent = route.map((point, at) => (at === 0 || at === route.length - 1 ? point : moved(point, by)));
+        routed.push({ id, source, target, handle, kind: "edge", points: bent });
+      });
     }
     for (const { stepId, compensationFor } of undoing) {
       const id = `undo ${stepId}`;
@@ -212,6 +223,21 @@ class Drawing {
     const { width = 0, height = 0 } = graph.graph() as Partial<Size>;
     return { width: finite(width), height: finite(height), nodes, edges: routed, frames };
   }
+}
+
+/** The name of an edge in dagre's graph, beside those of compensations. */
+const LINE = "line";
+
+/** Edges by the nodes that they join, in the order of the first of each. */
+function parallels(edges: readonly GraphEdge[]): [GraphEdge, ...GraphEdge[]][] {
+  const found = new Map<string, [GraphEdge, ...GraphEdge[]]>();
+  for (const edge of edges) {
+    const key = JSON.stringify([edge.source, edge.target]);
+    const others = found.get(key);
+    if (others) others.push(edge);
+    else found.set(key, [edge]);
+  }
+  return [...found.values()];
 }
 
 function moved<T extends Point>(what: T, by: Point): T {

@@ -3,11 +3,11 @@ import {
   BaseEdge,
   Controls,
   getSmoothStepPath,
-  Handle,
   MarkerType,
   MiniMap,
   Position,
   ReactFlow,
+  useStore,
   type Edge,
   type EdgeProps,
   type Node,
@@ -31,6 +31,10 @@ type FrameNode = Node<{ frame: GraphFrame }, "frame">;
 type DrawnNode = BoxNode | FrameNode;
 type Line = Edge<{ line: GraphLine; points: readonly { x: number; y: number }[] }, "line">;
 
+/** From so far away no text is read. */
+const FAR = 0.35;
+/** So many boxes are drawn at once from far away: to add those that come into sight would cost more, in each frame of a drag. */
+const MOST_BOXES = 2_000;
 /** A map of the graph helps where not all of it is in sight. */
 const FEW_BOXES = 8;
 
@@ -38,7 +42,6 @@ const Box = memo(function Box({ data: { box, isSelected } }: NodeProps<BoxNode>)
   const look = box.status === undefined ? null : statusLook(box.status);
   return (
     <div className={classes(styles["box"], look !== null && styles[look.tone], isSelected && styles["chosen"], box.isUndo === true && styles["undo"], box.change !== undefined && styles[box.change])} style={{ width: box.width, height: box.height }}>
-      <Handle type="target" position={Position.Left} className={styles["handle"] ?? ""} isConnectable={false} />
       <div className={styles["boxHead"]}>
         {box.status !== undefined && <StatusMark status={box.status} />}
         <span className={styles["boxTitle"]} title={box.title}>
@@ -46,7 +49,6 @@ const Box = memo(function Box({ data: { box, isSelected } }: NodeProps<BoxNode>)
         </span>
       </div>
       <div className={styles["boxKind"]}>{[look === null || box.detail === undefined ? box.kind : null, look?.word, box.detail].filter(Boolean).join(" · ")}</div>
-      <Handle type="source" position={Position.Right} className={styles["handle"] ?? ""} isConnectable={false} />
     </div>
   );
 });
@@ -76,6 +78,13 @@ const LineShape = memo(function LineShape({ data, label, markerEnd, ...ends }: E
   );
 });
 
+/** Says whether the graph is seen from far away. */
+function Distance({ onChange }: { onChange: (isFar: boolean) => void }) {
+  const isFar = useStore(({ transform }) => transform[2] < FAR);
+  useEffect(() => onChange(isFar), [isFar, onChange]);
+  return null;
+}
+
 const NODE_TYPES = { box: Box, frame: Frame };
 const EDGE_TYPES = { line: LineShape };
 const NO_FRAMES: readonly GraphFrame[] = [];
@@ -83,6 +92,7 @@ const NO_FRAMES: readonly GraphFrame[] = [];
 export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, selected = null, onSelect }: GraphProps) {
   const place = useRef<HTMLDivElement>(null);
   const flow = useRef<ReactFlowInstance<DrawnNode, Line> | null>(null);
+  const [isFar, setIsFar] = useState(false);
   const cache = useRef(new Map<string, BoxNode>());
   const nodes = useMemo<DrawnNode[]>(() => {
     const next = new Map(boxes.map((box) => [box.id, nodeOf(box, box.id === selected, cache.current.get(box.id))]));
@@ -123,7 +133,7 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
   };
   return (
     // One stop of the Tab key: arrows go along the edges, as screen readers hear below.
-    <div ref={place} className={styles["canvas"]} tabIndex={0} role="application" aria-label={`${label}. Arrow keys move along the edges.`} onKeyDown={press}>
+    <div ref={place} className={classes(styles["canvas"], isFar && styles["far"])} tabIndex={0} role="application" aria-label={`${label}. Arrow keys move along the edges.`} onKeyDown={press}>
       <span className="hidden-text" aria-live="polite">
         {chosen !== undefined && `${chosen.title}, ${[chosen.kind, chosen.status === undefined ? "" : statusLook(chosen.status).word, chosen.detail ?? ""].filter(Boolean).join(", ")}, ${leads(lines, chosen.id, titles)}`}
       </span>
@@ -140,7 +150,7 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
         onPaneClick={() => onSelect?.(null)}
         minZoom={0.05}
         maxZoom={2}
-        onlyRenderVisibleElements
+        onlyRenderVisibleElements={!isFar || boxes.length > MOST_BOXES}
         nodesDraggable={false}
         nodesConnectable={false}
         nodesFocusable={false}
@@ -149,9 +159,10 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
         disableKeyboardA11y
         zoomOnDoubleClick={false}
       >
+        <Distance onChange={setIsFar} />
         <Background gap={16} size={1} />
         <Controls showInteractive={false} fitViewOptions={{ maxZoom: 1, padding: 0.08 }} />
-        {boxes.length > FEW_BOXES && <MiniMap pannable zoomable style={{ width: 160, height: 90 }} ariaLabel="Map of the graph" nodeColor={(node) => colourOf(node as DrawnNode)} />}
+        {boxes.length > FEW_BOXES && !isFar && <MiniMap pannable zoomable style={{ width: 160, height: 90 }} ariaLabel="Map of the graph" nodeColor={(node) => colourOf(node as DrawnNode)} />}
       </ReactFlow>}
     </div>
   );

@@ -68,7 +68,8 @@ class UiPages:
     def _page(self, file: UiFile, headers: Mapping[str, str], *, ancestors: str) -> Response:
         body = _with_base(file.body, self._base)
         policy = (
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+            "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; "
+            "img-src 'self' data:; "
             f"font-src 'self'; connect-src {self._connect}; base-uri 'self'; form-action 'self'; "
             f"frame-ancestors {ancestors}"
         )

@@ -6,11 +6,11 @@ import { read } from "../../api/queries";
 import { compared, diffSummary, type Comparison as Compared } from "../../core/comparison";
 import type { Change } from "../../core/diff";
 import { drawn } from "../../core/drawing";
-import { layoutOf } from "../../core/layout";
 import { planOf } from "../../core/plan";
 import { Button } from "../../kit/Button";
 import { Graph } from "../../kit/Graph";
 import { visible } from "../../kit/JsonView";
+import { useLayout } from "../../kit/layouts";
 import { ErrorState, Loading } from "../../kit/States";
 import { Tabs } from "../../kit/Tabs";
 import styles from "./detail.module.css";
@@ -83,14 +83,15 @@ function VersionChoice({ label, chosen, newest, onChoose }: { label: string; cho
 }
 
 function GraphDiff({ found, step, onStep }: { found: Compared; step: string | null; onStep: (step: string | null) => void }) {
-  const shown = useMemo(() => drawn(planOf(found.graph), layoutOf(found.graph, { compensations: true }), { diff: found.diff }), [found]);
+  const layout = useLayout(found.graph, true);
+  const shown = useMemo(() => layout && drawn(planOf(found.graph), layout, { diff: found.diff }), [found, layout]);
   const { added, removed, changed, addedEdges, removedEdges, rest } = found.diff;
   const isShown = (id: string) => step === null || id === step;
   const isSame = step !== null && ![...added, ...removed, ...changed.map(({ id }) => id)].includes(step);
   return (
     <div className={styles["split"]}>
       <div className={styles["drawing"]}>
-        <Graph label="The steps of both versions" {...shown} selected={step} onSelect={onStep} />
+        {shown === null ? <Loading label="Loading the graph" /> : <Graph label="The steps of both versions" {...shown} selected={step} onSelect={onStep} />}
       </div>
       <aside className={styles["panel"]} aria-label="Changes">
         {step !== null && (

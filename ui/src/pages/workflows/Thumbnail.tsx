@@ -23,7 +23,7 @@ export function Thumbnail({ graph }: { graph: Graph }) {
         <rect key={`frame ${loop}`} className={styles["frame"]} x={box.x} y={box.y} width={box.width} height={box.height} rx={12} />
       ))}
       {drawn.edges.map(({ id, points }) => (
-        <polyline key={id} className={classes(styles["edge"], errors.has(id) && styles["error"])} points={points.filter(({ x, y }) => Number.isFinite(x + y)).map(({ x, y }) => `${x},${y}`).join(" ")} />
+        <polyline key={id} className={classes(styles["edge"], errors.has(id) && styles["error"])} points={points.map(({ x, y }) => `${x},${y}`).join(" ")} />
       ))}
       {drawn.nodes.map(({ id, x, y, width, height }) => (
         <rect key={id} className={classes(styles["step"], WAITS.has(types.get(id) ?? "") && styles["wait"])} x={x} y={y} width={width} height={height} rx={12} />

@@ -1,8 +1,8 @@
 import { useMemo } from "react";
 
-import { layoutOf } from "../../../core/layout";
 import { Graph } from "../../../kit/Graph";
-import { EmptyState, ErrorState } from "../../../kit/States";
+import { useLayout } from "../../../kit/layouts";
+import { EmptyState, ErrorState, Loading } from "../../../kit/States";
 import { useShared } from "../context";
 import { drawingOf } from "../model/boxes";
 import { shownIteration } from "../model/iterations";
@@ -14,9 +14,10 @@ import { IterationStrips } from "./IterationStrips";
 export default function GraphTab() {
   const { plan, shown, selection, select, graphError } = useShared();
   const isUndoing = shown.compensation !== null;
-  const layout = useMemo(() => layoutOf(plan.graph, { compensations: isUndoing }), [plan, isUndoing]);
+  const layout = useLayout(plan.graph, isUndoing);
   const { step, iteration } = selection;
-  const drawing = useMemo(() => drawingOf(plan, layout, shown, { step, iteration }), [plan, layout, shown, step, iteration]);
+  const drawing = useMemo(() => layout && drawingOf(plan, layout, shown, { step, iteration }), [plan, layout, shown, step, iteration]);
+  if (drawing === null) return <Loading label="Loading the graph" />;
   if (drawing.boxes.length === 0) {
     return graphError === null ? (
       <EmptyState title="This workflow has no steps">It completes as soon as it is started.</EmptyState>
