@@ -3,6 +3,7 @@ import {
   BaseEdge,
   Controls,
   getSmoothStepPath,
+  Handle,
   MarkerType,
   MiniMap,
   Position,
@@ -42,6 +43,8 @@ const Box = memo(function Box({ data: { box, isSelected } }: NodeProps<BoxNode>)
   const look = box.status === undefined ? null : statusLook(box.status);
   return (
     <div className={classes(styles["box"], look !== null && styles[look.tone], isSelected && styles["chosen"], box.isUndo === true && styles["undo"], box.change !== undefined && styles[box.change])} style={{ width: box.width, height: box.height }}>
+      {/* Without handles in the page React Flow forgets those that are given, and draws no edge. */}
+      <Handle type="target" position={Position.Left} className={styles["handle"] ?? ""} isConnectable={false} />
       <div className={styles["boxHead"]}>
         {box.status !== undefined && <StatusMark status={box.status} />}
         <span className={styles["boxTitle"]} title={box.title}>
@@ -49,6 +52,7 @@ const Box = memo(function Box({ data: { box, isSelected } }: NodeProps<BoxNode>)
         </span>
       </div>
       <div className={styles["boxKind"]}>{[look === null || box.detail === undefined ? box.kind : null, look?.word, box.detail].filter(Boolean).join(" · ")}</div>
+      <Handle type="source" position={Position.Right} className={styles["handle"] ?? ""} isConnectable={false} />
     </div>
   );
 });
