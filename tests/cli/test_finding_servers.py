@@ -172,6 +172,21 @@ def test_a_profile_that_cannot_be_read_is_named(terminal: Terminal) -> None:
     assert (wrong.code, "TEN-2602" in wrong.err) == (2, True)
 
 
+def test_a_command_whose_profile_is_not_there_or_cannot_be_read_is_refused(
+    terminal: Terminal,
+) -> None:
+    del terminal.environment["TENUTO_STORE"]
+    terminal.environment["TENUTO_PROFILE"] = "nosuch"
+    unknown = terminal.call("list")
+    assert (unknown.code, "there is no profile nosuch" in unknown.err) == (3, True)
+    assert terminal.call("show", "@last", "-o", "json").json["error"]["code"] == "TEN-3001"
+    folder = terminal.folder / "config" / "tenuto"
+    folder.mkdir(parents=True)
+    (folder / "profiles.json").write_text("{")
+    damaged = terminal.call("events", "list")
+    assert (damaged.code, "TEN-2633" in damaged.err) == (2, True)
+
+
 def test_a_server_that_is_dead_is_given_up_before_a_second_has_passed(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
