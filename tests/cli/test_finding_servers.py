@@ -144,7 +144,7 @@ def test_profiles_are_made_used_listed_and_removed_without_showing_keys(terminal
         "hasKey": True,
         "isUsed": False,
     }
-    assert "TEN-4005" in terminal.call("list").err
+    assert "TEN-4021" in terminal.call("list").err
     assert terminal.call("config", "use", "prod").code == 0
     away = terminal.call("list")
     assert away.code == 5
@@ -153,10 +153,10 @@ def test_profiles_are_made_used_listed_and_removed_without_showing_keys(terminal
     terminal.environment["TENUTO_PROFILE"] = "test"
     assert "http://127.0.0.1:2" in terminal.call("list").err
     terminal.environment["TENUTO_PROFILE"] = ""
-    assert "TEN-4005" in terminal.call("list").err
+    assert "TEN-4021" in terminal.call("list").err
     del terminal.environment["TENUTO_PROFILE"]
     assert terminal.call("config", "remove", "prod").code == 0
-    assert "TEN-4005" in terminal.call("list").err
+    assert "TEN-4021" in terminal.call("list").err
     unknown = terminal.call("config", "use", "prod")
     assert (unknown.code, "There are test." in unknown.err) == (3, True)
 
