@@ -147,7 +147,8 @@ async def act_on_letters(
     if is_json:
         show_json(_view(action, outcome, "done", len(ids)))
         return outcome.exit_code
-    show_result(action, outcome.done, outcome.failures, outcome.failed)
+    place = backend.described
+    show_result(action, outcome.done, outcome.failures, outcome.failed, place=place)
     if outcome.done and action == "retry" and not backend.is_worked_on:
         say("  No process works on the store now. To run the steps that follow:")
         say_command(f"tenuto run FILE --outstanding{backend.flag}")
