@@ -7,10 +7,10 @@ import json
 import pytest
 
 from tenuto import Tenuto
+from tenuto.model.json import Object
 from tests.cli.conftest import DOUBLE, WAIT, Terminal, one_of_each
 
-
-TWICE = {"stepId": "twice", "type": "TASK", "taskId": "double", "input": 21}
+TWICE: Object = {"stepId": "twice", "type": "TASK", "taskId": "double", "input": 21}
 
 
 @pytest.fixture
