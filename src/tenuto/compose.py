@@ -63,9 +63,10 @@ def open_reader(url: str) -> Store:
     path = sqlite_path(url)
     if not path.exists():
         raise TenutoError(
-            f"there is no store at {path}",
-            code="TEN-4005",
-            advice="Name the right one with --store, or start a workflow first.",
+            f"there is no store at {path.absolute()}",
+            code="TEN-4021",
+            advice="Make a project with `tenuto init`, start a workflow with `tenuto run FILE`, or "
+            "name the right store with --store.",
         )
     return SqliteStore.reader(path)
 

@@ -57,6 +57,9 @@ async def test_an_action_reaches_all_that_a_filter_finds(
         assert {each["id"] for each in paused} == set(ids)
         assert (await (await call.app.instance(other)).status()) != "PAUSED"
         assert view["requestedBy"] == "local"
+        [line, *_] = (await call.get("/audit?limit=1")).json["items"]
+        assert line["after"]["filter"] == {"workflowId": "wait"}
+        assert (line["after"]["action"], line["after"]["reason"]) == ("pause", "a fire")
         listed = (await call.get("/instances/bulk?limit=1")).json
         assert listed["items"] == [view]
 

@@ -34,7 +34,11 @@ def test_a_key_is_made_shown_once_listed_and_revoked(terminal: Terminal) -> None
     assert "revoked" in terminal.call("keys", "list").out
     again = terminal.call("keys", "revoke", "0" * 16)
     assert (again.code, "TEN-5016" in again.err) == (3, True)
-    assert "no keys" in terminal.call("keys", "list", "--tenant", "acme").err
+    empty = terminal.call("keys", "list", "--tenant", "acme").err
+    assert "no keys" in empty
+    assert "tenuto keys create NAME --role admin" in empty
+    assert "tenuto serve" in terminal.call("audit", "list", "--tenant", "acme").err
+    assert "tenuto audit list" in terminal.call("audit", "list", "--action", "none").err
 
 
 def test_a_key_opens_the_store_that_it_was_made_for(terminal: Terminal) -> None:

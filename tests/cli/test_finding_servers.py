@@ -144,7 +144,7 @@ def test_profiles_are_made_used_listed_and_removed_without_showing_keys(terminal
         "hasKey": True,
         "isUsed": False,
     }
-    assert "TEN-4005" in terminal.call("list").err
+    assert "TEN-4021" in terminal.call("list").err
     assert terminal.call("config", "use", "prod").code == 0
     away = terminal.call("list")
     assert away.code == 5
@@ -153,10 +153,10 @@ def test_profiles_are_made_used_listed_and_removed_without_showing_keys(terminal
     terminal.environment["TENUTO_PROFILE"] = "test"
     assert "http://127.0.0.1:2" in terminal.call("list").err
     terminal.environment["TENUTO_PROFILE"] = ""
-    assert "TEN-4005" in terminal.call("list").err
+    assert "TEN-4021" in terminal.call("list").err
     del terminal.environment["TENUTO_PROFILE"]
     assert terminal.call("config", "remove", "prod").code == 0
-    assert "TEN-4005" in terminal.call("list").err
+    assert "TEN-4021" in terminal.call("list").err
     unknown = terminal.call("config", "use", "prod")
     assert (unknown.code, "There are test." in unknown.err) == (3, True)
 
@@ -170,6 +170,21 @@ def test_a_profile_that_cannot_be_read_is_named(terminal: Terminal) -> None:
         assert (ended.code, "TEN-2633" in ended.err) == (2, True)
     wrong = terminal.call("config", "set", "prod", "--server", "nowhere")
     assert (wrong.code, "TEN-2602" in wrong.err) == (2, True)
+
+
+def test_a_command_whose_profile_is_not_there_or_cannot_be_read_is_refused(
+    terminal: Terminal,
+) -> None:
+    del terminal.environment["TENUTO_STORE"]
+    terminal.environment["TENUTO_PROFILE"] = "nosuch"
+    unknown = terminal.call("list")
+    assert (unknown.code, "there is no profile nosuch" in unknown.err) == (3, True)
+    assert terminal.call("show", "@last", "-o", "json").json["error"]["code"] == "TEN-3001"
+    folder = terminal.folder / "config" / "tenuto"
+    folder.mkdir(parents=True)
+    (folder / "profiles.json").write_text("{")
+    damaged = terminal.call("events", "list")
+    assert (damaged.code, "TEN-2633" in damaged.err) == (2, True)
 
 
 def test_a_server_that_is_dead_is_given_up_before_a_second_has_passed(

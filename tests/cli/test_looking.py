@@ -156,7 +156,9 @@ def test_a_beginning_of_several_ids_is_refused_with_all_of_them(past: Terminal) 
 def test_a_store_that_is_not_there_exits_5(terminal: Terminal) -> None:
     ended = terminal.call("list", "--store", "sqlite:///nothing.db")
     assert ended.code == 5
-    assert "there is no store at nothing.db" in ended.err
+    assert f"there is no store at {terminal.folder / 'nothing.db'}" in ended.err
+    assert "tenuto init" in ended.err
+    assert "No store here" in terminal.call("explain", "TEN-4021").out
 
 
 def test_dead_letters_are_listed_with_their_error(past: Terminal) -> None:
@@ -201,4 +203,4 @@ def test_the_last_one_is_what_somebody_started_and_no_child(terminal: Terminal) 
 def test_a_store_that_is_not_there_is_reported_before_the_id(terminal: Terminal) -> None:
     for command in ("logs", "history", "cancel", "explain", "show"):
         ended = terminal.call(command, "nope-id", "--store", "sqlite:///none.db")
-        assert (ended.code, "TEN-4005" in ended.err) == (5, True), command
+        assert (ended.code, "TEN-4021" in ended.err) == (5, True), command

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from unittest.mock import AsyncMock, Mock
+
 import pytest
 
 from tenuto import Tenuto
+from tenuto.cli import bulk
+from tenuto.workspace.values import BulkOperation
 from tests.cli.beside import in_use
 from tests.cli.conftest import REFUSE, WAIT, Terminal, one_of_each
 from tests.cli.waiting import until, waits_for_event
@@ -60,7 +65,8 @@ def test_all_that_a_filter_finds_are_paused_resumed_cancelled_and_retried(past: 
         ("cancel", "CANCELLED"),
     ):
         ended = past.call(action, "--workflow", "wait", "--yes")
-        assert (ended.code, ended.out) == (0, f"✓ {action}: 3 done\n"), ended.err
+        said = f"✓ {action}: 3 done in {past.folder / 'store.db'}\n"
+        assert (ended.code, ended.out) == (0, said), ended.err
         assert statuses(past, "wait") == [status] * 3
     nothing = past.call("pause", "--workflow", "wait", "--yes")
     assert (nothing.code, "nothing to pause" in nothing.out) == (0, True)
@@ -115,6 +121,47 @@ def test_one_by_correlation_is_found(past: Terminal) -> None:
     assert ended["matched"] == 1
 
 
+def test_bulk_operations_are_listed_shown_and_stopped(past: Terminal) -> None:
+    empty = past.call("bulk", "list")
+    assert (empty.code, "no bulk operations" in empty.err) == (0, True)
+    assert past.call("cancel", "--workflow", "wait", "--yes").code == 0
+    [listed] = past.call("bulk", "list", "-o", "json").json["items"]
+    assert (listed["action"], listed["status"], listed["done"]) == ("cancel", "done", 3)
+    id = listed["id"]
+    assert past.call("bulk", "list", "-o", "id").out.split() == [id]
+    assert past.call("bulk", "show", id, "-o", "json").json == listed
+    shown = past.call("bulk", "show", id).out
+    assert id in shown
+    assert "cancel instances" in shown
+    assert past.call("bulk", "stop", id, "-o", "json").json["status"] == "done"
+    nowhere = past.call("bulk", "stop", "nothing")
+    assert (nowhere.code, "TEN-" in nowhere.err) == (3, True)
+
+
+def test_stopping_to_watch_a_bulk_operation_names_the_command_that_stops_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(bulk, "say", lambda text, style="": said.append(text))
+    monkeypatch.setattr(bulk, "say_command", said.append)
+    operation = BulkOperation(
+        id="b-1",
+        target="instances",
+        action="cancel",
+        status="running",
+        matched=3,
+        done=0,
+        failed=0,
+        failures=(),
+        requested_by="me",
+    )
+    backend = Mock(flag=" --store s", clock=Mock(wait=AsyncMock(return_value=True)))
+    watching = bulk.watched(backend, operation, bulk.Outcome(), progress=Mock(), matched=3)
+    assert asyncio.run(watching) == 130
+    assert "b-1 goes on" in said[0]
+    assert said[1] == "tenuto bulk stop b-1 --store s"
+
+
 @pytest.mark.slow
 def test_a_program_that_has_the_store_does_it_one_by_one(terminal: Terminal) -> None:
     terminal.past(one_of_each)
@@ -152,7 +199,8 @@ def test_dead_letters_are_discarded_by_a_filter_or_as_the_last(past: Terminal) -
     assert past.call("dead-letters", "discard", "@last").code == 0
     assert letters(past) == both[1:]
     ended = past.call("dead-letters", "discard", "--code", "OUT_OF_STOCK", "--yes")
-    assert (ended.code, ended.out.strip()) == (0, "✓ discard: 1 done")
+    said = f"✓ discard: 1 done in {past.folder / 'store.db'}"
+    assert (ended.code, ended.out.strip()) == (0, said)
     assert past.call("dead-letters", "discard", "@last").code == 3
     assert "nothing to discard" in past.call("dead-letters", "discard", "--task", "refuse").out
 

@@ -43,7 +43,7 @@ REFUSED = (
     ),
     ("resume @last-failed", "TEN-3002", "", "explain @last-failed"),
     ("explain TEN-9999", "TEN-", "TEN-", "explain TEN-1042"),
-    ("list --store sqlite:///none.db", "TEN-4005", "--store", "migrate --store sqlite:///none.db"),
+    ("list --store sqlite:///none.db", "TEN-4021", "--store", "migrate --store sqlite:///none.db"),
     ("stats --server http://127.0.0.1:1", "TEN-40", "", "stats"),
     ("validate bad.json", "TEN-1012", "steps", "validate good.json"),
 )

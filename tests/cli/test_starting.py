@@ -6,7 +6,11 @@ import json
 
 import pytest
 
+from tenuto import Tenuto
+from tenuto.model.json import Object
 from tests.cli.conftest import DOUBLE, WAIT, Terminal, one_of_each
+
+TWICE: Object = {"stepId": "twice", "type": "TASK", "taskId": "double", "input": 21}
 
 
 @pytest.fixture
@@ -95,6 +99,46 @@ def test_a_dead_letter_is_tried_again_with_another_input(past: Terminal) -> None
     log = past.call("history", ended.json["id"], "-o", "json").out
     assert '"edited"' in log
     assert past.call("dead-letters", "retry", "x", "--input", "{").code == 2
+
+
+async def undone(app: Tenuto) -> None:
+    """An instance failed, and what it had done was undone."""
+    await app.deploy(
+        {
+            "id": "undone",
+            "steps": [
+                {**TWICE, "transitions": {"default": "reserve"}},
+                {"stepId": "reserve", "type": "TASK", "taskId": "refuse"},
+            ],
+            "compensationSteps": [
+                {
+                    "stepId": "halve",
+                    "compensationFor": "twice",
+                    "taskId": "double",
+                    "input": "steps.twice.output",
+                }
+            ],
+        }
+    )
+    failing = await app.start("undone", {})
+    with pytest.raises(Exception, match="OUT_OF_STOCK"):
+        await failing.result(timeout=60)
+
+
+def test_a_dry_run_refuses_what_the_command_refuses(terminal: Terminal) -> None:
+    terminal.past(undone)
+    letter, *_ = terminal.call("dead-letters", "list", "-o", "id").out.split()
+    for words, code in (
+        (("cancel", "@last"), "TEN-3002"),
+        (("dead-letters", "retry", letter), "TEN-3009"),
+        (("dead-letters", "retry", letter, "--input", "{}"), "TEN-3009"),
+    ):
+        for each in (words, (*words, "--dry-run")):
+            refused = terminal.call(*each)
+            assert (refused.code, code in refused.err) == (4, True), each
+    shown = terminal.call("show", "@last", "--undo-plan")
+    assert "undo plan  none: it has ended; undone: halve" in shown.out
+    assert terminal.call("show", "@last", "--undo-plan", "-o", "json").json["undoPlan"] is None
 
 
 def test_the_doctor_looks_at_a_store(past: Terminal) -> None:

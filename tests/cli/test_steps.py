@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 from tenuto import Context, TaskError, Tenuto, WorkflowFailed
@@ -59,10 +60,14 @@ def test_a_step_is_shown_with_its_input_attempts_and_iterations(terminal: Termin
     assert pay["logs"].endswith("--step pay")
     shown = terminal.call("show", "@last", "--step", "pay").out
     assert "DOWN: try later" in shown
+    assert re.search(r"ATTEMPT +STATUS +STARTED +QUEUED +TOOK", shown)
+    assert all(each["executionTime"] >= 0 <= each["queueTime"] for each in pay["attempts"])
     assert "cut; -o json shows all of it" in shown
 
     packs = terminal.call("show", "@last", "--step", "pack", "-o", "json").json["iterations"]
     assert [(each["iteration"], each["output"]) for each in packs] == [("0", 2), ("1", 4), ("2", 6)]
+    assert [each["attemptCount"] for each in packs] == [1, 1, 1]
+    assert "ATTEMPTS" in terminal.call("show", "@last", "--step", "pack").out
     each = terminal.call("show", "@last", "--step", "each", "-o", "json").json
     assert (each["output"], len(each["iterations"])) == ([2, 4, 6], 3)
     assert terminal.call("show", "@last", "--step", "pack[1]", "-o", "json").json["input"] == 2

@@ -195,7 +195,7 @@ async def test_a_store_that_does_not_exist_is_made_by_saving_alone(tmp_path: Pat
         ):
             with pytest.raises(TenutoError) as refused:
                 await call
-            assert refused.value.code == "TEN-4005"
+            assert refused.value.code == "TEN-4021"
             assert not file.exists()
         await space.save({"id": "wait", **WAIT})
         assert await space.definition_ids() == ["wait"]

@@ -147,7 +147,8 @@ async def _meant(
 
 
 def _show_done(backend: Backend, many: Many, outcome: Outcome) -> None:
-    show_result(many.action, outcome.done, outcome.failures, outcome.failed)
+    place = backend.described
+    show_result(many.action, outcome.done, outcome.failures, outcome.failed, place=place)
     for made in outcome.made:
         show(f"  {made['instanceId']}  of {made['rerunOf']}")
     if outcome.done and many.action not in ("cancel", "pause") and not backend.is_worked_on:
@@ -226,7 +227,8 @@ async def watched(
         while operation.status == "running":
             progress(before + operation.done + operation.failed, matched)
             if await backend.clock.wait(stopped, _LOOK_EVERY):
-                say("stopped watching; it goes on", style="yellow")
+                say(f"stopped watching; {operation.id} goes on. To stop it:", style="yellow")
+                say_command(f"tenuto bulk stop {operation.id}{backend.flag}")
                 return exits.INTERRUPTED
             operation = await backend.space.bulk.get(str(operation.id))
     outcome.add(operation)

@@ -107,6 +107,11 @@ def perform(
         return _show(missing_package(error) or _defect(error), None, is_json=is_json)
 
 
+def show_refusal(error: TenutoError, *, is_json: bool) -> int:
+    """The exit code of a command that is refused before its work begins."""
+    return _show(error, None, is_json=is_json)
+
+
 def show_missing_package(error: ModuleNotFoundError) -> int:
     """The exit code of a command that lacks one of Tenuto's packages; else the error itself."""
     refusal = missing_package(error)

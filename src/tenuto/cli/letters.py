@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import msgspec
 import typer
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from tenuto.cli import exits
+from tenuto.cli.backends.place import ACTOR
 from tenuto.cli.bulk import Outcome, confirm, watched
+from tenuto.cli.foreseen import refuse
 from tenuto.cli.lookup import LAST
 from tenuto.cli.served_address import IN_USE
 from tenuto.cli.views.bulk import MOST_EXAMPLES, Progress, progress_of, show_result
 from tenuto.cli.views.terminal import say, say_command, show, show_json
+from tenuto.model.edited import EditedInput
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
-from tenuto.model.json import Object
+from tenuto.model.inputs import CompensationRetryAsked, Input, RetryAsked
+from tenuto.model.json import JSON, Object
+from tenuto.workspace.dead_letters import late_result
 from tenuto.workspace.values import DeadLetterFilter, in_groups
 
 if TYPE_CHECKING:
@@ -92,6 +97,23 @@ async def matching(space: Workspace, which: LetterFilter) -> AsyncIterator[Objec
             return
 
 
+async def refuse_retry(backend: Backend, id: str, input: JSON | UnsetType) -> None:
+    """The refusal of a retry, where there would be one; NotFound."""
+    letter = await backend.space.dead_letters.get(id)
+    instance, step, iteration = (
+        str(letter[name]) for name in ("instanceId", "stepId", "iteration")
+    )
+    asked: Input = RetryAsked(by=ACTOR)
+    if letter["kind"] == "late-result":
+        raise late_result()
+    if letter["kind"] == "compensation-failed":
+        asked = CompensationRetryAsked(by=ACTOR, step_id=step, iteration=iteration, input=input)
+    elif not isinstance(input, UnsetType):
+        edited = EditedInput(step_id=step, iteration=iteration, input=input)
+        asked = RetryAsked(by=ACTOR, edited=edited)
+    refuse(await backend.held(instance), asked, backend)
+
+
 async def act_on_letters(
     backend: Backend,
     action: Action,
@@ -125,7 +147,8 @@ async def act_on_letters(
     if is_json:
         show_json(_view(action, outcome, "done", len(ids)))
         return outcome.exit_code
-    show_result(action, outcome.done, outcome.failures, outcome.failed)
+    place = backend.described
+    show_result(action, outcome.done, outcome.failures, outcome.failed, place=place)
     if outcome.done and action == "retry" and not backend.is_worked_on:
         say("  No process works on the store now. To run the steps that follow:")
         say_command(f"tenuto run FILE --outstanding{backend.flag}")

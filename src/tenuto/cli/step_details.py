@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from itertools import groupby
 
 from msgspec import UNSET, UnsetType
@@ -12,6 +13,7 @@ from tenuto.core.scope import scope_of
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.turns.held import Held
 from tenuto.expr import ExpressionError, Undefined
+from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import NotFound
 from tenuto.model.graph import SubWorkflow, Task
 from tenuto.model.ids import NodeKey, path_of
@@ -82,7 +84,10 @@ def _iterations(entries: list[Object]) -> Iterable[Object]:
 
     entries = sorted(entries, key=lambda each: (path_of(place(each)), each["seq"]))
     for iteration, group in groupby(entries, key=place):
-        yield {"iteration": iteration, **_outcome(list(group))}
+        own = list(group)
+        numbers = [each["attempt"] for each in own if isinstance(each["attempt"], int)]
+        count: Object = {"attemptCount": max(numbers)} if numbers else {}
+        yield {"iteration": iteration, **_outcome(own), **_times(own), **count}
 
 
 def _activation(held: Held, entries: list[Object], history: list[Object], key: NodeKey) -> Object:
@@ -146,14 +151,26 @@ def _attempts(entries: list[Object]) -> Iterable[Object]:
         mine = [each for each in own if each["attempt"] == number]
         view: Object = {"attempt": number, **_outcome(mine)}
         view.pop("output", None)
-        ended = [each for each in mine if each["eventType"] in _ENDS]
-        if ended and (took := _payload(ended[-1]).get("executionTime")) is not None:
-            view["executionTime"] = took
+        view |= _times(mine)
         if view["status"] == "retrying":
             view["status"] = "failed"
         if (following := due.get(number + 1)) is not None:
             view["nextAttemptAt"] = following
         yield view
+
+
+def _times(entries: list[Object]) -> Object:
+    """Milliseconds for which the last attempt that has ended ran, and waited before that."""
+    ended = [each for each in entries if each["eventType"] in _ENDS]
+    took = _payload(ended[-1]).get("executionTime") if ended else None
+    if not isinstance(took, int):
+        return {}
+    last = ended[-1]
+    own = (each for each in entries if each["attempt"] == last["attempt"])
+    began = next(each for each in own if each["eventType"] != "RETRY_SCHEDULED")
+    moments = (datetime.fromisoformat(str(each["at"])) for each in (began, last))
+    since, until = map(epoch_ms, moments)
+    return {"executionTime": took, "queueTime": max(until - since - took, 0)}
 
 
 def _input(

@@ -158,11 +158,7 @@ class DeadLetters:
         """
         letter = await self.row(id)
         if letter.kind == "late-result":
-            raise Conflict(
-                "a result that came too late cannot be tried again",
-                code="TEN-3041",
-                advice="Look at what it did, undo that by hand if need be, and discard the letter.",
-            )
+            raise late_result()
         status = await self._run_again(letter, input)
         # Most letters went with the retry. One of a handled failure, such as of a poison step, is
         # left and goes now.
@@ -209,6 +205,15 @@ class DeadLetters:
     @property
     def _seen(self) -> Parts:
         return self._store.seen_by(self._tenant)
+
+
+def late_result() -> Conflict:
+    """The refusal of a retry of a late result."""
+    return Conflict(
+        "a result that came too late cannot be tried again",
+        code="TEN-3041",
+        advice="Look at what it did, undo that by hand if need be, and discard the letter.",
+    )
 
 
 async def letter_row(store: Parts, tenant: str, id: str) -> DeadLetterRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tenuto.access.permissions import Permission
@@ -131,10 +132,7 @@ async def start_bulk(call: Call[NoQuery], body: BulkRequest) -> BulkView:
         dry_run=body.dry_run,
         key=call.headers.get("idempotency-key"),
     )
-    shown = bulk_started(call, started)
-    if started.id is not None and body.reason is not None:
-        call.after = {**_recorded(started), "reason": body.reason}
-    return shown
+    return _started(call, started, given, body.reason)
 
 
 @BULK.post(
@@ -164,7 +162,7 @@ async def start_bulk_of_dead_letters(call: Call[NoQuery], body: LettersRequest) 
         dry_run=body.dry_run,
         key=call.headers.get("idempotency-key"),
     )
-    return bulk_started(call, started)
+    return _started(call, started, given)
 
 
 @BULK.get("/instances/bulk")
@@ -192,14 +190,31 @@ async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
     return bulk_view(cancelled)
 
 
-def bulk_started(call: Call[NoQuery], started: BulkOperation) -> BulkView:
+def _started(
+    call: Call[NoQuery],
+    started: BulkOperation,
+    given: InstanceFilter | LetterFilter,
+    reason: str | None = None,
+) -> BulkView:
     """The answer to a bulk operation that was started, or only counted."""
     if started.id is None:
         call.status = 200
     else:
         call.response_headers["location"] = f"{API}/instances/bulk/{started.id}"
-        call.after = _recorded(started)
+        call.after = {**_recorded(started), "filter": _said(given)}
+        if reason is not None:
+            call.after = {**call.after, "reason": reason}
     return bulk_view(started)
+
+
+def _said(given: InstanceFilter | LetterFilter) -> Object:
+    """What a filter says, for the audit log; ids, which may be many, are counted."""
+    said: Object = {
+        name: value
+        for name, value in msgspec.to_builtins(given).items()
+        if name != "ids" and value not in (None, False, [], ())
+    }
+    return {**said, "idCount": len(given.ids)} if given.ids else said
 
 
 def _recorded(shown: BulkOperation) -> Object:

@@ -19,7 +19,7 @@ from tenuto.cli.commands.stats import stats
 from tenuto.cli.commands.worker import worker
 
 _FIRST = (
-    *("events", "dead-letters", "workflows", "tasks", "workers"),
+    *("events", "dead-letters", "bulk", "workflows", "tasks", "workers"),
     *("webhooks", "subscriptions", "keys", "audit", "config"),
 )
 """The order of these groups; others follow by name."""

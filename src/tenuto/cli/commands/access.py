@@ -102,7 +102,8 @@ def list_keys(*, store: Store = STORE, output: ListOutput = "table") -> None:
         from tenuto.access.shown import plain
         from tenuto.cli import exits
         from tenuto.cli.views.access import keys_table
-        from tenuto.cli.views.terminal import say, show, show_json
+        from tenuto.cli.views.pages import say_nothing
+        from tenuto.cli.views.terminal import show, show_json
 
         found = await backend.space.keys.list()
         if output == "json":
@@ -111,7 +112,10 @@ def list_keys(*, store: Store = STORE, output: ListOutput = "table") -> None:
             for each in found:
                 show(str(each["id"]))
         elif not found:
-            say(f"no keys of {plain(backend.tenant)} in {backend.described}")
+            say_nothing(
+                f"no keys of {plain(backend.tenant)} in {backend.described}",
+                [f"tenuto keys create NAME --role admin{backend.flag}"],
+            )
         else:
             show(keys_table(found, backend.clock.now()))
         return exits.DONE
@@ -181,6 +185,7 @@ def list_audit(  # noqa: PLR0913 - one for each option
         from tenuto.access.shown import plain
         from tenuto.cli import exits
         from tenuto.cli.views.access import audit_table
+        from tenuto.cli.views.pages import say_nothing
         from tenuto.cli.views.terminal import say, show, show_json
 
         first, last = _moment(since, "$.from"), _moment(until, "$.to")
@@ -204,7 +209,14 @@ def list_audit(  # noqa: PLR0913 - one for each option
         if output == "json":
             show_json({"items": items, "nextCursor": following})
         elif not items:
-            say(f"nothing of {plain(backend.tenant)} in {backend.described}")
+            is_narrowed = any(each is not None for each in (actor, action, target, first, last))
+            say_nothing(
+                f"nothing{' like that' if is_narrowed else ''} in the audit log of "
+                f"{plain(backend.tenant)} in {backend.described}",
+                [f"tenuto audit list{backend.flag}"] if is_narrowed else [],
+            )
+            if not is_narrowed:
+                say("  It has what is changed through a service (`tenuto serve`), and keys.")
         else:
             show(audit_table(items))
             if following is not None:

@@ -146,17 +146,19 @@ def retry(  # noqa: PLR0913 - one for each option
         from msgspec import UNSET
 
         from tenuto.cli import exits
-        from tenuto.cli.letters import act_on_letters, letter_id
+        from tenuto.cli.letters import act_on_letters, letter_id, refuse_retry
         from tenuto.cli.sources import read_json
         from tenuto.cli.views.outcome import say_how_to_run, status_line
         from tenuto.cli.views.terminal import show, show_json
 
+        given = UNSET if input is None else read_json(input, "--input")
         if id is None or dry_run:
             meant = which if id is None else LetterFilter(id=await letter_id(backend.space, id))
+            if meant.id is not None:
+                await refuse_retry(backend, meant.id, given)
             return await act_on_letters(
                 backend, "retry", meant, dry_run=dry_run, yes=yes, is_json=output == "json"
             )
-        given = UNSET if input is None else read_json(input, "--input")
         found = await letter_id(backend.space, id)
         status = await backend.space.dead_letters.retry(found, input=given)
         instance_id = found.partition(":")[0]

@@ -12,6 +12,7 @@ import typer
 from typer import TyperException
 from typer.core import TyperGroup
 
+from tenuto.model.errors import TenutoError
 from tenuto.model.tenants import DEFAULT_TENANT
 
 CODE: Final = "TEN-2640"
@@ -58,6 +59,12 @@ class Commands(TyperGroup):
         except TyperException as error:
             _show(error, ctx.meta[_WORDS])
             raise
+        except TenutoError as error:
+            # From choosing the place, before the work of the command begins.
+            from tenuto.cli.exits import show_refusal
+
+            is_json = _is_json_asked(ctx.meta[_WORDS])
+            raise typer.Exit(show_refusal(error, is_json=is_json)) from error
 
 
 def _show(error: TyperException, words: Sequence[str]) -> None:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+import msgspec
+
+from tenuto.access.shown import plain
 from tenuto.cli.foreseen import Basis
-from tenuto.cli.views.terminal import is_redrawn, say, show, talk
-from tenuto.workspace.values import BulkFailure, Summary
+from tenuto.cli.views.terminal import is_redrawn, say, show, show_json, table_of, talk
+from tenuto.model.durations import iso
+from tenuto.model.json import Object
+from tenuto.workspace.values import BulkFailure, BulkOperation, Summary
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 MOST_EXAMPLES: Final = 3
 _MOST_FAILURES: Final = 10
@@ -78,10 +87,53 @@ def progress_of(action: str, matched: int) -> Iterator[Progress]:
     yield tell
 
 
-def show_result(action: str, done: int, failures: Sequence[BulkFailure], failed: int) -> None:
-    """How many were done, and why others were not."""
+def show_result(
+    action: str, done: int, failures: Sequence[BulkFailure], failed: int, *, place: str
+) -> None:
+    """How many were done and where, and why others were not."""
     mark = "✗" if failed else "✓"
-    show(f"{mark} {action}: {done:,} done{f', {failed:,} refused' if failed else ''}")
+    refused = f", {failed:,} refused" if failed else ""
+    show(f"{mark} {action}: {done:,} done{refused} in {place}")
+    _say_failures(failures, failed)
+
+
+def operation_json(found: BulkOperation) -> Object:
+    """A bulk operation with the names of the API."""
+    view: Object = msgspec.to_builtins(found)
+    for name, moment in (("createdAt", found.created_at), ("endedAt", found.ended_at)):
+        view[name] = None if moment is None else iso(moment)
+    return view
+
+
+def operations_table(found: Sequence[BulkOperation]) -> Table:
+    """Bulk operations, one on each line."""
+    names = ("ID", "ACTION", "STATUS", "MATCHED", "DONE", "REFUSED", "STARTED", "BY")
+    rows: list[list[str | Text]] = [
+        [
+            str(each.id),
+            f"{each.action} {each.target}",
+            each.status,
+            f"{each.matched:,}",
+            f"{each.done:,}",
+            f"{each.failed:,}",
+            "" if each.created_at is None else iso(each.created_at),
+            plain(each.requested_by),
+        ]
+        for each in found
+    ]
+    return table_of(names, rows, whole=0)
+
+
+def show_operation(found: BulkOperation, *, is_json: bool) -> None:
+    """One bulk operation, and what it refused."""
+    if is_json:
+        show_json(operation_json(found))
+        return
+    show(operations_table([found]))
+    _say_failures(found.failures, found.failed)
+
+
+def _say_failures(failures: Sequence[BulkFailure], failed: int) -> None:
     for each in failures[:_MOST_FAILURES]:
         say(f"  {each.id}  {each.code}  {each.message}", style="red")
     if failed > _MOST_FAILURES:

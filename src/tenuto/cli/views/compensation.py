@@ -75,6 +75,18 @@ def _name(undoing: Compensation, place: int) -> str:
     return f"{item.step_id}[{item.iteration}]" if item.iteration else item.step_id
 
 
+def show_no_undo_plan(state: InstanceState) -> None:
+    """That an ended instance cannot be cancelled, and what was undone of it."""
+    undoing = state.compensation
+    names: list[str] = []
+    if undoing is not None:
+        done = (each for each in range(undoing.position) if each not in undoing.failed)
+        names = [_name(undoing, place) for place in done]
+    said = f"undone: {', '.join(names)}" if names else "nothing was undone"
+    show("")
+    show(styled("undo plan", "bold", f"  none: it has ended; {said}"))
+
+
 def show_undo_plan(foreseen: Object) -> None:
     """What would be undone, in this order, and what not."""
     show("")

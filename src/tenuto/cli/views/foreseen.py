@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tenuto.cli.foreseen import Basis, Foreseen, basis_of, of_retry, refuse
 from tenuto.cli.views.terminal import say, show, show_json
 from tenuto.model.errors import TenutoError
-from tenuto.model.inputs import PauseAsked, ResumeAsked
+from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 
@@ -63,6 +63,7 @@ async def say_retry(backend: Backend, id: str) -> None:
 async def _show_undoing(backend: Backend, id: str, *, is_json: bool) -> None:
     from tenuto.cli.views.compensation import show_undo_plan
 
+    refuse(await backend.held(id), CancelAsked(by="cli"), backend)
     plan = await backend.space.at(id).undo_plan()
     if is_json:
         show_json({"id": id, "action": "cancel", "dryRun": True, "undoPlan": plan})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tenuto.cli.views.compensation import show_undo_plan, show_undoing
+from tenuto.cli.views.compensation import show_no_undo_plan, show_undo_plan, show_undoing
 from tenuto.cli.views.failure import show_failure
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.near_misses import near_event_lines
@@ -48,7 +48,9 @@ def show_instance(
     _show_head(held, now)
     show(_steps(held, now))
     _show_end(held, near, now, with_traceback=with_traceback, logs=logs)
-    if foreseen is not None:
+    if foreseen is not None and held.state.status.is_final:
+        show_no_undo_plan(held.state)
+    elif foreseen is not None:
         show_undo_plan(foreseen)
     if history is not None:
         show("")
@@ -62,7 +64,7 @@ def instance_json(
     view = instance_view(held)
     view["waits"] = waits_view(held, near)
     if foreseen is not None:
-        view["undoPlan"] = foreseen
+        view["undoPlan"] = None if held.state.status.is_final else foreseen
     if history is not None:
         view["history"] = [*history]
     return view

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.views.terminal import length, one_line, show, styled, table_of
@@ -55,17 +55,15 @@ def _show_rows(title: str, key: str, rows: JSON) -> bool:
     for row in rows[:_MOST]:
         assert isinstance(row, dict)
         text = _said(row["error"]) if "error" in row else one_line(row.get("output", ""), 80)
-        cells.append([str(row[key]), str(row["status"]), _time(row), _took(row), text])
-    if title == "ATTEMPT":
-        for cell, row in zip(cells, rows, strict=False):
-            assert isinstance(row, dict)
-            cell.append(_back_off(row))
-    names = (title, "STATUS", "STARTED", "TOOK", "")
+        more = _back_off(row) if title == "ATTEMPT" else str(row.get("attemptCount", ""))
+        times = (_time(row), _queued(row), _took(row))
+        cells.append([str(row[key]), str(row["status"]), *times, text, more])
+    last = "NEXT" if title == "ATTEMPT" else "ATTEMPTS"
     show("")
-    show(table_of((*names, "NEXT") if title == "ATTEMPT" else names, cells, whole=4))
+    show(table_of((title, "STATUS", "STARTED", "QUEUED", "TOOK", "", last), cells, whole=5))
     if len(rows) > _MOST:
         show(f"  {len(rows) - _MOST} more")
-    return len(rows) > _MOST or any(str(cell[4]).endswith("…") for cell in cells)
+    return len(rows) > _MOST or any(str(cell[5]).endswith("…") for cell in cells)
 
 
 def _said(error: JSON) -> str:
@@ -80,7 +78,14 @@ def _time(row: Object) -> str:
     return "" if "startedAt" not in row else _moment(row["startedAt"]).strftime("%H:%M:%S.%f")[:-3]
 
 
+def _queued(row: Object) -> str:
+    waited = row.get("queueTime")
+    return length(timedelta(milliseconds=waited)) if isinstance(waited, int) else ""
+
+
 def _took(row: Object) -> str:
+    if isinstance(took := row.get("executionTime"), int):
+        return length(timedelta(milliseconds=took))
     if "startedAt" not in row or "endedAt" not in row:
         return ""
     return length(_moment(row["endedAt"]) - _moment(row["startedAt"]))
