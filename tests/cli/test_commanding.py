@@ -226,6 +226,8 @@ def test_an_instance_is_rerun_from_a_step(terminal: Terminal) -> None:
     rerun = terminal.call("rerun", "@last", "--from", "a", "--input", "2", "-o", "json")
     assert rerun.code == 0, rerun.err
     assert rerun.json["status"] == "RUNNING"
+    beside = terminal.call("rerun", rerun.json["instanceId"])
+    assert f"{rerun.json['instanceId']} has not ended and goes on beside it" in beside.err
     assert terminal.run("run", "two.json", "--instance", rerun.json["instanceId"]).code == 0
     shown = terminal.call("show", rerun.json["instanceId"], "--history", "-o", "json").json
     assert (shown["rerunOf"], shown["input"]) == (rerun.json["rerunOf"], 2)

@@ -87,6 +87,22 @@ def test_outstanding_instances_go_on_until_all_have_ended(terminal: Terminal) ->
     assert "nothing is outstanding" in terminal.run("run", "--outstanding").err
 
 
+def test_outstanding_instances_use_the_tasks_of_the_project_or_name_what_is_missing(
+    terminal: Terminal,
+) -> None:
+    """Without the tasks nothing goes on: it says so, instead of waiting for ever."""
+    terminal.write("double.json", DOUBLE)
+    assert terminal.call("deploy", "double.json").code == 0
+    assert terminal.call("start", "double", "-i", "4").code == 0
+    refused = terminal.run("run", "--outstanding")
+    assert refused.code == 2
+    assert "o task is registered as 'double'" in refused.err
+    assert "tenuto run FILE --outstanding" in refused.err
+    terminal.write("tenuto.toml", 'tasks = ["tasks.py"]\n')
+    ended = terminal.run("run", "--outstanding")
+    assert (ended.code, "COMPLETED" in ended.err) == (0, True), ended.err
+
+
 def test_steps_of_others_are_left_alone(terminal: Terminal) -> None:
     """A store may hold instances whose tasks this process does not have: they wait for it."""
     terminal.write("double.json", DOUBLE)

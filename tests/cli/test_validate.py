@@ -124,3 +124,16 @@ def test_each_problem_in_json_has_its_file_line_and_column(
         assert {(each["file"], each["line"], each["column"]) for each in problems} == {
             (name, line, column)
         }
+
+
+def test_a_task_that_is_nearly_a_known_one_is_a_warning(terminal: Terminal) -> None:
+    """A worker with that task may come later, so that it is saved nevertheless."""
+    document = {"id": "a", "steps": [{"stepId": "a", "type": "TASK", "taskId": "duble"}]}
+    terminal.write("a.json", document)
+    for command in ("validate", "deploy"):
+        said = terminal.call(command, "a.json")
+        assert said.code == 0, said.err
+        assert "Did you mean double?" in said.err
+    document["steps"] = [{"stepId": "a", "type": "TASK", "taskId": "far_away"}]
+    terminal.write("a.json", document)
+    assert terminal.call("validate", "a.json").err == ""

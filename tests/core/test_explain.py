@@ -99,6 +99,29 @@ def test_a_task_that_waits_says_how_many_workers_take_it() -> None:
     assert only(run, jobs={("a", "", 1): 0}).details["workers"] == 0
 
 
+def test_a_task_that_is_not_known_names_the_one_that_may_be_meant() -> None:
+    run = Run(draw("a")).start({})
+    cause = only(run, jobs={("a", "", 1): 0}, meant={"work": "wok"})
+    assert cause.message == f"{NOBODY}. Did you mean wok?"
+
+
+@pytest.mark.parametrize("owner", ["silent", "nobody"])
+def test_an_attempt_whose_process_is_gone_is_not_said_to_run(owner: str) -> None:
+    run = Run(draw("a", a=task(timeout="PT1M"))).start({})
+    [_, cause] = explained(run, owner=owner).causes
+    assert cause.message == "attempt 1 does not run until a process goes on with it"
+    assert cause.until is None
+
+
+def test_a_join_says_what_it_has_and_what_it_lacks() -> None:
+    run = Run(draw("arms>merge legs>merge")).start({}).succeed("arms")
+    [legs, join] = explained(run).causes
+    assert (legs.step_id, join.step_id, join.kind) == ("legs", "merge", CauseKind.JOIN)
+    assert join.message == "1 of 2 are in; legs is missing"
+    assert join.details == {"missing": ["legs"]}
+    assert kinds(explained(run.succeed("legs")).causes) == ["running"]
+
+
 def test_a_retry_says_when_and_after_which_error() -> None:
     run = Run(draw("a")).start({}).fail("a", "BUSY", retryable=True)
     cause = only(run)

@@ -176,3 +176,21 @@ def test_what_a_worker_sends_is_cut_before_it_is_cleaned() -> None:
 def test_ordinary_text_is_kept_as_it_is() -> None:
     for text in ("", "a b", "naïve 日本", "tab\there"):
         assert cleaned(text) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("connect password=hunter2 host=db", "connect password=… host=db"),
+        ("token: abc.def-1, next", "token: …, next"),
+        ('{"client_secret": "s3", "n": 1}', '{"client_secret": "…", "n": 1}'),
+        ("DB_PASSWORD='x y'", "DB_PASSWORD='…'"),
+        ("Authorization: Bearer abc", "Authorization: Bearer …"),
+        ("key AKIA" + "IOSFODNN7EXAMPLE used", "key … used"),
+        ("paid with sk_live_4eC39HqLyjWD", "paid with …"),
+        ("the token has expired; 3 tokens, keys: 4", "the token has expired; 3 tokens, keys: 4"),
+    ],
+)
+def test_a_secret_that_a_task_logs_by_its_name_is_hidden(said: str, kept: str) -> None:
+    [line] = recorded_chunk(LogChunk(lines=(LogLine(at=NOON, text=said),))).lines
+    assert line.text == kept

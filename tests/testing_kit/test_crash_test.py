@@ -416,3 +416,27 @@ def test_the_story_is_kept_in_a_file() -> None:
     broken_by([*Kind], APPROVED, lambda run: False, input=ORDER, events=EVENTS)
     [file] = Path(".tenuto/failed").iterdir()
     assert file.name == "crash_test-approved-order.json"
+
+
+@pytest.mark.parametrize("events", [[], EVENTS], ids=["without events", "before its event"])
+def test_a_workflow_that_fails_without_a_fault_is_refused_unless_that_is_meant(
+    events: list[str], engine: Engine
+) -> None:
+    """A stub that fails in every run leaves nothing for a fault to change."""
+
+    def wrong() -> None:
+        raise TypeError("another signature")
+
+    engine.stub(charge, wrong)
+    how: dict[str, Any] = {"input": ORDER, "events": events, "engine": engine}
+    with pytest.raises(TenutoError, match=r"ends FAILED, not COMPLETED: \w+ in charge: ") as caught:
+        crash_test(APPROVED, **how)
+    assert caught.value.code == "TEN-2205"
+    assert 'crash_test(…, expect="FAILED")' in caught.value.advice
+    if not events:
+        assert crash_test(APPROVED, **how, kinds=["crash-after"], runs=0, expect="FAILED").runs > 1
+
+
+def test_an_end_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(TenutoError, match="'FALED' is no status of an instance"):
+        crash_test(APPROVED, input=ORDER, events=EVENTS, expect="FALED")

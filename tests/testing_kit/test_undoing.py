@@ -51,7 +51,7 @@ def test_an_order_that_fails_is_refunded_and_released_whatever_goes_wrong() -> N
         keys = Counter((call.step, call.key) for call in run.calls() if call.step in _UNDOING)
         assert len(keys) == len(undone), "each under one key"
 
-    tested = crash_test(order(), is_undone, input={"orderId": 7}, runs=30)
+    tested = crash_test(order(), is_undone, input={"orderId": 7}, runs=30, expect="FAILED")
     assert tested.writes >= 6
 
 

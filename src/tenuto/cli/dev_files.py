@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from tenuto.cli.misspelled_tasks import misspelled, tasks_of
 from tenuto.cli.positions import Located
 from tenuto.cli.python_files import named
 from tenuto.cli.sources import Source, read_sources
@@ -14,6 +15,7 @@ from tenuto.cli.task_modules import load_tasks
 from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.terminal import say
 from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.tenants import DEFAULT_TENANT
 
 if TYPE_CHECKING:
     from tenuto.app import Tenuto
@@ -61,6 +63,7 @@ async def deploy_files(
 ) -> list[Source]:
     """Deploy the definitions of the files, and return those that were deployed."""
     deployed: list[Source] = []
+    known = {*app.tasks, *await tasks_of(app.workspace(DEFAULT_TENANT, "app"))}
     for file, sources in read:
         for source in sources:
             try:
@@ -72,6 +75,8 @@ async def deploy_files(
                 _leave_out(file, error)
                 continue
             announce(f"{definition.id}@{version} from {file}")
+            for each in misspelled(source, known):
+                say(f"  {each.message}: {each.advice}", style="yellow")
             deployed.append(source)
     return deployed
 

@@ -14,7 +14,7 @@ from tenuto.cli.backends.reader import described
 from tenuto.cli.backends.store import StoreBackend
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.local_run import RunOptions, looking
-from tenuto.cli.task_modules import load_tasks
+from tenuto.cli.missing_tasks import load_named_tasks, say_missing_tasks
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.terminal import logs_on_stderr, say
 from tenuto.model.status import FINAL, Status
@@ -32,12 +32,13 @@ _PAGE: Final = 1_000
 
 async def run_outstanding(url: str, options: RunOptions) -> int:
     """Work on all open instances; 0 when all have ended, 1 when one of them failed."""
-    load_tasks(options.tasks, options.file)
+    load_named_tasks(options.tasks, options.file)
     async with StoreBackend(url) as store:
         waiting = await _open_instances(store.space)
-    if not waiting:
-        say(f"nothing is outstanding in {described(url)}")
-        return exits.DONE
+        if not waiting:
+            say(f"nothing is outstanding in {described(url)}")
+            return exits.DONE
+        await say_missing_tasks(store, waiting)
     say(f"{len(waiting)} outstanding in {described(url)}; Ctrl-C stops, nothing is lost")
     open_ones = _OpenInstances(waiting)
     with redirect_stdout(sys.stderr), logs_on_stderr():

@@ -9,6 +9,7 @@ from itertools import groupby
 from msgspec import UNSET, UnsetType
 
 from tenuto.core import Plan
+from tenuto.core.incomplete_joins import join_message
 from tenuto.core.scope import scope_of
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.turns.held import Held
@@ -92,6 +93,8 @@ def _iterations(entries: list[Object]) -> Iterable[Object]:
 
 def _activation(held: Held, entries: list[Object], history: list[Object], key: NodeKey) -> Object:
     view = _outcome(entries)
+    if (waits := join_message(held.plan, held.state, key)) is not None:
+        view["join"] = waits
     given = _input(held, entries, history, key)
     if given is not UNSET:
         view["input"] = given

@@ -61,6 +61,8 @@ class Facts(Struct, frozen=True, gc=False, kw_only=True):
     """By task id, how many connected workers take a task that waits."""
     estimates: Mapping[str, Estimate] = {}
     """By step, how long earlier attempts ran."""
+    meant: Mapping[str, str] = {}
+    """By the id of a task that nothing takes, a known one that it may be a misspelling of."""
 
 
 def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
@@ -102,8 +104,12 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
         facts.breakers,
         facts.takers,
         facts.estimates,
+        facts.owner not in _NO_OWNER,
+        facts.meant,
     )
     causes = steps.open()
+    if causes:
+        causes += steps.joins()
     if state.compensation is not None:
         causes = [_undoing(state.compensation, steps.undoing(state.compensation))]
     if state.pause is not None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from tenuto.core.arrivals import may_arrive
+from tenuto.core.incomplete_joins import join_message, missing_steps
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
 from tenuto.core.state import Compensation, InstanceState, NodeState
@@ -41,6 +42,9 @@ class Steps(Struct, frozen=True):
     breakers: Mapping[str, Breaker]
     takers: Mapping[str, int]
     estimates: Mapping[str, Estimate]
+    has_process: bool
+    """Whether the process that its tasks run in is there, as far as is known."""
+    meant: Mapping[str, str]
 
     def open(self) -> list[Cause]:
         """What each of them waits for, the oldest first."""
@@ -55,6 +59,19 @@ class Steps(Struct, frozen=True):
             else:
                 inside[place].append(key)
         return self._all(outside, inside)
+
+    def joins(self) -> list[Cause]:
+        """Joins at which some steps have arrived, and which are missing; those outside loops."""
+        causes: list[Cause] = []
+        for key in sorted(key for key in self.state.joins if not key.iteration):
+            message = join_message(self.plan, self.state, key)
+            if message is not None and len(causes) < MOST_CAUSES:
+                missing: list[JSON] = [*missing_steps(self.plan, self.state, key)]
+                details: Object = {"missing": missing}
+                causes.append(
+                    Cause(kind=CauseKind.JOIN, message=message, step_id=key.node, details=details)
+                )
+        return causes
 
     def undoing(self, undoing: Compensation) -> list[Cause]:
         """What the compensation that is under way waits for."""
@@ -264,9 +281,21 @@ class Steps(Struct, frozen=True):
             details["workers"] = takers
             take = "connected worker takes" if takers == 1 else "connected workers take"
             others = f"; {takers} {take} such tasks" if takers else ""
+            if task_id in self.meant:
+                details["meant"] = self.meant[task_id]
+                others += f". Did you mean {self.meant[task_id]}?"
             return Cause(
                 kind=CauseKind.WORKER,
                 message=f"no process or worker has taken its task {task_id}{others}",
+                step_id=key.node,
+                iteration=key.iteration,
+                since=since,
+                details=details,
+            )
+        if not token and not self.has_process:
+            return Cause(
+                kind=CauseKind.RUNNING,
+                message=f"attempt {node.attempt} does not run until a process goes on with it",
                 step_id=key.node,
                 iteration=key.iteration,
                 since=since,

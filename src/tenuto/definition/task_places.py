@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection
 from typing import NamedTuple
 
 from tenuto.model.graph import Definition, Task
+
+_ALIKE = 0.85
+"""How alike a misspelling and its name are; `task_a` and `task_b` are less."""
+_MOST_COMPARED = 1_000
 
 
 class TaskPlace(NamedTuple):
@@ -29,3 +35,10 @@ def task_places(definition: Definition) -> list[TaskPlace]:
         TaskPlace(step.task_id, step.step_id, f"$.compensationSteps[{index}].taskId")
         for index, step in enumerate(definition.compensation_steps)
     ]
+
+
+def misspelling_of(task_id: str, known: Collection[str]) -> str | None:
+    """The known task that an unknown one is nearly the name of."""
+    if task_id in known or len(known) > _MOST_COMPARED:
+        return None
+    return next(iter(difflib.get_close_matches(task_id, sorted(known), n=1, cutoff=_ALIKE)), None)

@@ -32,6 +32,8 @@ class CauseKind(StrEnum):
     """A step's task was told to stop and has not ended."""
     LOOP = "loop"
     """Iterations of a loop are under way."""
+    JOIN = "join"
+    """Some of the steps before a join are done, and others are not."""
     CHILD = "child"
     """A step is another instance."""
     PAUSED = "paused"

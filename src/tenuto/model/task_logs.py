@@ -10,7 +10,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from tenuto.model.json import Body
-from tenuto.model.secret_text import whole_text, without_secret_text
+from tenuto.model.secret_text import whole_text, without_named_secrets, without_secret_text
 
 MOST_BYTES = 64_000
 """The most bytes of one attempt's lines."""
@@ -118,7 +118,7 @@ def recorded_chunk(chunk: LogChunk) -> LogChunk:
     for line in chunk.lines:
         safe = replace(
             line,
-            text=without_secret_text(cleaned(line.text)),
+            text=without_named_secrets(cleaned(line.text)),
             level=_name(line.level),
             logger=_name(line.logger),
         )

@@ -90,6 +90,11 @@ class Runner:
         self._is_draining = False
         self._all_ended: asyncio.Future[None] | None = None
 
+    @property
+    def task_ids(self) -> list[str]:
+        """The tasks that it has."""
+        return [*self._registry]
+
     def report_through(self, way: Callable[[Report], Report]) -> None:
         """Let outcomes take another way, made from the one that they have taken so far."""
         self._report = way(self._report)

@@ -18,13 +18,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.model.json import Given
+from tenuto.model.status import Status
 from tenuto.testing.driving import Scripted
 from tenuto.testing.engine import Engine, Workflow
 from tenuto.testing.failure_file import FOLDER, kept
-from tenuto.testing.instance import Instance
+from tenuto.testing.instance import Instance, status_of
 from tenuto.testing.mishap_driver import MishapDriver, resting
 from tenuto.testing.mishaps import CRASHES, Kind, Mishap, all_single, kind_of, parse, spelled
-from tenuto.testing.misuse import refuse_async, refuse_endless, refuse_missed, refuse_untaken
+from tenuto.testing.misuse import (
+    refuse_async,
+    refuse_endless,
+    refuse_missed,
+    refuse_other_end,
+    refuse_untaken,
+)
 from tenuto.testing.shrinking import shrunk
 
 __tracebackhide__ = True
@@ -140,14 +147,15 @@ def crash_test(  # noqa: PLR0913 - each has a name of its own
     runs: int = 100,
     seed: int = 0,
     repeat: str | None = None,
+    expect: Status | str = Status.COMPLETED,
 ) -> Tested:
     """Search for faults that break the invariants of an ended workflow.
 
     `invariant(run)` raises or gives False when it does not hold; that every instance ends is asked
     in any case. `events` are published when they are waited for, `engine` brings its stubs, and
     `prepare(engine)` is called before each run, to stub and to forget what the last one did.
-    `runs` is how many runs have several mishaps; `repeat` runs one story again. InvariantBroken
-    tells the shortest story that was found.
+    `runs` is how many runs have several mishaps; `repeat` runs one story again. `expect` is how the
+    workflow ends without any fault. InvariantBroken tells the shortest story that was found.
     """
     search = _Search(
         engine=engine or Engine(),
@@ -158,13 +166,15 @@ def crash_test(  # noqa: PLR0913 - each has a name of its own
         prepare=prepare,
     )
     chosen = [kind_of(each) for each in kinds]
+    expected = status_of(Status, str(expect), "an instance")
     if repeat is not None:
         return _repeated(search, parse(repeat), seed)
     calm = search.run([])
     refuse_endless(calm.run, calm.broken)
-    refuse_untaken(calm.run.engine, events)
+    refuse_untaken(calm.run, events, expected)
     if calm.broken is not None:
         _raise_broken(calm, [], _WITHOUT_FAULT)
+    refuse_other_end(calm.run, expected)
     writes = calm.run.engine.writes
     size = {"results": len(calm.run.engine.calls()), "events": len(events)}
     single = all_single(chosen, writes=writes, **size)

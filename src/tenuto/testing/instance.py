@@ -256,10 +256,10 @@ class Instance:
             wanted.append(lambda run: any(fits(each, waiting_for) for each in run.waiting_for))
         if step is not None:
             self._refuse_unknown_step(step)
-            sought = _status(NodeStatus, status or NodeStatus.COMPLETED, "a step")
+            sought = status_of(NodeStatus, status or NodeStatus.COMPLETED, "a step")
             wanted.append(lambda run: _has_step(run, step, sought))
         elif status is not None:
-            reached = _status(Status, status, "an instance")
+            reached = status_of(Status, status, "an instance")
             wanted.append(lambda run: run.status is reached)
         if not wanted or not all(map(callable, wanted)):
             found = "waits for nothing" if not wanted else f"cannot ask {condition!r}"
@@ -284,7 +284,8 @@ class Instance:
             _ = self.engine.lives.process
 
 
-def _status(kind: type[S], word: str, whose: str) -> S:
+def status_of(kind: type[S], word: str, whose: str) -> S:
+    """The status of this name; TenutoError."""
     if word not in set(kind):
         raise TenutoError(
             f"{word!r} is no status of {whose}",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tenuto.model.entries import EventType
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import Object
+from tenuto.model.status import Status
 from tenuto.testing.driving import Decide, Scripted, event_id
 from tenuto.testing.engine import Engine
 from tenuto.testing.instance import Instance
@@ -29,15 +30,34 @@ def refuse_endless(calm: Instance, why: str | None) -> None:
         )
 
 
-def refuse_untaken(engine: Engine, events: Sequence[Scripted]) -> None:
+def refuse_other_end(calm: Instance, expect: Status) -> None:
+    """Refuse a workflow that ends in another way without faults: few of its steps would be run."""
+    if calm.status is expect:
+        return
+    error = calm.error or {}
+    place = f" in {error['stepId']}" if error.get("stepId") else ""
+    why = f": {error['code']}{place}: {error['message']}" if error else ""
+    raise TenutoError(
+        f"without any fault the workflow ends {calm.status.value}, not {expect.value}{why}"
+        f"\n\n{calm.timeline}",
+        code="TEN-2205",
+        advice="Correct the workflow, its input or its stubs; if it is meant to end so: "
+        f'crash_test(…, expect="{calm.status.value}").',
+    )
+
+
+def refuse_untaken(calm: Instance, events: Sequence[Scripted], expect: Status) -> None:
     """Refuse an event that no wait takes: sending it early, late or twice would test nothing."""
-    rows = [row for each in engine.instances for row in each.history]
+    rows = [row for each in calm.engine.instances for row in each.history]
     taken = set(_said(rows, EventType.WAIT_RESOLVED, "eventId"))
     waits = list(dict.fromkeys(_said(rows, EventType.WAIT_OPENED, "pattern")))
     for number, each in enumerate(events, start=1):
         if isinstance(each, Decide):
             _refuse_unmade(rows, number, each)
         elif event_id(number) not in taken:
+            if not waits:
+                # It may have failed before its first wait.
+                refuse_other_end(calm, expect)
             raise TenutoError(
                 f"event {number} is never taken without a fault: {each!r}",
                 code="TEN-2205",

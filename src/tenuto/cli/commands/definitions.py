@@ -33,6 +33,7 @@ def validate(
 
     async def work() -> int:
         from tenuto.cli import exits
+        from tenuto.cli.misspelled_tasks import tasks_around, with_misspelled
         from tenuto.cli.sources import read_sources
         from tenuto.cli.views.definition import show_valid, unreadable_json, validation_json
         from tenuto.cli.views.terminal import show_json
@@ -45,6 +46,7 @@ def validate(
                 raise
             show_json(unreadable_json(error.problems))
             return exits.USAGE
+        sources = [with_misspelled(each, tasks_around(each)) for each in sources]
         is_valid = all(source.definition is not None for source in sources)
         if output == "json":
             show_json(validation_json(sources))
@@ -94,6 +96,7 @@ def deploy(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.misspelled_tasks import tasks_around, tasks_of, with_misspelled
         from tenuto.cli.sources import read_sources
         from tenuto.cli.views.definition import remarks_json, show_remarks
         from tenuto.cli.views.terminal import show, show_json, without_log
@@ -108,6 +111,8 @@ def deploy(
         with without_log("tenuto.definitions"):
             async with backend.kept_open():
                 versions = [await backend.space.deploy(source.deployable) for source in sources]
+        declared = await tasks_of(backend.space)
+        sources = [with_misspelled(each, declared | tasks_around(each)) for each in sources]
         saved = list(zip(ids, versions, sources, strict=True))
         if output == "json":
             items = [

@@ -143,7 +143,7 @@ async def _rerun_one(
     from tenuto.cli import exits
     from tenuto.cli.lookup import find_instance
     from tenuto.cli.views.outcome import say_how_to_run, status_line
-    from tenuto.cli.views.terminal import say, show, show_json
+    from tenuto.cli.views.terminal import say, say_command, show, show_json
 
     earlier = await find_instance(backend.space, text)
     made = await one(backend.space.at(earlier.id))
@@ -154,6 +154,12 @@ async def _rerun_one(
         show_json({**view, **basis.view()})
         return exits.DONE
     show(status_line(made.id, status))
+    if not earlier.status.is_final:
+        say(
+            f"warning: {earlier.id} has not ended and goes on beside it; to end it",
+            style="yellow",
+        )
+        say_command(f"tenuto cancel {earlier.id}{backend.flag}")
     for line in basis.lines():
         say(line, style="dim")
     if (kept := await _taken_over(made)) is not None:

@@ -30,7 +30,7 @@ def show_step(found: Object, logs: str) -> None:
     name = f"  {found['stepId']}{iteration}  of {found['instanceId']}"
     show(styled(status.upper(), _STYLES.get(status, "bold"), name))
     is_cut = False
-    for key in ("input", "output", "error", "childId", "reason"):
+    for key in ("join", "input", "output", "error", "childId", "reason"):
         if found.get(key) is not None or (key == "input" and "input" in found):
             text = _said(found[key]) if key == "error" else one_line(found[key], _LONGEST)
             is_cut |= text.endswith("…")

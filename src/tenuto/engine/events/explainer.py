@@ -12,6 +12,7 @@ from msgspec import Struct
 from tenuto.core.explain import Facts, Owner, Quarantined, explain
 from tenuto.core.explain_steps import MOST_CAUSES
 from tenuto.core.state import InstanceState
+from tenuto.definition.task_places import misspelling_of
 from tenuto.engine.events.event_views import near_events_view
 from tenuto.engine.events.inspector import Inspector
 from tenuto.engine.turns.held import Held
@@ -111,6 +112,7 @@ class Explainer:
             breakers=await self._breakers(held),
             takers=await self._takers(held, budget),
             estimates=self._estimates(held),
+            meant=await self._meant(held, budget),
         )
         return explain(held.plan, held.state, facts)
 
@@ -148,6 +150,18 @@ class Explainer:
             )
         workers = budget.workers or ()
         return {id: sum(each.may_take(id) for each in workers) for id in tasks}
+
+    async def _meant(self, held: Held, budget: _Budget) -> dict[str, str]:
+        """Of tasks that are not known, a known one with nearly the same name."""
+        tasks = _waiting_tasks(held)
+        if not tasks:
+            return {}
+        known = {row.id for row in await self._store.tasks.page(held.tenant)}
+        known |= {id for each in budget.workers or () for id in each.task_ids or ()}
+        if self._runner is not None:
+            known |= {*self._runner.task_ids}
+        near = {id: misspelling_of(id, known) for id in tasks}
+        return {id: name for id, name in near.items() if name is not None}
 
     def _estimates(self, held: Held) -> dict[str, Estimate]:
         names = dict.fromkeys(key.node for key in held.state.open_nodes())
