@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -406,3 +406,24 @@ async def test_a_key_finds_the_first_whoever_repeats_it(serve: Serve) -> None:
             reply = await call("POST", "/instances/bulk", body, headers=headers)
             found.add((reply.status, reply.json["id"], reply.json["requestedBy"]))
         assert len(found) == 1
+
+
+class _OlderAsked(msgspec.Struct):
+    """A request as programs read it that do not compare families."""
+
+    target: Literal["instances", "dead-letters", "dead-letters-by-cause"]
+
+
+@pytest.mark.parametrize(
+    "said", [{"waitingFor": "order.paid"}, {"roots": True, "workflowId": "wait"}, {"parentId": "p"}]
+)
+@pytest.mark.asyncio
+async def test_older_programs_cannot_read_a_filter_that_they_would_not_compare(
+    serve: Serve, said: dict[str, Any]
+) -> None:
+    async with serve() as call:
+        asked = await call.post("/instances/bulk", {"action": "pause", "filter": said})
+        assert (asked.status, asked.json["target"]) == (202, "instances")
+        [row] = await call.app.engine.store.bulk.page("default", limit=1)
+        with pytest.raises(msgspec.ValidationError, match="instances-by-family"):
+            msgspec.json.decode(row.content, type=_OlderAsked)

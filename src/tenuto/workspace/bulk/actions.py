@@ -20,7 +20,7 @@ async def act(
     `is_repeat`: whether a process may have done it that died before it could record that.
     """
     try:
-        if asked.target != "instances":
+        if not asked.is_on_instances:
             own = partial(InstanceRef, engine, tenant=tenant, by=asked.by, is_known=True)
             await _act_on_letter(DeadLetters(engine.store, tenant, own), asked, id)
         else:

@@ -47,7 +47,7 @@ class BulkOperations:
         """
         _refuse_other_filters(which)
         given = {
-            "target": "instances",
+            "target": "instances-by-family" if _is_by_family(which) else "instances",
             "action": action,
             "which": {
                 "ids": which.ids,
@@ -176,7 +176,12 @@ def _operation(row: BulkRow) -> BulkOperation | None:
 
 
 def _target(asked: BulkAsked) -> BulkTarget:
-    return "instances" if asked.target == "instances" else "dead-letters"
+    return "instances" if asked.is_on_instances else "dead-letters"
+
+
+def _is_by_family(which: InstanceFilter) -> bool:
+    """Whether it says something that older programs would not compare."""
+    return which.roots or which.waiting_for is not None or which.parent_id is not None
 
 
 def _refuse_other_filters(which: InstanceFilter) -> None:

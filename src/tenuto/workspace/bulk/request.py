@@ -9,13 +9,16 @@ from msgspec import Struct
 
 from tenuto.model.status import FINAL, Status
 
-Target: TypeAlias = Literal["instances", "dead-letters", "dead-letters-by-cause"]
-"""By cause: the filter says something that older programs would not compare. They cannot read such
-a request, and so leave it to others, instead of acting on more than was asked for."""
+Target: TypeAlias = Literal[
+    "instances", "instances-by-family", "dead-letters", "dead-letters-by-cause"
+]
+"""By family, by cause: the filter says something that older programs would not compare. They cannot
+read such a request, and so leave it to others, instead of acting on more than was asked for."""
 Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard"]
 
 ACTIONS: dict[Target, tuple[Action, ...]] = {
     "instances": ("cancel", "pause", "resume", "retry"),
+    "instances-by-family": ("cancel", "pause", "resume", "retry"),
     "dead-letters": ("retry", "discard"),
     "dead-letters-by-cause": ("retry", "discard"),
 }
@@ -73,6 +76,11 @@ class BulkAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if self.action not in ACTIONS[self.target]:
             raise ValueError(f"{self.action} is no action on {self.target}")
+
+    @property
+    def is_on_instances(self) -> bool:
+        """Whether it acts on instances, and not on dead letters."""
+        return self.target in ("instances", "instances-by-family")
 
 
 class ItemFailure(Struct, frozen=True, kw_only=True):

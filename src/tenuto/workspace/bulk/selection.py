@@ -35,7 +35,7 @@ class Selection:
 
     async def page(self, cursor: str | None, limit: int) -> Found:
         """The page that begins at a cursor."""
-        if self._asked.target == "instances":
+        if self._asked.is_on_instances:
             return await self._instances(cursor, limit)
         if self._which.ids:
             return await self._named_letters(cursor, limit)
