@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tenuto.api.config import ServiceConfig, ShownSetting
-from tenuto.model.json import Object
-from tests.api.conftest import DOUBLE, REFUSE, Serve
+from tenuto.model.json import JSON, Object
+from tenuto.workspace import approvals
+from tests.api.conftest import DOUBLE, REFUSE, Serve, until
 
 ADMIN = "an-admin-key-of-at-least-32-letters"
 APPROVE: Object = {
@@ -102,6 +103,56 @@ async def test_an_approval_is_listed_until_it_is_decided_and_says_who_may_decide
         assert decided.status == 200, decided.text
         left = (await call("GET", "/approvals", headers=ann)).json["items"]
         assert [each["instanceId"] for each in left] == started[:0:-1]
+
+
+@pytest.mark.asyncio
+async def test_a_page_of_approvals_is_bounded_and_a_poll_compiles_nothing_again(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = {"type": "object", "description": "x" * 20_000}
+    steps: list[JSON] = [
+        {"stepId": "one", "type": "APPROVAL", "assignees": {"roles": ["operator"]}},
+        {
+            "stepId": "two",
+            "type": "APPROVAL",
+            "assignees": {"roles": ["operator"]},
+            "formSchema": large,
+        },
+    ]
+    both: JSON = ["one", "two"]
+    begin: Object = {
+        "stepId": "begin",
+        "type": "TASK",
+        "taskId": "double",
+        "input": {"number": 1},
+        "transitions": {"default": both},
+    }
+    async with serve() as call:
+        made = await call.post("/workflows", {"id": "both", "steps": [begin, *steps]})
+        assert made.status == 201, made.text
+        ids = [
+            (await call.post("/workflows/both/start", {"input": {}})).json["instanceId"]
+            for _ in range(2)
+        ]
+
+        async def are_open() -> bool:
+            return len((await call.get("/approvals")).json["items"]) == 4
+
+        await until(are_open)
+        first = (await call.get("/approvals?limit=3")).json
+        assert [each["instanceId"] for each in first["items"]] == [ids[1]] * 2
+        assert {each["stepId"]: each["formSchema"] for each in first["items"]}["two"] is None
+        rest = (await call.get(f"/approvals?limit=3&cursor={first['nextCursor']}")).json
+        assert [each["instanceId"] for each in rest["items"]] == [ids[0]] * 2
+        assert (rest["nextCursor"], rest["isComplete"]) == (None, True)
+        cut = (await call.get("/approvals?limit=1")).json
+        assert (len(cut["items"]), cut["isComplete"]) == (1, False)
+        monkeypatch.setattr(call.app.engine.plans, "get", None)
+        seen = await call.app.engine.plans.approvals("default", "both", 1)
+        assert set(seen) == {"one", "two"}
+        monkeypatch.undo()
+        monkeypatch.setattr(approvals, "_MOST_PLACES", 1)
+        assert (await call.get("/approvals")).json["isComplete"] is False
 
 
 @pytest.mark.asyncio

@@ -7,8 +7,8 @@ from typing import Any
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call
 from tenuto.api.operation import API, Resource
-from tenuto.api.paging import Page, PageQuery
-from tenuto.workspace.approvals import OpenApproval, TenantApprovals
+from tenuto.api.paging import PageQuery
+from tenuto.workspace.approvals import OpenApprovals, TenantApprovals
 
 APPROVALS = Resource(f"{API}/approvals", tag="approvals", read=Permission.INSTANCES_READ)
 
@@ -22,13 +22,10 @@ class ApprovalsQuery(PageQuery):
 
 
 @APPROVALS.get()
-async def list_approvals(call: Call[ApprovalsQuery]) -> Page[OpenApproval]:
+async def list_approvals(call: Call[ApprovalsQuery]) -> OpenApprovals:
     """List open approvals, those of the newest instances first."""
     asked = call.query
-    found = await approvals_of(call).page(
-        limit=asked.limit, cursor=asked.cursor, is_mine=asked.mine
-    )
-    return Page(items=found.items, next_cursor=found.next_cursor)
+    return await approvals_of(call).page(limit=asked.limit, cursor=asked.cursor, is_mine=asked.mine)
 
 
 def approvals_of(call: Call[Any]) -> TenantApprovals:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -28,7 +29,7 @@ from tenuto.engine.test_runs.mocks import (
     with_mocks,
 )
 from tenuto.model.errors import Conflict, InvalidDefinition, NotAvailable, NotFound, Problem
-from tenuto.model.graph import Definition, SubWorkflow
+from tenuto.model.graph import Approval, Definition, SubWorkflow
 from tenuto.model.json import JSON, size_of
 from tenuto.model.policy import (
     DEFAULT_LIMITS,
@@ -50,6 +51,8 @@ _SCHEMA = "inputSchema"
 _KEPT = 1_000
 _KEPT_BYTES = 32_000_000
 """The most bytes of documents whose plans are kept: a plan takes many times as much."""
+_KEPT_STEPS = 10_000
+"""Versions whose approvals are kept: a plan may be gone long before."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _HEARD_FOR = STILL_WANTED / 4
 """A version that was listed so short a time ago stays listed until an instance has started."""
@@ -132,6 +135,7 @@ class Plans:
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
         self._kept_bytes = 0
+        self._approvals: OrderedDict[tuple[str, str, int], tuple[str, ...]] = OrderedDict()
         self._newest: dict[tuple[str, str], int] = {}
         self._hidden: set[tuple[str, str]] = set()
         """Definitions that this process has hidden, until they are saved again."""
@@ -161,6 +165,22 @@ class Plans:
             raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
         known = self._deployed.get((tenant, id, row.version))
         return known or await self._keep(row, await self._compiled(row))
+
+    async def approvals(self, tenant: str, id: str, version: int) -> tuple[str, ...]:
+        """The steps of a version that are approvals; none where there is no such version."""
+        key = tenant, id, version
+        if key in self._approvals:
+            self._approvals.move_to_end(key)
+            return self._approvals[key]
+        try:
+            found = (await self.get(tenant, id, version)).plan.definition.graph.nodes
+        except NotFound:
+            found = ()
+        steps = tuple(each.id for each in found if isinstance(each.config, Approval))
+        self._approvals[key] = steps
+        if len(self._approvals) > _KEPT_STEPS:
+            self._approvals.popitem(last=False)
+        return steps
 
     async def for_start(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version of which an instance is about to start; NotFound when there is none.
@@ -296,6 +316,8 @@ class Plans:
         """Forget a definition that was deleted."""
         for key in [each for each in self._deployed if each[:2] == (tenant, id)]:
             self._drop(key)
+        for key in [each for each in self._approvals if each[:2] == (tenant, id)]:
+            del self._approvals[key]
 
     async def _compiled(self, row: DefinitionRow) -> Plan:
         work = partial(self._plan_of, row)
