@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from tenuto.model.errors import StoreUnavailable
+from tenuto.workspace import dead_letters, portions
 from tests.api.conftest import REFUSE, Serve
 
 
@@ -48,6 +49,20 @@ async def test_dead_letters_are_listed_tried_again_and_discarded(serve: Serve) -
         assert (await call("DELETE", other)).status == 404
         assert (await call.get(f"/instances/{ids[1]}")).json["status"] == "FAILED"
         assert (await call("DELETE", f"/dead-letters/{quote(letters[2]['id'])}")).status == 204
+
+
+@pytest.mark.asyncio
+async def test_no_more_letters_are_read_for_groups_than_a_size(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letters, "MOST_BYTES", 1)
+    monkeypatch.setattr(portions, "_FIRST", 1)
+    async with serve() as call:
+        await call.post("/workflows", REFUSE)
+        for _ in range(3):
+            await call.start(str(REFUSE["id"]), {}, "?wait=30")
+        found = (await call.get("/dead-letters/groups")).json
+        assert (found["items"][0]["count"], found["isComplete"]) == (1, False)
 
 
 @pytest.mark.asyncio

@@ -109,7 +109,7 @@ async def test_an_approval_is_listed_until_it_is_decided_and_says_who_may_decide
 async def test_a_page_of_approvals_is_bounded_and_a_poll_compiles_nothing_again(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    large = {"type": "object", "description": "x" * 20_000}
+    large: Object = {"type": "object", "description": "x" * 20_000}
     steps: list[JSON] = [
         {"stepId": "one", "type": "APPROVAL", "assignees": {"roles": ["operator"]}},
         {

@@ -23,13 +23,14 @@ from tenuto.store.protocol import Parts, Store
 from tenuto.workspace.cursors import Milliseconds, read_cursor, write_cursor
 from tenuto.workspace.history import history_view
 from tenuto.workspace.letter_causes import (
+    MOST_GROUPED,
     MOST_LOOKED_AT,
     DeadLetterGroups,
     Tally,
     fits,
     workflows_of,
 )
-from tenuto.workspace.portions import Portions, size_of_parts
+from tenuto.workspace.portions import MOST_BYTES, Portions, size_of_parts
 from tenuto.workspace.stored_instance import StoredInstance
 from tenuto.workspace.values import DeadLetterFilter, Page
 
@@ -83,10 +84,15 @@ class DeadLetters:
         """The newest dead letters that a filter finds, by cause."""
         tally = Tally()
         is_complete = False
-        async for rows, is_last in self._portions(None, which, MOST_LOOKED_AT, ()):
+        looked_at = size = 0
+        async for rows, is_last in self._portions(None, which, MOST_GROUPED, ()):
             found = [row for row in rows if fits(row, which)]
             tally.add(found, await workflows_of(self._seen, self._tenant, found))
             is_complete = is_last
+            looked_at += len(rows)
+            size += sum(map(_size, rows))
+            if looked_at >= MOST_GROUPED or size >= MOST_BYTES:
+                break
         return DeadLetterGroups(items=tally.groups(), is_complete=is_complete)
 
     async def workflows(self, rows: Sequence[DeadLetterRow]) -> Mapping[str, str]:
@@ -116,7 +122,7 @@ class DeadLetters:
             rows = await self._seen.dead_letters.page(
                 self._tenant, wanted, below=place, which=asked
             )
-            portions.add(size_of_parts(row.input, row.error, row.output) for row in rows)
+            portions.add(map(_size, rows))
             looked_at += len(rows)
             is_past = which.created_from is not None and rows and rows[-1].at < which.created_from
             is_last = len(rows) < wanted or bool(is_past)
@@ -222,6 +228,10 @@ async def letter_row(store: Parts, tenant: str, id: str) -> DeadLetterRow:
     if found is None:
         raise NotFound(f"there is no dead letter {id}", code="TEN-3040")
     return found
+
+
+def _size(row: DeadLetterRow) -> int:
+    return size_of_parts(row.input, row.error, row.output)
 
 
 def _place_of(row: DeadLetterRow) -> DeadLetterPlace:

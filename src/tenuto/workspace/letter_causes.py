@@ -15,7 +15,9 @@ from tenuto.store.protocol import Parts
 from tenuto.workspace.values import DeadLetterFilter, in_groups
 
 MOST_LOOKED_AT = 10_000
-"""So many dead letters are looked at for one answer, the newest."""
+"""So many dead letters are looked at for one page of a list, the newest."""
+MOST_GROUPED = 2_000
+"""So many dead letters are grouped, the newest; fewer where they are large."""
 
 _LONGEST_MESSAGE = 500
 
@@ -42,7 +44,7 @@ class DeadLetterGroups(Struct, frozen=True, kw_only=True, rename="camel"):
 
     items: list[DeadLetterGroup]
     is_complete: bool
-    """False where there are more than 10,000 letters: the newest are counted."""
+    """False where there are more than 2,000 letters, or 8 MB of them: the newest are counted."""
 
 
 def fits(row: DeadLetterRow, which: DeadLetterFilter) -> bool:

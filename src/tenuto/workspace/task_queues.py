@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ _MOST_JOBS = 100_000
 """So many waiting jobs are counted, and so many that are worked on."""
 _MOST_WORKERS = 1_000
 _MOST_TASKS = 1_000
+"""So many declared tasks are read, and so many queues are listed."""
 
 
 class TaskQueue(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -35,23 +37,45 @@ class TaskQueue(Struct, frozen=True, kw_only=True, rename="camel"):
     """Whether it is sent to an address, so that it needs no worker."""
 
 
-async def task_queues(engine: Engine, tenant: str) -> list[TaskQueue]:
-    """The queues of all tasks that are declared, run here, or waited for, ordered by id."""
+class Takers:
+    """How many workers take a task, as far as is known."""
+
+    def __init__(self, workers: Iterable[WorkerRow]) -> None:
+        self._of_any = 0
+        self._of = Counter[str]()
+        for each in workers:
+            if each.task_ids is None or each.left_out > 0:
+                self._of_any += 1
+            else:
+                self._of.update(set(each.task_ids))
+
+    def of(self, task_id: str) -> int:
+        return self._of_any + self._of[task_id]
+
+
+async def task_queues(engine: Engine, tenant: str) -> tuple[list[TaskQueue], bool]:
+    """The queues of tasks that are waited for, declared, or run here, ordered by id.
+
+    And whether these are all: those with jobs come before those without.
+    """
     seen, now = engine.store.seen_by(tenant), engine.clock.now()
     jobs = {each.task_id: each for each in await seen.stats.jobs_by_task(tenant, now, _MOST_JOBS)}
     declared = {row.id: row.is_pushed for row in await seen.tasks.page(tenant, limit=_MOST_TASKS)}
     workers = await seen.workers.page(tenant, now, within=CONNECTED_FOR, limit=_MOST_WORKERS)
-    ids = sorted({*jobs, *declared, *engine.registry})
+    known = [*dict.fromkeys([*jobs, *declared, *engine.registry])]
+    takers = Takers(workers)
     none = TaskJobs("", 0, None, 0)
-    return [
-        _queue(id, jobs.get(id, none), workers, engine, is_pushed=declared.get(id)) for id in ids
+    queues = [
+        _queue(id, jobs.get(id, none), takers, engine, is_pushed=declared.get(id))
+        for id in sorted(known[:_MOST_TASKS])
     ]
+    return queues, len(known) <= _MOST_TASKS and len(declared) < _MOST_TASKS
 
 
 def _queue(
     id: str,
     jobs: TaskJobs,
-    workers: Collection[WorkerRow],
+    takers: Takers,
     engine: Engine,
     *,
     is_pushed: bool | None,
@@ -61,7 +85,7 @@ def _queue(
         waiting=jobs.waiting,
         oldest_waiting=jobs.oldest,
         running=jobs.held,
-        workers=sum(each.may_take(id) for each in workers),
+        workers=takers.of(id),
         is_run_here=id in engine.registry,
         is_declared=is_pushed is not None,
         is_pushed=is_pushed is True,

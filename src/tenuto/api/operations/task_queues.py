@@ -30,17 +30,22 @@ class TaskQueues(Answer):
     """The queues of all tasks that are declared, run by this service, or waited for."""
 
     items: list[TaskQueueView]
+    is_complete: bool
+    """False where there are more than 1,000: those with attempts are listed first."""
 
 
 @QUEUES.get()
 async def list_task_queues(call: Call[NoQuery]) -> TaskQueues:
     """List the queue of each task: what waits, what is worked on, and how many take it."""
     service, tenant = call.service, call.principal.tenant
-    queues = await task_queues(call.workspace.engine, tenant)
+    queues, is_complete = await task_queues(call.workspace.engine, tenant)
     now = epoch_ms(service.clock.now())
     pushed = [each.task_id for each in queues if each.is_pushed][:_MOST_STATES]
     breakers = {id: breaker_state(await service.push.state(tenant, id), now) for id in pushed}
-    return TaskQueues(items=[_view(each, breakers.get(each.task_id, UNSET)) for each in queues])
+    return TaskQueues(
+        items=[_view(each, breakers.get(each.task_id, UNSET)) for each in queues],
+        is_complete=is_complete,
+    )
 
 
 def _view(

@@ -108,7 +108,7 @@ function Causes() {
     <Listed list={list} label="dead letters" empty={<Nothing />}>
       {groups.data?.isComplete === false && (
         <div className={styles["note"]}>
-          <Notice tone="amber">There are more than 10,000 dead letters: the newest are counted here. An action reaches all.</Notice>
+          <Notice tone="amber">There are more dead letters than are counted here: these are the newest. An action reaches all.</Notice>
         </div>
       )}
       <Table
