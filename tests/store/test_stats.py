@@ -43,9 +43,10 @@ async def test_completed_instances_say_how_long_they_took(store: Store) -> None:
     writes = [begin(f"i{number}", created_at=moment(number)) for number in range(3)]
     writes.append(begin("theirs", created_at=moment(0), tenant="other"))
     writes.append(begin("old", created_at=moment(-MINUTE)))
+    writes.append(begin("tried", created_at=moment(0), definition_id="~test:tried"))
     await store.turns.commit(turn("t1", *writes))
     done = update(status=Status.COMPLETED, completed_at=moment(MINUTE))
-    ended = [step(id, 1, update=done) for id in ("i0", "i2", "theirs", "old")]
+    ended = [step(id, 1, update=done) for id in ("i0", "i2", "theirs", "old", "tried")]
     await store.turns.commit(turn("t2", *ended))
     found = await store.stats.durations("default", NOON, 10)
     assert found == [Completed(moment(MINUTE), MINUTE - 2), Completed(moment(MINUTE), MINUTE)]

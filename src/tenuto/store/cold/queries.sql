@@ -168,10 +168,11 @@ RETURNING {bulk_columns};
 ------------------------------------------------------------------------------------------- statistics
 
 -- name: durations
--- When the newest completed instances of a tenant ended, and how long they took.
+-- When the newest completed instances of a tenant ended, and how long they took; without test runs.
 SELECT completed_at, completed_at - created_at FROM tenuto.workflow_instances
 WHERE
     tenant = :tenant AND status = 'COMPLETED' AND created_at >= :since AND completed_at IS NOT NULL
+    AND (definition_id < '~test:' OR definition_id >= '~tesu')
 ORDER BY created_at DESC LIMIT :most;
 
 -- name: waiting_jobs

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.status import Status
+from tenuto.model.test_run import is_test_run
 from tenuto.store.cold.stats import together
 from tenuto.store.columns import InstanceColumns, from_ms
 from tenuto.store.memory.context import MemoryPart
@@ -52,6 +53,7 @@ class MemoryStats(MemoryPart):
             and row.status == Status.COMPLETED
             and row.created_at >= epoch_ms(since)
             and row.completed_at is not None
+            and not is_test_run(row.definition_id)
         ]
         found.sort(reverse=True)
         return [Completed(from_epoch_ms(ended), ended - made) for made, ended in found[:most]]

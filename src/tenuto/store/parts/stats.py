@@ -64,7 +64,7 @@ class Stats(Protocol):
     async def durations(self, tenant: str, since: datetime, most: int) -> list[Completed]:
         """How long completed instances took that were created from `since` on.
 
-        Of them the newest `most`, newest first.
+        Of them the newest `most`, newest first; test runs do not count.
         """
 
     @for_tenants
