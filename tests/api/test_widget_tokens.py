@@ -39,7 +39,7 @@ async def test_a_token_shows_its_value_and_nothing_else_until_it_ends(
             refused = await call("GET", f"/widgets/{id}", headers=showing(given))
             assert (refused.status, refused.json["code"]) == (401, "TEN-5024")
         clock = call.pipeline.service.clock
-        later = clock.now() + timedelta(days=30)
+        later = clock.now() + timedelta(days=1, seconds=1)
         monkeypatch.setattr(clock, "now", lambda: later)
         assert (await call("GET", f"/widgets/{ids[0]}", headers=showing(token))).status == 401
 

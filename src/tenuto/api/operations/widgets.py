@@ -27,13 +27,15 @@ from tenuto.workspace.widgets import read_config
 WIDGETS = Resource(API, tag="widgets", write=Permission.INSTANCES_READ)
 HEADER = "tenuto-widget-token"
 _MOST_DAYS = 90
+_WITHOUT_A_KEY = timedelta(days=1)
+"""A token that no key made ends so soon: there is no key to revoke it by."""
 
 
 class WidgetTokenRequest(WidgetRequest):
     """The value, the widget that shows it, and until when."""
 
     days: Annotated[int, Meta(ge=1, le=_MOST_DAYS)] = 30
-    """It also ends with the credential that creates it."""
+    """It also ends with the credential that creates it, and after a day if that is not an API key."""
 
 
 class WidgetToken(Answer):
@@ -65,13 +67,16 @@ async def create_widget_token(call: Call[NoQuery], body: WidgetTokenRequest) -> 
     principal, now = call.principal, call.service.clock.now()
     until = now + timedelta(days=body.days)
     until = min(until, principal.expires_at or until)
+    maker = principal.credential if principal.credential.startswith(KEY) else None
+    if maker is None:
+        until = min(until, now + _WITHOUT_A_KEY)
     ticket = WidgetTicket(
         tenant=principal.tenant,
         instance_id=instance.id,
         type=body.widget_type,
         config=msgspec.convert(body.widget_config, dict),
         until_ms=epoch_ms(until),
-        maker=principal.credential if principal.credential.startswith(KEY) else None,
+        maker=maker,
     )
     token = await call.service.widget_tickets.token(ticket)
     if len(token) > LONGEST:
