@@ -184,6 +184,21 @@ async def test_what_was_put_off_is_listed_and_can_be_hastened(store: Store) -> N
     assert {each.event_id for each in due.items} == {"a1", "b1"}
 
 
+async def test_many_are_hastened_in_several_transactions(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("postgres", "sqlite"):
+        monkeypatch.setattr(f"tenuto.store.{name}.listeners.HASTENED", 2)
+    await store.listeners.put(listener())
+    names = [f"a{number}" for number in range(5)]
+    await store.outbox.drain([], [posting("w1", each, f"of-{each}") for each in names])
+    await store.outbox.claim_due(moment(0), most=9, each=9)
+    put_off = tuple((each, moment(50)) for each in names)
+    await store.outbox.settle(Settlement(listener_id="w1", put_off=put_off))
+    assert await store.listeners.hasten("default", "w1", moment(9)) == 5
+    assert await store.listeners.hasten("default", "w1", moment(9)) == 0
+
+
 async def test_it_is_known_when_the_next_is_due(store: Store) -> None:
     await store.listeners.put(listener())
     await store.outbox.drain([], [posting("w1", "a1", at=5)])

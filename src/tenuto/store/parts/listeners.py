@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from tenuto.store.marks import for_tenants, writes
 
+HASTENED = 1_000
+"""So many deliveries are made due in one transaction."""
 ListenerLevel: TypeAlias = Literal[1, 2]
 """1: entries that change an instance's status; 2: entries of nodes too."""
 

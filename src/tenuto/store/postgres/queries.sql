@@ -2746,13 +2746,19 @@ WHERE
 ORDER BY posting.due, posting.number LIMIT :limit;
 
 -- name: hasten_postings
--- Deliveries that were put off are due.
+-- Deliveries that were put off are due, so many of them.
 UPDATE tenuto.webhook_deliveries SET due = :now
 WHERE
-    listener_id IN (
-        SELECT id FROM tenuto.listeners WHERE tenant = :tenant AND id = :id AND kind <> 'definition'
+    number IN (
+        SELECT posting.number FROM tenuto.webhook_deliveries AS posting
+        WHERE
+            posting.listener_id IN (
+                SELECT id FROM tenuto.listeners
+                WHERE tenant = :tenant AND id = :id AND kind <> 'definition'
+            )
+            AND posting.due > :now
+        LIMIT :most
     )
-    AND due > :now
 RETURNING number;
 
 -- name: backlogs
