@@ -162,6 +162,8 @@ async def test_settings_are_shown_to_admins_and_places_of_the_machine_to_those_o
     shown = (
         ShownSetting(name="store", value="sqlite:////srv/a.db", origin="--store"),
         ShownSetting(name="burst", value=100, origin="default"),
+        ShownSetting(name="oidc_issuer", value="https://u:p@id.example.com", origin="TENUTO_X"),
+        ShownSetting(name="a_new_one", value="secret", origin="/srv/tenuto.toml:3"),
     )
     config = ServiceConfig(port=0, settings=shown, environment="test")
     async with serve(config=config, admin_key=ADMIN) as call:
@@ -172,5 +174,8 @@ async def test_settings_are_shown_to_admins_and_places_of_the_machine_to_those_o
         key = await call("POST", "/keys", {"name": "eve", "role": "admin"}, headers=admin)
         eve = {"authorization": f"Bearer {key.json['key']}"}
         part = (await call("GET", "/settings", headers=eve)).json["settings"]
-        assert part[0] == {"name": "store", "value": None, "origin": "--store", "isHidden": True}
+        assert part[0] == {"name": "store", "value": None, "origin": "flag", "isHidden": True}
         assert part[1]["value"] == 100
+        assert (part[2]["value"], part[2]["origin"]) == ("https://id.example.com", "variable")
+        for each in (part[3], whole["settings"][3]):
+            assert (each["value"], each["origin"], each["isHidden"]) == (None, "file", True)

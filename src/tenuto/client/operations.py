@@ -1073,13 +1073,10 @@ class Operations(OperationsBase):
 
     async def list_approvals(
         self, *, limit: int | None = None, cursor: str | None = None, mine: bool | None = None
-    ) -> Page[Object]:
+    ) -> Object:
         """List open approvals, those of the newest instances first."""
         return await self._ask(
-            Page[Object],
-            "GET",
-            "/approvals",
-            query={"limit": limit, "cursor": cursor, "mine": mine},
+            Object, "GET", "/approvals", query={"limit": limit, "cursor": cursor, "mine": mine}
         )
 
     async def get_attention(self, *, hours: int | None = None, limit: int | None = None) -> Object:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import platform
-from typing import Literal
+import re
+from typing import Literal, TypeAlias
 
 from tenuto import __version__
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal
 from tenuto.api.call import Call, NoQuery
+from tenuto.api.config import ShownSetting
 from tenuto.api.operation import API, Resource
 from tenuto.api.shapes import Answer
 from tenuto.model.errors import TenutoError
@@ -19,8 +21,66 @@ from tenuto.store.parts.instances import InstanceQuery
 SETTINGS = Resource(f"{API}/settings", tag="settings", read=Permission.SETTINGS_READ)
 
 _PATIENCE = 2.0
-_OF_THE_MACHINE = frozenset({"store", "listen_url", "log_to", "tasks", "dev.files"})
+_SHOWN = frozenset(
+    {
+        "port",
+        "public_url",
+        "environment",
+        "allow_host",
+        "allow_origin",
+        "rate_limit",
+        "burst",
+        "source_rate_limit",
+        "linger_seconds",
+        "drain_seconds",
+        "auth",
+        "oidc_issuer",
+        "oidc_audience",
+        "oidc_client_id",
+        "oidc_scopes",
+        "oidc_private",
+        "oidc_tenant_claim",
+        "oidc_role_claims",
+        "oidc_name_claim",
+        "log_format",
+        "log_level",
+        "traces",
+        "engine.task_timeout",
+        "engine.threads",
+        "engine.store_connections",
+        "engine.mail_every",
+        "engine.timers_every",
+        "engine.jobs_every",
+        "engine.watch_every",
+        "engine.project_every",
+        "engine.outbox_every",
+        "engine.webhook_timeout",
+        "engine.disable_webhooks_after",
+        "engine.private_webhooks",
+        "engine.private_targets",
+        "engine.inbox_retention",
+        "engine.instance_retention",
+        "engine.bulk_retention",
+        "engine.prune_every",
+        "engine.test_run_retention",
+        "engine.longest_nap",
+        "engine.report_block_after",
+        "engine.decision_timeout",
+        "engine.stop_grace",
+        "engine.unknown_tasks",
+        "engine.task_logs",
+    }
+)
+"""Settings that admins of tenants are shown; a new one is not shown until it is listed."""
+_SHOWN_GROUPS = ("engine.retry.", "engine.limits.", "engine.quotas.", "engine.bounds.")
+_OF_THE_MACHINE = frozenset(
+    {"store", "listen_url", "host", "log_to", "tasks", "dev.files", "engine.notes_folder"}
+)
 """Settings that name places of the machine: an admin of one tenant is not shown them."""
+_USER = re.compile(r"(?<=://)\S*@")
+_PASSWORD = re.compile(r"(?<=://)([^\s:@/]*):\S*@")
+
+Origin: TypeAlias = Literal["flag", "variable", "file", "default"]
 
 
 class SettingView(Answer):
@@ -29,10 +89,9 @@ class SettingView(Answer):
     name: str
     value: JSON
     """Secrets and passwords are not shown; null also where it is not shown to the caller."""
-    origin: str
-    """A flag, a variable, a line of a file, or `default`."""
+    origin: Origin
     is_hidden: bool
-    """Whether only the holder of the admin key, and users of this machine, are shown it."""
+    """Whether it is not shown to the caller; `tenuto config show` shows it on the machine."""
 
 
 class StoreView(Answer):
@@ -68,18 +127,41 @@ async def get_settings(call: Call[NoQuery]) -> SettingsView:
         version=__version__,
         python=platform.python_version(),
         environment=config.environment,
-        public_url=call.service.url,
+        public_url=_USER.sub("", call.service.url),
         store=await _store(call),
-        settings=[
-            SettingView(
-                name=each.name,
-                value=each.value if sees_all or each.name not in _OF_THE_MACHINE else None,
-                origin=each.origin,
-                is_hidden=not sees_all and each.name in _OF_THE_MACHINE,
-            )
-            for each in config.settings
-        ],
+        settings=[_view(each, sees_all=sees_all) for each in config.settings],
     )
+
+
+def _view(setting: ShownSetting, *, sees_all: bool) -> SettingView:
+    name = setting.name
+    is_shown = name in _SHOWN or name.startswith(_SHOWN_GROUPS)
+    is_shown = is_shown or (sees_all and name in _OF_THE_MACHINE)
+    return SettingView(
+        name=name,
+        value=_without_passwords(name, setting.value) if is_shown else None,
+        origin=_kind(setting.origin),
+        is_hidden=not is_shown,
+    )
+
+
+def _without_passwords(name: str, value: JSON) -> JSON:
+    if isinstance(value, str):
+        # The user of a database is no secret; that of another address may be a token.
+        is_store = name in ("store", "listen_url")
+        return _PASSWORD.sub(r"\1@", value) if is_store else _USER.sub("", value)
+    if isinstance(value, list):
+        return [_without_passwords(name, each) for each in value]
+    return value
+
+
+def _kind(origin: str) -> Origin:
+    """The kind alone: the place itself may name a folder of the machine."""
+    if origin == "default":
+        return "default"
+    if origin.startswith("--"):
+        return "flag"
+    return "variable" if origin.startswith("TENUTO_") else "file"
 
 
 def _is_of_the_service(principal: Principal) -> bool:

@@ -35,7 +35,7 @@ class WidgetTokenRequest(WidgetRequest):
     """The value, the widget that shows it, and until when."""
 
     days: Annotated[int, Meta(ge=1, le=_MOST_DAYS)] = 30
-    """It also ends with the credential that creates it, and after a day if that is not an API key."""
+    """It also ends with the credential that creates it; after a day, if that is not an API key."""
 
 
 class WidgetToken(Answer):
