@@ -141,7 +141,9 @@ async def test_a_page_of_approvals_is_bounded_and_a_poll_compiles_nothing_again(
         await until(are_open)
         first = (await call.get("/approvals?limit=3")).json
         assert [each["instanceId"] for each in first["items"]] == [ids[1]] * 2
-        assert {each["stepId"]: each["formSchema"] for each in first["items"]}["two"] is None
+        forms = {each["stepId"]: each for each in first["items"]}
+        assert forms["two"]["formSchema"] is None
+        assert [forms[id]["isFormLeftOut"] for id in ("one", "two")] == [False, True]
         rest = (await call.get(f"/approvals?limit=3&cursor={first['nextCursor']}")).json
         assert [each["instanceId"] for each in rest["items"]] == [ids[0]] * 2
         assert (rest["nextCursor"], rest["isComplete"]) == (None, True)

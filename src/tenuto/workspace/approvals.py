@@ -58,6 +58,8 @@ class OpenApproval(Struct, frozen=True, kw_only=True, rename="camel"):
     roles: list[str]
     form_schema: JSON
     """Null also where it is larger than 20,000 bytes."""
+    is_form_left_out: bool
+    """Whether there is a form, and it is too large for a list."""
     opened_at: str | None
     due_at: str | None
     """When it times out; null: never."""
@@ -221,6 +223,7 @@ def _if_small(value: JSON) -> JSON:
 def _approval(
     wait: Object, asked: Object, row: InstanceRow, *, may_decide: bool, input: JSON
 ) -> OpenApproval:
+    form = _if_small(asked["formSchema"])
     shown = {
         "instanceId": row.id,
         "workflowId": row.definition_id,
@@ -231,7 +234,8 @@ def _approval(
         "iteration": wait["iteration"],
         "users": asked["users"],
         "roles": asked["roles"],
-        "formSchema": _if_small(asked["formSchema"]),
+        "formSchema": form,
+        "isFormLeftOut": form is None and asked["formSchema"] is not None,
         "openedAt": wait["since"],
         "dueAt": wait["timeoutAt"],
         "reminders": asked["reminders"],

@@ -14,6 +14,7 @@ import { Field, TextInput } from "../../kit/Field";
 import { Facts } from "../../kit/Facts";
 import { JsonView } from "../../kit/JsonView";
 import { Moment } from "../../kit/Moment";
+import { Notice } from "../../kit/Notice";
 import { SchemaForm } from "../../kit/SchemaForm";
 import { Stack } from "../../kit/Stack";
 import { ErrorState } from "../../kit/States";
@@ -53,10 +54,10 @@ export function Decide({ approval, onClose }: { approval: Approval; onClose: () 
       onClose={onClose}
       actions={
         <>
-          <Button look="danger" icon={<X />} isPending={pending === "rejected"} disabled={pending === "approved"} onClick={() => press("rejected")}>
+          <Button look="danger" icon={<X />} isPending={pending === "rejected"} disabled={approval.isFormLeftOut || pending === "approved"} onClick={() => press("rejected")}>
             Reject
           </Button>
-          <Button look="primary" icon={<Check />} isPending={pending === "approved"} disabled={pending === "rejected"} onClick={() => press("approved")}>
+          <Button look="primary" icon={<Check />} isPending={pending === "approved"} disabled={approval.isFormLeftOut || pending === "rejected"} onClick={() => press("approved")}>
             Approve
           </Button>
         </>
@@ -76,7 +77,8 @@ export function Decide({ approval, onClose }: { approval: Approval; onClose: () 
           <h3>What it is about</h3>
           <JsonView label="Input of the instance" value={approval.input} />
         </section>
-        {!hasForm && (
+        {approval.isFormLeftOut && <Notice tone="amber">Its form is too large to be shown here: decide on the page of the instance.</Notice>}
+        {!hasForm && !approval.isFormLeftOut && (
           <Field label="Comment" help="It is kept with the decision, as its form.">
             {(ids) => <TextInput {...ids} value={comment} onChange={(event) => setComment(event.target.value)} />}
           </Field>
