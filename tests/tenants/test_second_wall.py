@@ -204,7 +204,7 @@ async def shown_to_left(town: Town) -> dict[str, str]:
         "audit": await seen.audit.query(AuditQuery(tenant=LEFT, limit=10)),
         "events": await seen.inbox.latest(LEFT, None, since, limit=100),
         "past events": await seen.inbox.past(PastEvents(tenant=LEFT, pattern=None, since=since)),
-        "tallies": await seen.stats.tallies(LEFT, since, since, 1000),
+        "tallies": sorted(await seen.stats.tallies(LEFT, since, since, 1000), key=str),
     }
     return {name: _text(value) for name, value in found.items()}
 

@@ -88,6 +88,7 @@ def test_a_crash_test_says_everything_by_name() -> None:
         "runs",
         "seed",
         "repeat",
+        "expect",
     ]
 
 

@@ -5,17 +5,15 @@ A worker that has such a task may come later: no more than a warning can be give
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection
-from contextlib import redirect_stdout, suppress
+import ast
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tenuto.cli.missing_tasks import load_named_tasks
-from tenuto.cli.positions import Located
 from tenuto.cli.sources import Source
-from tenuto.cli.task_modules import load_tasks
 from tenuto.definition.task_places import misspelling_of, task_places
 from tenuto.model.errors import Problem, TenutoError
 from tenuto.tasks.registry import DEFAULT_REGISTRY
@@ -25,15 +23,30 @@ if TYPE_CHECKING:
 
 
 def tasks_around(source: Source) -> set[str]:
-    """The tasks that are loaded, with those of the project and beside the file."""
-    with redirect_stdout(sys.stderr):
-        # Code that cannot be loaded is reported by the commands that need it.
-        with suppress(TenutoError, Located):
-            load_named_tasks((), None)
-        if source.flow is None:
-            with suppress(TenutoError, Located):
-                load_tasks((), source.path)
-    return {*DEFAULT_REGISTRY}
+    """The tasks that are loaded, and those of `tasks.py` beside the file.
+
+    That is read, not run: a process that has tasks would work on instances that wait for them.
+    """
+    return {*DEFAULT_REGISTRY, *_declared_in(source.path.parent / "tasks.py")}
+
+
+def _declared_in(file: Path) -> Iterator[str]:
+    """The names of functions with the decorator `task`; none of a file that cannot be read."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for decorator in function.decorator_list:
+            call = decorator if isinstance(decorator, ast.Call) else None
+            named = decorator if call is None else call.func
+            if (getattr(named, "attr", None) or getattr(named, "id", None)) != "task":
+                continue
+            given = [each.value for each in call.keywords if each.arg == "name"] if call else []
+            name = given[0].value if given and isinstance(given[0], ast.Constant) else None
+            yield name if isinstance(name, str) else function.name
 
 
 async def tasks_of(space: Workspace) -> set[str]:
