@@ -73,7 +73,7 @@ new-venv:
 # page says that it is being built.
 .PHONY: run
 run: $(RUNS)  ## Serve the examples on PORT (8484) and say what to try; a change of a file is there at once
-	@$(MAKE) --question ui 2> /dev/null || { mkdir -p build && touch $(BUILDING); \
+	@$(MAKE) --no-print-directory --question ui 2> /dev/null || { mkdir -p build && touch $(BUILDING); \
 		$(MAKE) --no-print-directory ui > build/ui.log 2>&1; rm -f $(BUILDING); } &
 	$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}'
 

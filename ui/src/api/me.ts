@@ -7,6 +7,8 @@ import { ApiProblem, problemOf, unreachable } from "./problem";
 
 export interface Principal {
   name: string;
+  /** What tells it apart from all others: names are not unique. */
+  identity: string;
   tenant: string;
   role: string | null;
   permissions: readonly string[];

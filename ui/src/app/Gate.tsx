@@ -28,7 +28,7 @@ export function Gate({ children }: { children: ReactNode }) {
     if (principal && needsSignIn === null) setIsEntered(true);
     if (needsSignIn === "left") setIsEntered(false);
   }, [principal, needsSignIn]);
-  useFresh(key, needsSignIn === "left", isLive, principal == null ? null : `${principal.tenant} ${principal.name}`);
+  useFresh(key, needsSignIn === "left", isLive, principal == null ? null : `${principal.tenant} ${principal.identity}`);
   useLiveConnection(isEntered && !isAsked);
 
   if (!isEntered) {

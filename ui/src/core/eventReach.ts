@@ -1,4 +1,4 @@
-/** Whom an event reached, would reach, or nearly reached, as the service tells it. */
+/** The instances that an event reached, would reach, or nearly reached. */
 
 import { asNumber, asObject, asText, type Json } from "./json";
 

@@ -24,7 +24,7 @@ export function EmptyState({ title, children, action, command }: { title: string
   );
 }
 
-/** Something was refused or failed: what, its code, what to do, and whom to ask with which number. */
+/** Something was refused or failed: what, its code, what to do, and the id of the request. */
 export function ErrorState({ error, onRetry, isInline = false }: { error: unknown; onRetry?: () => void; isInline?: boolean }) {
   const problem = asProblem(error);
   return (

@@ -1,6 +1,7 @@
 import { useRef, type CSSProperties, type MouseEvent, type ReactNode, type RefObject } from "react";
 import { useLocation } from "wouter";
 
+import { basePath } from "../api/base";
 import { classes } from "./classes";
 import { useKeys } from "./keys";
 import styles from "./Table.module.css";
@@ -57,7 +58,7 @@ export function Table<T>({ label, columns, rows, idOf, hrefOf, isSelected, onEnd
     // A press on a control of the row is not one on the row, and marking text is none at all.
     const isOwn = (event.target as HTMLElement).closest("a, button, input, label") !== null;
     if (hrefOf === undefined || isOwn || window.getSelection()?.isCollapsed === false) return;
-    if (event.metaKey || event.ctrlKey) window.open(hrefOf(row));
+    if (event.metaKey || event.ctrlKey) window.open(`${basePath}${hrefOf(row)}`);
     else navigate(hrefOf(row));
   };
   return (

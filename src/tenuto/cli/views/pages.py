@@ -28,7 +28,7 @@ def show_page(
 ) -> None:
     """Print a page; its cursor is in the JSON, and told to people where there are more.
 
-    An empty one is told as `nothing`, with the commands `then` that change that.
+    An empty one is shown as `nothing`, with the commands `then` that change that.
     """
     if output == "json":
         show_json({"items": [item(each) for each in page.items], "nextCursor": page.next_cursor})

@@ -22,7 +22,7 @@ import styles from "./styles.module.css";
 const CRUMBS = [{ label: "Events", href: "/events" }];
 const REFRESH_MS = 3_000;
 
-/** One event: what it carried, whom it reached, and whom it nearly reached. */
+/** One event: what it carried, what it reached, and what it nearly reached. */
 export default function EventPage() {
   const id = useLastPart();
   const found = useQuery({

@@ -34,7 +34,7 @@ interface Content {
   correlationId?: string;
 }
 
-/** Publish an event: first dry, to see whom it would reach; then for real. `?pattern=` and `?payload=` fill it in. */
+/** Publish an event: first as a dry run, which shows what it would reach; then for real. `?pattern=` and `?payload=` fill it in. */
 export default function PublishPage() {
   const search = useParameters();
   const first = { pattern: search.get("pattern") ?? "", payload: search.get("payload") ?? "{}", correlationId: search.get("correlationId") ?? "" };
@@ -130,7 +130,7 @@ function PublishForm({ first }: { first: { pattern: string; payload: string; cor
             }}
           />
         ) : (
-          <p className={styles["muted"]}>A dry run shows whom this event would reach, and whom it would nearly reach. Nothing is stored by it.</p>
+          <p className={styles["muted"]}>A dry run shows which instances this event would reach or nearly reach. It stores nothing.</p>
         )}
       </div>
     </form>

@@ -12,7 +12,7 @@ const WOULD: Record<string, string> = { resumed: "Would resume", cancelled: "Wou
 const NEARLY: Record<string, string> = { resumed: "Nearly resumed", cancelled: "Nearly cancelled", started: "Nearly started" };
 const MARKS: Record<string, string> = { resumed: "COMPLETED", cancelled: "CANCELLED", started: "COMPLETED", refused: "FAILED" };
 
-/** Whom an event reached; of a dry run, whom it would reach. */
+/** What an event reached; of a dry run, what it would reach. */
 export function Recipients({ given, isDry = false }: { given: readonly unknown[]; isDry?: boolean }) {
   const words = isDry ? WOULD : DONE;
   return (
@@ -30,7 +30,7 @@ export function Recipients({ given, isDry = false }: { given: readonly unknown[]
   );
 }
 
-/** Whom an event nearly reached, and which part of the condition was false. */
+/** What an event nearly reached, and which part of the condition was false. */
 export function NearMisses({ given, onCorrect }: { given: readonly unknown[]; onCorrect?: (correction: Correction) => void }) {
   return (
     <ul className={styles["recipients"]}>

@@ -63,7 +63,13 @@ export class LogReader {
       for (;;) {
         if (this.wantsNewer) {
           this.wantsNewer = false;
-          await this.readNewer();
+          try {
+            await this.readNewer();
+          } catch (error) {
+            // What came meanwhile is still to be read, by the next wish of any kind.
+            this.wantsNewer = true;
+            throw error;
+          }
         } else if (this.canReadOlder() && (wantsOlder || this.state.get().isReadingAll)) {
           wantsOlder = false;
           await this.readOlder();

@@ -177,7 +177,7 @@ function Actions({ listener, enable, resend, remove }: { listener: Listener; ena
           onClose={() => setIsRemoving(false)}
           onConfirm={() => remove.mutate(undefined, { onSuccess: () => navigate(listener.kind === "webhook" ? "/webhooks" : "/webhooks?tab=subscriptions") })}
         >
-          <p>{listener.pending === 0 ? "Its address is told of nothing more." : `Its address is told of nothing more, and ${counted(listener.pending, "notification")} on the way ${listener.pending === 1 ? "is" : "are"} dropped.`}</p>
+          <p>{listener.pending === 0 ? "It receives no more events." : `It receives no more events, and ${counted(listener.pending, "notification")} on the way ${listener.pending === 1 ? "is" : "are"} dropped.`}</p>
         </Confirm>
       )}
     </>

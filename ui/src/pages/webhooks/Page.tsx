@@ -42,7 +42,7 @@ function Webhooks() {
       label="webhooks"
       empty={
         <EmptyState title="There is no webhook" command="tenuto webhooks add https://example.com/hook 'order.*'">
-          A webhook is an address that is told of events, until it is removed.
+          A webhook is an address that receives events until it is removed.
         </EmptyState>
       }
     >
@@ -55,7 +55,7 @@ function Subscriptions() {
   const list = useList("/api/v1/subscriptions", { query: { limit: 500 } });
   const rows = useMemo(() => list.items.map(ofSubscription), [list.items]);
   return (
-    <Listed list={list} label="subscriptions" empty={<EmptyState title="There is no subscription">A subscription is an address that is told of events until it expires. Programs make them: POST /api/v1/subscriptions.</EmptyState>}>
+    <Listed list={list} label="subscriptions" empty={<EmptyState title="There is no subscription">A subscription is an address that receives events until it expires. Programs make them: POST /api/v1/subscriptions.</EmptyState>}>
       <Listeners label="Subscriptions" rows={rows} list={list} />
     </Listed>
   );
