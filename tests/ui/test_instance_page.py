@@ -55,6 +55,8 @@ def test_a_failure_is_read_and_retried(server: Server, page: Page) -> None:
 def test_a_wait_is_released_from_the_event_that_came_near(server: Server, page: Page) -> None:
     id = _started(server, "order", {"orderId": "A-7"})
     page.goto(f"{server.url}/instances/{id}")
+    # Of reserve, paid and ship: an edge that is not drawn leaves no other trace.
+    expect(page.locator(".react-flow__edge")).to_have_count(2)
     why = page.get_by_role("region", name="Why it stands where it stands")
     expect(why).to_contain_text("waits for the event payment.received")
     near = {"pattern": "payment.received", "payload": {"orderId": "A-6", "amount": 3}}
