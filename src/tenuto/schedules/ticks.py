@@ -1,0 +1,208 @@
+"""Ticks: nominal times with the moment at which each is started, or the reason why it is not."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from tenuto.calendars import (
+    WorkingCalendar,
+    is_working,
+    last_working_moment,
+    next_working_moment,
+)
+from tenuto.calendars.days import reason
+from tenuto.calendars.working_time import working_spans
+from tenuto.model.durations import LATEST, iso
+from tenuto.model.json import Object
+from tenuto.schedules import nominal
+from tenuto.schedules.schedule import Schedule
+
+MOST_TRIED = 2_000
+"""So many times in a row outside of working hours, and a schedule counts as one that never starts:
+with hours on every weekday that is about four years."""
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class Tick(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One nominal time of a schedule."""
+
+    nominal: datetime
+    at: datetime
+    """When it is started: moved by the calendar, delayed by the jitter."""
+    skipped: str | None = None
+    """Why it is not started."""
+
+
+def tick_key(schedule_id: str, moment: datetime) -> str:
+    """The idempotency key of the instance that a tick starts: at most one has it."""
+    return f"schedule:{schedule_id}:{iso(moment)}"
+
+
+def tick_values(schedule: Schedule, moment: datetime) -> Object:
+    """What templates of the input see as `schedule` in the tick of a nominal time."""
+    previous = nominal.latest(schedule.timing, moment - _MILLISECOND)
+    following = next(nominal.after(schedule.timing, moment), None)
+    return {
+        "id": schedule.id,
+        "nominal": iso(moment),
+        "previous": None if previous is None else iso(previous),
+        "next": None if following is None else iso(following),
+    }
+
+
+def ticks(schedule: Schedule, calendar: WorkingCalendar | None, after: datetime) -> Iterator[Tick]:
+    """The ticks with nominal times after a moment, in order; also those that are skipped.
+
+    `calendar` is the one that the schedule names. The order is also that of the moments at which
+    they are started, where several may be started at once.
+    """
+    for moment in nominal.after(schedule.timing, after):
+        yield tick_at(schedule, calendar, moment)
+
+
+def preview(
+    schedule: Schedule, calendar: WorkingCalendar | None, after: datetime, count: int
+) -> tuple[Tick, ...]:
+    """The next ticks after a moment, at most `count`."""
+    return tuple(islice(ticks(schedule, calendar, after), count))
+
+
+def next_start(
+    schedule: Schedule, calendar: WorkingCalendar | None, after: datetime
+) -> Tick | None:
+    """The first tick after a nominal time that is not skipped; None if there is none.
+
+    Ticks outside of working hours are passed over together, however many they are.
+    """
+    for _ in range(MOST_TRIED):
+        tick = next(ticks(schedule, calendar, after), None)
+        if tick is None or tick.skipped is None:
+            return tick
+        assert calendar is not None  # only a calendar skips
+        opens = next_working_moment(calendar, tick.nominal)
+        if opens >= LATEST:
+            return None
+        after = opens - _MILLISECOND
+    return None
+
+
+def latest_start(
+    schedule: Schedule, calendar: WorkingCalendar | None, until: datetime
+) -> Tick | None:
+    """The last tick up to a nominal time that is not skipped; None if there is none."""
+    for _ in range(MOST_TRIED):
+        current = nominal.latest(schedule.timing, until)
+        if current is None:
+            return None
+        tick = tick_at(schedule, calendar, current)
+        if tick.skipped is None:
+            return tick
+        assert calendar is not None  # only a calendar skips
+        closed = last_working_moment(calendar, current)
+        if closed is None:
+            return None
+        until = closed - _MILLISECOND
+    return None
+
+
+def count_starts(
+    schedule: Schedule, calendar: WorkingCalendar | None, start: datetime, end: datetime
+) -> int:
+    """How many ticks after `start` and not after `end` are not skipped, without listing them."""
+    if calendar is None or schedule.on_non_working != "skip":
+        return nominal.count(schedule.timing, start, end)
+    return sum(
+        nominal.count(schedule.timing, max(opens - _MILLISECOND, start), closes - _MILLISECOND)
+        for opens, closes in working_spans(calendar, start, end + _MILLISECOND)
+    )
+
+
+def newest_due(
+    schedule: Schedule, calendar: WorkingCalendar | None, now: datetime
+) -> datetime | None:
+    """The last nominal time that is due: it, and all before it, are to be started by `now`."""
+    found = _latest_moved(schedule, calendar, now)
+    if found is None or tick_at(schedule, calendar, found).at <= now:
+        return found
+    # The jitter of the last ones lasts beyond the present, and that of those before them does not.
+    moved = _moved(schedule, calendar, found)
+    return _latest_moved(schedule, calendar, moved - _MILLISECOND)
+
+
+def tick_at(schedule: Schedule, calendar: WorkingCalendar | None, moment: datetime) -> Tick:
+    """The tick of a nominal time."""
+    if _is_skipped(schedule, calendar, moment):
+        assert calendar is not None  # only a calendar skips
+        local = moment.astimezone(ZoneInfo(calendar.timezone))
+        return Tick(nominal=moment, at=moment, skipped=reason(calendar, local.date()))
+    moved = _moved(schedule, calendar, moment)
+    return Tick(nominal=moment, at=moved + _delay(schedule, calendar, moved))
+
+
+def _is_skipped(schedule: Schedule, calendar: WorkingCalendar | None, moment: datetime) -> bool:
+    may_skip = calendar is not None and schedule.on_non_working == "skip"
+    return may_skip and calendar is not None and not is_working(calendar, moment)
+
+
+def _moved(schedule: Schedule, calendar: WorkingCalendar | None, moment: datetime) -> datetime:
+    """Where the calendar moves a nominal time to; never one before those of earlier times."""
+    if calendar is None or schedule.on_non_working == "skip":
+        return moment
+    if schedule.on_non_working == "next":
+        return next_working_moment(calendar, moment)
+    return last_working_moment(calendar, moment) or moment
+
+
+def _latest_moved(
+    schedule: Schedule, calendar: WorkingCalendar | None, until: datetime
+) -> datetime | None:
+    """The last nominal time that the calendar leaves at, or moves to, a moment up to `until`."""
+    if calendar is not None and not is_working(calendar, until):
+        if schedule.on_non_working == "next":
+            # Those since working hours ended are moved to when they begin again.
+            closed = last_working_moment(calendar, until)
+            if closed is None:
+                return None
+            until = closed - _MILLISECOND
+        elif schedule.on_non_working == "previous":
+            # Those until working hours begin are moved to when they ended.
+            until = next_working_moment(calendar, until) - _MILLISECOND
+    return nominal.latest(schedule.timing, until)
+
+
+def _delay(schedule: Schedule, calendar: WorkingCalendar | None, moved: datetime) -> timedelta:
+    """The jitter: from the schedule and the moment, so that it never changes.
+
+    It ends before the following ticks, which thus stay in their order.
+    """
+    if not schedule.jitter:
+        return schedule.jitter
+    most = schedule.jitter
+    following = _moved_after(schedule, calendar, moved)
+    if following is not None:
+        most = min(most, following - moved)
+    seed = tick_key(schedule.id, moved).encode()
+    share = int.from_bytes(hashlib.sha256(seed).digest()[:8]) / 2**64
+    return most * share // _MILLISECOND * _MILLISECOND
+
+
+def _moved_after(
+    schedule: Schedule, calendar: WorkingCalendar | None, moved: datetime
+) -> datetime | None:
+    """The first moment after `moved` that a nominal time is left at or moved to."""
+    following = next(nominal.after(schedule.timing, moved), None)
+    if following is None or calendar is None:
+        return following
+    target = _moved(schedule, calendar, following)
+    if target > moved:
+        return target
+    # `moved` is the end of working hours, and `following` is moved there too.
+    opens = next_working_moment(calendar, moved)
+    later = next(nominal.after(schedule.timing, opens - _MILLISECOND), None)
+    return None if later is None else _moved(schedule, calendar, later)
