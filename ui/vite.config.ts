@@ -7,6 +7,9 @@ import { budget } from "./scripts/budget.ts";
 const service = process.env["TENUTO_URL"] ?? "http://127.0.0.1:8484";
 const proxied = { target: service, changeOrigin: true };
 
+/** Parts of many pages; what the page of a widget has too stays in files of its own. */
+const isShared = (id: string): boolean => /\/src\/(core|kit)\/|\/lucide-react\//.test(id) && !/\/core\/(format|json|widget)\.ts$/.test(id);
+
 export default defineConfig({
   // Relative, so that the same files are served under any path: index.html has the base.
   base: "./",
@@ -21,7 +24,11 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     // Widgets are shown in frames of other sites: a page of its own, which loads nothing of the rest.
-    rollupOptions: { input: ["index.html", "widget.html"] },
+    rollupOptions: {
+      input: ["index.html", "widget.html"],
+      // What several pages share is one file: each file more is a request before a page is shown.
+      output: { codeSplitting: { groups: [{ name: "shared", test: isShared, minShareCount: 6, maxModuleSize: 10_000 }] } },
+    },
   },
   worker: { format: "es" },
   server: {

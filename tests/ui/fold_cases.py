@@ -8,6 +8,7 @@ import msgspec
 
 from tenuto.core import InstanceState, Plan, blank
 from tenuto.core.fold import fold_into
+from tenuto.core.iterations import progress_of, unended
 from tenuto.core.view import context_of, waits_of
 from tenuto.definition import compile_definition, to_graph_form
 from tenuto.engine.turns.held import Held
@@ -15,6 +16,7 @@ from tenuto.model.durations import epoch_ms
 from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow, from_row, to_rows
+from tenuto.model.status import NodeStatus
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.workspace.history import history_view
 from tenuto.workspace.instance_views import instance_view
@@ -28,6 +30,11 @@ from tests.kit.simulator.world import World
 from tests.kit.workload import Seeded, Taste, make_input, random_document
 from tests.kit.workload.undoing import with_undo
 
+_OUTCOMES = {
+    NodeStatus.RUNNING: "running",
+    NodeStatus.FAILED: "error",
+    NodeStatus.CANCELLED: "cancelled",
+}
 SIMULATED = 200
 WALKS = 60
 STATES = 4
@@ -84,6 +91,7 @@ def walked(seed: int) -> Run:
     document = random_document(f"fold-{seed}", Taste(largest=14))
     document = with_undo(document, f"fold {seed}") if seed % 2 else document
     run = Run(document, check=None)
+    run.worker = None if seed % 3 else f"worker-{seed}"
     run.start(make_input(Seeded(f"fold input {seed}")))
     choices = Seeded(f"fold walk {seed}")
     wander(run, choices, restless=10 + seed % 40, retries=seed % 4, to_the_end=seed % 5 != 0)
@@ -158,6 +166,16 @@ def _shown(plan: Plan, state: InstanceState) -> Object:
                 "length": None if loop.items is None else state.loops[key].length,
             }
             for key, loop in state.loops.items()
+        },
+        "outcomes": {
+            _spelled(key): _OUTCOMES[found.status]
+            for key in state.iterations
+            if (found := unended(plan, state, key)) is not None
+        },
+        "failed": {
+            _spelled(key): progress.failed
+            for key in state.loops
+            if (progress := progress_of(plan, state, key)) is not None
         },
         "iterations": {
             _spelled(key): {

@@ -77,6 +77,6 @@ def test_keys_and_the_palette_lead_to_pages_and_instances(server: Server, page: 
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox").fill(id)
+    page.get_by_role("combobox", name="Go to or do").fill(id)
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{server.url}/instances/{id}")

@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Page, expect
+import re
 
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tenuto.model.json import JSON, Object
 from tests.ui.barriers import barriers
 from tests.ui.failure_codes import WRITTEN, text
 from tests.ui.server import Server
 
 pytestmark = pytest.mark.slow
+
+_ITEMS = 40
+
+
+def _wait(name: str, following: str | None = None) -> JSON:
+    step: Object = {"stepId": name, "type": "EVENT_WAIT", "eventPattern": f"payment.{name}"}
+    return step if following is None else {**step, "transitions": {"default": following}}
+
+
+_FOLLOWED: JSON = {
+    "id": "followed",
+    "steps": [
+        {
+            "stepId": "each",
+            "type": "LOOP",
+            "source": "{{workflow.input}}",
+            "transitions": {"loop": "work", "done": ["child", "first"]},
+        },
+        {"stepId": "work", "type": "SET", "values": {"seen": "{{ctx.item}}"}},
+        {
+            "stepId": "child",
+            "type": "SUB_WORKFLOW",
+            "workflowId": "order",
+            "input": {"orderId": "A9"},
+        },
+        _wait("first", "second"),
+        _wait("second", "third"),
+        _wait("third"),
+    ],
+}
+"""Many entries, a child that waits, and events that let it go on."""
 
 
 def test_the_catalogue_of_failure_codes_in_the_pages_is_the_engines() -> None:
@@ -93,11 +127,73 @@ def test_an_approval_is_decided_with_its_form(server: Server, page: Page) -> Non
     assert output["form"] == {"costCentre": "C-12"}
 
 
+def test_a_delay_of_a_test_run_is_skipped(server: Server, page: Page) -> None:
+    nap = {"stepId": "nap", "type": "DELAY", "duration": "PT1H"}
+    id = server.api("POST", "/workflows/test", {"id": "naps", "steps": [nap]})["instanceId"]
+    page.goto(f"{server.url}/instances/{id}")
+    page.get_by_role("button", name="Skip the delay").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Completed")
+    assert barriers(page) == []
+
+
+def test_the_newest_stays_in_sight_until_the_viewer_scrolls(server: Server, page: Page) -> None:
+    server.api("PUT", "/workflows/followed", _FOLLOWED)
+    id = _started(server, "followed", list(range(_ITEMS)))
+    page.goto(f"{server.url}/instances/{id}?tab=log")
+    log = page.get_by_role("group", name="Log entries, newest first")
+    expect(log.get_by_text("payment.first")).to_be_visible()
+    expect(page.get_by_text("Following")).to_be_visible()
+    server.api("POST", "/events", {"pattern": "payment.first", "payload": {}})
+    expect(log.get_by_text("payment.second")).to_be_in_viewport()
+    # What is read stays where it is, whatever comes in above it.
+    log.hover()
+    page.mouse.wheel(0, 1_500)
+    expect(page.get_by_role("button", name="Follow", exact=True)).to_be_visible()
+    number = log.get_by_role("listitem").nth(20).inner_text().split("\n")[0]
+    read = log.get_by_role("listitem").filter(has=page.get_by_text(number, exact=True))
+    was = _below(read, log)
+    server.api("POST", "/events", {"pattern": "payment.second", "payload": {}})
+    resume = page.get_by_role("button", name=re.compile("Follow, .* new"))
+    expect(resume).to_be_visible()
+    assert _below(read, log) == was
+    resume.click()
+    expect(log.get_by_text("payment.third")).to_be_in_viewport()
+    assert barriers(page) == []
+
+
+def test_iterations_and_children_open_in_the_timeline(server: Server, page: Page) -> None:
+    server.api("PUT", "/workflows/followed", _FOLLOWED)
+    id = _started(server, "followed", list(range(_ITEMS)))
+    page.goto(f"{server.url}/instances/{id}?tab=timeline")
+    timeline = page.get_by_role("list", name="Timeline")
+    timeline.get_by_role("button", name=f"What is inside each, {_ITEMS} iterations").click()
+    second = timeline.get_by_role("button", name="What is inside iteration 1", exact=True)
+    expect(second).to_have_attribute("aria-expanded", "false")
+    second.click()
+    expect(timeline.get_by_text("work [1]")).to_be_visible()
+    timeline.get_by_role("button", name="What is inside each").click()
+    timeline.get_by_role("button", name="What is inside child").click()
+    expect(timeline.get_by_role("link", name="order 0")).to_be_visible()
+    step = timeline.get_by_role("link", name="reserve")
+    expect(step).to_be_visible()
+    assert barriers(page) == []
+    step.click()
+    expect(page.get_by_role("complementary", name="Selection")).to_contain_text("reserve")
+
+
 @pytest.mark.page_errors
 def test_an_instance_that_is_not_there_is_said_to_be_gone(server: Server, page: Page) -> None:
     page.goto(f"{server.url}/instances/01a1ea27-6f25-7373-9642-2221d50dfbbc")
     expect(page.get_by_role("heading", name="There is no such instance")).to_be_visible()
     expect(page.get_by_text("TEN-3001")).to_be_visible()
+
+
+def _below(row: Locator, log: Locator) -> float:
+    """How far a row is below the top of the list."""
+    box, around = row.bounding_box(), log.bounding_box()
+    assert box is not None
+    assert around is not None
+    return box["y"] - around["y"]
 
 
 def _started(server: Server, workflow: str, input: object) -> str:

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.ui.conftest import Serve
 from tests.ui.furnished import ADMIN_KEY, furnish
+from tests.ui.identity_provider import AUDIENCE, CLIENT, provided
 
 pytestmark = pytest.mark.slow
 
@@ -61,3 +62,15 @@ def test_a_viewer_signs_in_and_sees_no_control_that_would_be_refused(
     kept = page.evaluate("JSON.stringify(localStorage) + document.cookie + location.href")
     assert ADMIN_KEY not in kept
     assert viewer["key"] not in kept
+
+
+def test_a_provider_may_give_tokens_at_another_origin_than_its_own(
+    serve: Serve, page: Page
+) -> None:
+    with provided() as provider:
+        flags = ("--oidc-issuer", provider.issuer, "--oidc-audience", AUDIENCE, "--oidc-private")
+        server = serve(*flags, "--set", f"oidc_client_id={CLIENT}")
+        page.goto(f"{server.url}/workflows?q=order")
+        page.get_by_role("button", name="Sign in at 127.0.0.1").click()
+        expect(page.get_by_role("heading", name="Workflows")).to_be_visible()
+        expect(page).to_have_url(f"{server.url}/workflows?q=order")

@@ -4,7 +4,8 @@ import { contentOf, isOpen, type WidgetAnswer } from "./core/widget";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./widget/page.css";
-import { draw } from "./widget/draw";
+import { exactUtc, moment } from "./core/format";
+import { draw, drawNote } from "./widget/draw";
 
 const LOOK_MS = 2_000;
 const SELDOM_MS = 60_000;
@@ -17,6 +18,7 @@ const id = location.pathname.slice(base.length).replace(/^\/widgets\//, "");
 const token = location.hash.slice(1);
 let shown = "";
 let failures = 0;
+let reachedAt: number | null = null;
 
 function show(title: string, content: ReturnType<typeof contentOf>): void {
   const next = JSON.stringify([title, content]);
@@ -31,13 +33,14 @@ async function look(): Promise<number | null> {
   try {
     response = await fetch(`${base}/api/v1/widgets/${id}`, { headers: { "tenuto-widget-token": token }, credentials: "omit" });
   } catch {
-    if (shown === "") show("", { kind: "nothing", text: "The service cannot be reached; this page tries again.", isError: true });
     return later();
   }
   if (response.ok) {
     failures = 0;
+    reachedAt = Date.now();
     const answer = (await response.json()) as WidgetAnswer;
     show(answer.title, contentOf(answer));
+    note(null);
     return isOpen(answer) ? LOOK_MS : SELDOM_MS;
   }
   if (response.status === 429 || response.status >= 500) return later();
@@ -46,7 +49,17 @@ async function look(): Promise<number | null> {
   return null;
 }
 
-const later = (): number => Math.min(LOOK_MS * 2 ** failures++, LONGEST_MS);
+/** The service does not answer, or not now: what is shown stays, and says how old it is. */
+function later(): number {
+  if (reachedAt === null) show("", { kind: "nothing", text: "The service cannot be reached; this page tries again.", isError: true });
+  else note(`As of ${moment(reachedAt, "local", Date.now())}: the service does not answer, and is tried again.`, exactUtc(reachedAt));
+  return Math.min(LOOK_MS * 2 ** failures++, LONGEST_MS);
+}
+
+function note(text: string | null, exact = ""): void {
+  if (root === null) return;
+  drawNote(root, text, exact);
+}
 
 async function run(): Promise<void> {
   const wait = await look();

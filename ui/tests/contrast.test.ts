@@ -32,6 +32,9 @@ describe.each(Object.entries(THEMES))("%s", (_, theme) => {
   test.each([...TEXT, ...ON_TONES, ...SELECTED])("%s on %s is read easily", (text, surface) => {
     expect(contrast(theme.get(text) ?? "", theme.get(surface) ?? "")).toBeGreaterThanOrEqual(4.5);
   });
+  test.each(TONES)("a box that is %s is seen from far away", (tone) => {
+    expect(contrast(theme.get(tone) ?? "", theme.get("surface-sunken") ?? "")).toBeGreaterThanOrEqual(4.5);
+  });
   test.each(["focus", "border-strong"])("%s is seen", (role) => {
     for (const surface of SURFACES) expect(contrast(theme.get(role) ?? "", theme.get(surface) ?? "")).toBeGreaterThanOrEqual(3);
   });

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { blank, fold, foldAll, type InstanceState } from "../src/core/fold";
 import { graphOf } from "../src/core/graph";
 import { sameJson, type Json, type JsonObject } from "../src/core/json";
+import { counts, settled } from "../src/core/iterations";
 import type { LogEntry } from "../src/core/log";
 import { planOf, type Plan } from "../src/core/plan";
 import { contextView, instanceView, waitViews } from "../src/core/view";
@@ -62,6 +63,8 @@ function shown(plan: Plan, state: InstanceState, theirs: JsonObject): JsonObject
       skipped,
       length,
     })),
+    outcomes: known(state.iterations, "outcomes", (iteration) => settled(plan, state, iteration).status),
+    failed: known(state.loops, "failed", (loop) => counts(plan, state, loop).failed),
     iterations: known(state.iterations, "iterations", ({ variables }) =>
       Object.fromEntries([...variables].map(([key, { value }]) => [key, value])),
     ),

@@ -15,6 +15,7 @@ function clientOf(answer: (request: Request) => Response | Promise<Response>, ke
     key: () => key,
     onRefused: (refused) => noted.refused.push(refused),
     onReached: (isReached) => noted.reached.push(isReached),
+    onTime: () => undefined,
   });
   return { client, noted };
 }

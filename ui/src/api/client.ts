@@ -1,5 +1,6 @@
 import createClient from "openapi-fetch";
 
+import { noteServiceTime } from "../state/clock";
 import { noteReached } from "../state/reachability";
 import { refuse, session } from "../state/session";
 import { basePath } from "./base";
@@ -14,6 +15,8 @@ export interface Transport {
   /** A key was refused: null, where none was sent. */
   onRefused(key: string | null): void;
   onReached(isReached: boolean): void;
+  /** The time that an answer names. */
+  onTime(date: string | null): void;
 }
 
 /** The typed client: each call resolves with its answer, or rejects with an `ApiProblem`. */
@@ -27,6 +30,7 @@ export function makeClient(transport: Transport) {
     },
     async onResponse({ request, response }) {
       transport.onReached(true);
+      transport.onTime(response.headers.get("date"));
       if (response.ok || response.status === 304) return;
       if (response.status === 401) {
         transport.onRefused(request.headers.get("authorization")?.replace(/^Bearer /, "") ?? null);
@@ -49,4 +53,5 @@ export const api = makeClient({
   key: () => session.get().key,
   onRefused: refuse,
   onReached: noteReached,
+  onTime: (date) => noteServiceTime(date),
 });

@@ -4,35 +4,12 @@ import { noteReached } from "../state/reachability";
 import { refuse, session } from "../state/session";
 import { basePath } from "./base";
 import { ApiProblem, problemOf, unreachable } from "./problem";
-
-export interface Principal {
-  name: string;
-  /** What tells it apart from all others: names are not unique. */
-  identity: string;
-  tenant: string;
-  role: string | null;
-  permissions: readonly string[];
-  kind: string;
-  expiresAt: string | null;
-}
-
-export interface Oidc {
-  issuer: string;
-  clientId: string;
-  audience: string;
-  scopes: readonly string[];
-}
+import type { Shape } from "./types";
 
 /** The session as the service sees it: the pages show what its principal may do, and nothing else. */
-export interface Me {
-  /** null: a sign-in is needed. */
-  principal: Principal | null;
-  signIn: { isRequired: boolean; ways: readonly string[]; oidc: Oidc | null };
-  environment: string | null;
-  version: string;
-  /** Parts of the service that may be absent, by name. */
-  capabilities: Readonly<Record<string, boolean>>;
-}
+export type Me = Shape<"MeView">;
+export type Principal = Shape<"PrincipalView">;
+export type Oidc = Shape<"OidcView">;
 
 /** What the service says of a key; null: of a client without one. */
 export async function readMe(key: string | null): Promise<Me> {

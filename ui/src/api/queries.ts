@@ -84,6 +84,8 @@ export function useList<P extends ListPath>(path: P, ...params: Maybe<Params<P, 
     items,
     error: query.error,
     isPending: query.isPending,
+    /** False where the service says that it has not looked at everything. */
+    isComplete: query.data?.pages.every((page) => !("isComplete" in page) || page.isComplete !== false) ?? true,
     hasMore: query.hasNextPage,
     isReadingMore: query.isFetchingNextPage,
     readMore: () => void (query.hasNextPage && !query.isFetchingNextPage && query.fetchNextPage()),

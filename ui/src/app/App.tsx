@@ -9,16 +9,18 @@ import { Toasts } from "../kit/Toasts";
 import { Gate } from "./Gate";
 import { NotFound } from "./NotFound";
 import { PageBoundary } from "./PageBoundary";
-import { PAGES, type RegisteredPage } from "./pages";
+import { PAGES, pageAt, type RegisteredPage } from "./pages";
 import { Refused } from "./Refused";
 
 const queries = makeQueryClient();
+/** The page of the address is fetched while the service says who the viewer is. */
+const firstPage = pageAt(window.location.pathname.slice(basePath.length))?.Component.fetch() ?? Promise.resolve();
 
 export function App() {
   return (
     <QueryClientProvider client={queries}>
       <Router base={basePath}>
-        <Gate>
+        <Gate firstPage={firstPage}>
           <Pages />
         </Gate>
         <Toasts />

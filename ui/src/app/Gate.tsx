@@ -16,7 +16,7 @@ const PROBE_MS = 3_000;
 const CALM_MS = 60_000;
 
 /** First the service and the principal, then the pages. A page that was shown stays while its viewer signs in again. */
-export function Gate({ children }: { children: ReactNode }) {
+export function Gate({ children, firstPage }: { children: ReactNode; firstPage: Promise<void> }) {
   const { key, needsSignIn } = useStore(session);
   const state = useLiveState();
   const isLive = state.kind === "live";
@@ -24,10 +24,14 @@ export function Gate({ children }: { children: ReactNode }) {
   const me = useQuery<Me>({ ...meQuery, refetchInterval: isEntered && !isLive ? PROBE_MS : CALM_MS });
   const principal = me.data?.principal;
   const isAsked = needsSignIn !== null || principal === null;
+  const mayEnter = principal != null && needsSignIn === null;
   useEffect(() => {
-    if (principal && needsSignIn === null) setIsEntered(true);
     if (needsSignIn === "left") setIsEntered(false);
-  }, [principal, needsSignIn]);
+    if (!mayEnter) return;
+    let isCurrent = true;
+    void firstPage.then(() => isCurrent && setIsEntered(true));
+    return () => void (isCurrent = false);
+  }, [mayEnter, needsSignIn, firstPage]);
   useFresh(key, needsSignIn === "left", isLive, principal == null ? null : `${principal.tenant} ${principal.identity}`);
   useLiveConnection(isEntered && !isAsked);
 

@@ -14,7 +14,7 @@ export function said(state: LiveState, downSince: number | null, now: number): S
   }
   switch (state.kind) {
     case "live":
-      return { word: "Live", tone: "green", why: `Changes are shown as they happen${state.roundTripMs === null ? "" : `; the socket answers in ${Math.round(state.roundTripMs)} ms`}.` };
+      return { word: "Live", tone: "green", why: `Changes of instances are shown as they happen, lists are read again every few seconds${state.roundTripMs === null ? "" : `; the socket answers in ${Math.round(state.roundTripMs)} ms`}.` };
     case "connecting":
       return { word: "Connecting", tone: "amber", why: "The live socket is being opened." };
     case "polling":

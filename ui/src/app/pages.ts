@@ -1,5 +1,7 @@
-import { lazy, type ComponentType, type LazyExoticComponent } from "react";
+import type { ComponentType } from "react";
 import type { LucideIcon } from "lucide-react";
+
+import { later, type Later } from "../kit/later";
 
 export const GROUPS = ["Watch", "Define", "Operate", "Manage"] as const;
 export type Group = (typeof GROUPS)[number];
@@ -24,7 +26,7 @@ export interface PageEntry {
 }
 
 export interface RegisteredPage extends PageEntry {
-  Component: LazyExoticComponent<ComponentType<PageProps>>;
+  Component: Later<PageProps>;
 }
 
 const found = import.meta.glob<{ pages: readonly PageEntry[] }>("../pages/*/page.ts", { eager: true });
@@ -32,8 +34,11 @@ const found = import.meta.glob<{ pages: readonly PageEntry[] }>("../pages/*/page
 /** Every page, found by its folder: a new page touches no other file. */
 export const PAGES: readonly RegisteredPage[] = Object.values(found)
   .flatMap((module) => module.pages)
-  .map((page) => ({ ...page, Component: lazy(page.load) }))
+  .map((page) => ({ ...page, Component: later(page.load) }))
   .sort((one, other) => weight(one.path) - weight(other.path) || other.path.length - one.path.length);
+
+/** The page that an address below the base shows. */
+export const pageAt = (path: string): RegisteredPage | undefined => PAGES.find((page) => new RegExp(`^${page.path.replace(/:\w+/g, "[^/]+")}/?$`).test(path));
 
 function weight(path: string): number {
   return path.split("/").filter((part) => /^[:*]/.test(part)).length;

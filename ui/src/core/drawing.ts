@@ -7,6 +7,7 @@ import type { Layout, PlacedNode, Point } from "./layout";
 import { keyOf } from "./log";
 import type { Plan } from "./plan";
 import type { Activation, CompensationItem, InstanceState } from "./state";
+import { counts } from "./iterations";
 import { pickIteration } from "./timeline";
 
 export type Mark = "added" | "removed" | "changed";
@@ -137,7 +138,7 @@ export function iterationsShown(
     }
     const outside = shown.get(loop) ?? "";
     const key = keyOf(loop, outside);
-    const index = picked?.get(key) ?? (state ? pickIteration(state, key)?.index : undefined) ?? 0;
+    const index = picked?.get(key) ?? (state ? pickIteration(plan, state, key)?.index : undefined) ?? 0;
     shown.set(id, outside ? `${outside}/${index}` : String(index));
   }
   return shown;
@@ -152,7 +153,7 @@ function nodeOf(
   const node = plan.nodes.get(id)?.node as GraphNode;
   const key = keyOf(id, iterations.get(id) ?? "");
   const activation = state?.activations.get(key);
-  const detail = state && detailOf(state, node, key, activation);
+  const detail = state && detailOf(plan, state, node, key, activation);
   const change = diff && changeOf(diff, id);
   return {
     id,
@@ -176,9 +177,10 @@ function subjectOf({ type, config }: GraphNode): string {
   return subject ? `${kindOf(type)} ${subject}` : kindOf(type);
 }
 
-function detailOf(state: InstanceState, node: GraphNode, key: string, activation: Activation | undefined): string {
-  const loop = state.loops.get(key);
-  if (loop) {
+function detailOf(plan: Plan, state: InstanceState, node: GraphNode, key: string, activation: Activation | undefined): string {
+  const stored = state.loops.get(key);
+  if (stored) {
+    const loop = counts(plan, state, stored);
     const ended = loop.succeeded + loop.failed + loop.cancelled;
     const failed = loop.failed > 0 ? `, ${loop.failed} failed` : "";
     return loop.length === null ? `${ended} done${failed}` : `${ended} of ${loop.length}${failed}`;

@@ -3,7 +3,9 @@
  * as `event.payload.orderId === workflow.input.orderId`, joined by `&&`, give values; others are named.
  */
 
-import { isObject, type Json, type JsonObject } from "./json";
+import { withValue } from "./form";
+import { asObject, asText, isObject, type Json, type JsonObject } from "./json";
+import { correctionOf, failedParts } from "./nearMiss";
 import type { InstanceState } from "./state";
 import { contextView } from "./view";
 
@@ -28,9 +30,28 @@ export function draftEvent(pattern: string, condition: string | null, state: Ins
     const path = place[index];
     const value = path === undefined ? undefined : valueOf(sides[1 - index] as string, state);
     if (path === undefined || value === undefined) draft.open.push(term);
-    else draft.payload = withPath(draft.payload, path.replaceAll("?.", ".").split("."), value);
+    else if (!path.includes("__proto__")) draft.payload = asObject(withValue(draft.payload, path.replaceAll("?.", ".").split("."), value));
   }
   return draft;
+}
+
+export interface SentEvent {
+  payload: Json;
+  correlationId: string | null;
+}
+
+/**
+ * An event with the parts that were false set to what they are compared with, where that is plain from
+ * how the condition is written. A suggestion: the dry run of the service says whether it fits.
+ */
+export function corrected(event: SentEvent, failed: Json): SentEvent {
+  let { payload, correlationId } = event;
+  for (const part of failedParts(failed)) {
+    const correction = correctionOf(part);
+    if (correction !== null) payload = withValue(payload, correction.path, correction.value) ?? payload;
+    else if (/^event\.correlationId\b/.test(part.expression)) correlationId = asText(part.right) ?? correlationId;
+  }
+  return { payload, correlationId };
 }
 
 /** Without white space and parentheses around it. */
@@ -78,10 +99,4 @@ function at(value: Json | undefined, path: readonly string[]): Json | undefined 
   let found = value;
   for (const name of path) found = isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
   return found;
-}
-
-function withPath(object: JsonObject, [name, ...rest]: readonly string[], value: Json): JsonObject {
-  if (name === undefined || name === "__proto__") return object;
-  const inner = Object.hasOwn(object, name) && isObject(object[name]) ? object[name] : {};
-  return { ...object, [name]: rest.length === 0 ? value : withPath(inner, rest, value) };
 }

@@ -1,6 +1,6 @@
 /** The instances that an event reached, would reach, or nearly reached. */
 
-import { asNumber, asObject, asText, type Json } from "./json";
+import { asArray, asNumber, asObject, asText, type Json } from "./json";
 
 export interface Recipient {
   /** "resumed", "cancelled", "started", "refused", or another word of the service. */
@@ -28,6 +28,18 @@ export function recipientOf(given: unknown): Recipient {
     reason: asText(place["reason"]),
     failed: place["failed"],
   };
+}
+
+export interface WaitPlace {
+  instance: string;
+  step: string;
+  iteration: string;
+}
+
+/** What a dry run says of one wait: that the event reaches it, or nearly; null: neither. */
+export function atWait(answer: unknown, list: "targets" | "nearMisses", place: WaitPlace): Recipient | null {
+  const { instance, step, iteration } = place;
+  return asArray(asObject(answer)[list]).map(recipientOf).find((each) => each.instance === instance && each.step === step && each.iteration === iteration) ?? null;
 }
 
 /** "1 wait resumed, 2 instances started"; "" where nothing was. */

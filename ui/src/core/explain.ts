@@ -49,6 +49,22 @@ function causesOf(value: unknown): Cause[] {
   });
 }
 
+/** What comes at the moment when a cause ends at the latest. */
+export function endWord(kind: string): string {
+  switch (kind) {
+    case "timer":
+      return "wakes";
+    case "retry":
+      return "due";
+    case "breaker":
+      return "tried again";
+    case "stopping":
+      return "ended";
+    default:
+      return "times out";
+  }
+}
+
 /** The remedies, the first one for the first cause: a cause above others comes before them. */
 export function remediesOf(explanation: Explanation): Remedy[] {
   const found: Remedy[] = [];

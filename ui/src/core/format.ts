@@ -38,28 +38,38 @@ export function exactUtc(at: number): string {
   return isMoment(at) ? new Date(at).toISOString().replace("T", " ").replace("Z", " UTC") : "unknown";
 }
 
+interface Formats {
+  time: Intl.DateTimeFormat;
+  day: Intl.DateTimeFormat;
+  date: Intl.DateTimeFormat;
+  dateOfYear: Intl.DateTimeFormat;
+}
+
+const formats = new Map<TimesAs, Formats>();
+
+/** To make a format takes longer than to draw the row that it is for: each is made once. */
+function formatsOf(as: TimesAs): Formats {
+  const zone = as === "utc" ? { timeZone: "UTC" } : {};
+  const made = formats.get(as) ?? {
+    time: new Intl.DateTimeFormat("en-GB", { ...zone, hour: "2-digit", minute: "2-digit", second: "2-digit" }),
+    day: new Intl.DateTimeFormat("en-CA", { ...zone, year: "numeric", month: "2-digit", day: "2-digit" }),
+    date: new Intl.DateTimeFormat("en-GB", { ...zone, day: "numeric", month: "short" }),
+    dateOfYear: new Intl.DateTimeFormat("en-GB", { ...zone, day: "numeric", month: "short", year: "numeric" }),
+  };
+  formats.set(as, made);
+  return made;
+}
+
 /** A moment in the viewer's zone (or UTC); the day is left out where it is today. */
 export function moment(at: number, as: TimesAs, now: number): string {
   if (!isMoment(at)) return "unknown";
   if (as === "relative") return relative(at, now);
-  const zone = as === "utc" ? { timeZone: "UTC" } : {};
-  const time = new Intl.DateTimeFormat("en-GB", { ...zone, hour: "2-digit", minute: "2-digit", second: "2-digit" }).format(at);
-  const day = dayOf(at, zone);
-  const today = dayOf(now, zone);
-  const suffix = as === "utc" ? " UTC" : "";
-  if (day === today) return `${time}${suffix}`;
-  const isThisYear = day.slice(0, 4) === today.slice(0, 4);
-  const date = new Intl.DateTimeFormat("en-GB", {
-    ...zone,
-    day: "numeric",
-    month: "short",
-    ...(isThisYear ? {} : { year: "numeric" }),
-  }).format(at);
-  return `${date}, ${time}${suffix}`;
+  const { time, day, date, dateOfYear } = formatsOf(as);
+  const [then, today] = [day.format(at), day.format(now)];
+  const words = `${time.format(at)}${as === "utc" ? " UTC" : ""}`;
+  if (then === today) return words;
+  return `${(then.slice(0, 4) === today.slice(0, 4) ? date : dateOfYear).format(at)}, ${words}`;
 }
-
-const dayOf = (at: number, zone: { timeZone?: string }): string =>
-  new Intl.DateTimeFormat("en-CA", { ...zone, year: "numeric", month: "2-digit", day: "2-digit" }).format(at);
 
 const isMoment = (at: number): boolean => Number.isFinite(at) && Math.abs(at) <= 8.64e15;
 

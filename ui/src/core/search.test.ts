@@ -38,6 +38,7 @@ test.each([
   ["status:waiting,failed status:PAUSED", { status: "WAITING_FOR_EVENT,PAUSED,FAILED", roots: true }],
   ["status:active", { status: "CREATED,RUNNING,WAITING_FOR_EVENT,PAUSED", roots: true }],
   ["event:payment.*", { waitingFor: "payment.*", roots: true }],
+  ["key:order-7", { key: "order-7" }],
   ["ORD-17", { correlationId: "ORD-17", roots: true }],
   ["019B7D4F-303e-7010-8df6-9396e29daf5c", { ids: "019b7d4f-303e-7010-8df6-9396e29daf5c" }],
   ["id:a,b id:c", { ids: "a,b,c" }],
@@ -57,7 +58,7 @@ describe("a problem has its place and a remedy", () => {
     ["since:soon", "since:soon", "not a time"],
     ["since:99999999999d", "since:99999999999d", "not a time"],
     ["colour:red step:a", "colour:red", "not a qualifier"],
-    ["key:order-7", "key:order-7", "not a qualifier"],
+    ["kee:order-7", "kee:order-7", "not a qualifier"],
     ["workflow:", "workflow:", "no value"],
     ["step:a step:b", "step:b", "twice"],
     ["is:odd", "is:odd", "not known"],
@@ -83,6 +84,7 @@ test("what is written is read again as the same", () => {
     const hasVariables = random.chance(0.4);
     if (hasVariables || random.chance(0.3)) given.workflowId = word();
     if (random.chance(0.3)) given.correlationId = word();
+    if (random.chance(0.2)) given.key = word();
     if (random.chance(0.3)) given.currentStep = word();
     if (random.chance(0.2)) given.waitingFor = word();
     if (random.chance(0.2)) given.parentId = word();

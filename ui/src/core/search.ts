@@ -10,6 +10,7 @@ export interface InstanceParams {
   status?: string;
   workflowId?: string;
   correlationId?: string;
+  key?: string;
   currentStep?: string;
   ids?: string;
   createdFrom?: string;
@@ -80,6 +81,7 @@ const SINGLE: Record<string, TextParam> = {
   workflow: "workflowId",
   step: "currentStep",
   correlation: "correlationId",
+  key: "key",
   event: "waitingFor",
   parent: "parentId",
 };
@@ -95,6 +97,7 @@ export const QUALIFIERS: readonly Qualifier[] = [
   { name: "workflow", help: "The id of the definition", example: "workflow:order" },
   { name: "step", help: "A step that is open now", example: "step:charge" },
   { name: "correlation", help: "The correlation id, exactly", example: "correlation:ORD-17" },
+  { name: "key", help: "The idempotency key of its start, exactly", example: "key:order-17" },
   { name: "id", help: "One instance id, or several with commas", example: "id:019b7d4f-…" },
   { name: "event", help: "The pattern of an event that a step waits for", example: "event:payment.received" },
   { name: "parent", help: "Children of one instance", example: "parent:019b7d4f-…" },
@@ -221,10 +224,12 @@ export function readSearch(text: string, now: Date): Search {
   if (variable && params.workflowId === undefined) {
     refuse(variable, "Variables are found within one workflow.", "Add `workflow:` with its id.");
   }
-  const isNarrow = params.ids !== undefined || params.parentId !== undefined;
-  if (scope === "root" || (scope === null && !isNarrow)) params.roots = true;
+  if (scope === "root" || (scope === null && !isNarrow(params))) params.roots = true;
   return { params, problems };
 }
+
+/** Whether it names instances: these may be children, too. */
+const isNarrow = ({ ids, parentId, key }: InstanceParams): boolean => ids !== undefined || parentId !== undefined || key !== undefined;
 
 function readWord(
   term: Term,
@@ -240,9 +245,6 @@ function readWord(
 }
 
 function adviceFor(qualifier: string): string {
-  if (qualifier === "key") {
-    return "The server finds no instances by idempotency key; `correlation:` finds by correlation id.";
-  }
   const near = QUALIFIERS.filter(({ name }) => name.startsWith(qualifier) || qualifier.startsWith(name));
   if (near.length > 0) return `Did you mean \`${near.map(({ name }) => name).join("`, `")}\`?`;
   return `Qualifiers are ${QUALIFIERS.map(({ name }) => name).join(", ")}; quote other words.`;
@@ -299,9 +301,8 @@ export function writeSearch(params: InstanceParams): string {
       parts.push(`var.${name}=${typeof value === "string" ? quotedText(value) : quotedJson(value)}`);
     }
   }
-  const isNarrow = params.ids !== undefined || params.parentId !== undefined;
-  if (params.roots && isNarrow) parts.push("is:root");
-  if (!params.roots && !isNarrow) parts.push("is:any");
+  if (params.roots && isNarrow(params)) parts.push("is:root");
+  if (!params.roots && !isNarrow(params)) parts.push("is:any");
   return parts.join(" ");
 }
 
@@ -342,7 +343,7 @@ export function bulkFilter(params: InstanceParams): { filter: JsonObject; lacks:
     const value = params[name];
     if (value !== undefined) filter[name] = value;
   }
-  const others = ["updatedFrom", "updatedBefore", "variables"] as const;
+  const others = ["updatedFrom", "updatedBefore", "variables", "key"] as const;
   return { filter, lacks: others.filter((name) => params[name] !== undefined) };
 }
 

@@ -26,6 +26,8 @@ export interface Attempt {
   /** Milliseconds that it ran, and that it was queued before that, where that is known. */
   executionTime: number | null;
   queueTime: number | null;
+  /** The worker that ran it; null: the service itself, or that is not recorded. */
+  worker: string | null;
   /** When the next attempt is, or was, due, if one was scheduled after this one. */
   nextAt: string | null;
   childId: string | null;
@@ -94,6 +96,7 @@ export interface Activation {
   completedAt: string | null;
   executionTime: number | null;
   queueTime: number | null;
+  worker: string | null;
   input: Json | undefined;
   output: Json;
   error: PlacedError | null;

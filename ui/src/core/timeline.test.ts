@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { golden, NAMES } from "../../tests/golden";
 import { Random } from "../../tests/random";
 import { fold } from "./fold";
-import { compress, linear, pickIteration, rowsOf, ticks, type Segment } from "./timeline";
+import { compress, linear, newestRow, pickIteration, rowsOf, ticks, type Row, type Segment, type TimelineOptions } from "./timeline";
 
 const NOW = Date.UTC(2026, 1, 1);
 
@@ -60,14 +60,56 @@ test("no segment ends before it begins, and those of a row are in order", () => 
   }
 });
 
-test("below a loop stand the steps of one iteration", () => {
+describe("what is inside a row", () => {
   const { id, plan, log } = golden("looped");
   const state = fold(plan, id, log);
   const loop = [...state.loops.values()].find((each) => each.started > 1)!;
-  const shown = rowsOf(plan, state, { now: NOW, picked: new Map([[loop.key, 0]]) });
-  const at = shown.findIndex((row) => row.key === loop.key);
-  expect(shown[at]?.loop).toMatchObject({ started: loop.started, shown: 0 });
-  expect(shown[at + 1]).toMatchObject({ depth: shown[at]!.depth + 1, iteration: "0" });
+  const below = (options: Partial<TimelineOptions>, key = loop.key) => {
+    const found = rowsOf(plan, state, { now: NOW, ...options });
+    const at = found.findIndex((row) => row.key === key);
+    const end = found.findIndex((row, place) => place > at && row.depth <= found[at]!.depth);
+    return found.slice(at + 1, end < 0 ? undefined : end);
+  };
+
+  test("below a loop stand its iterations, and below the picked one its steps", () => {
+    const inside = below({ picked: new Map([[loop.key, 0]]) });
+    expect(inside.filter((row) => row.kind === "iteration" && row.depth === inside[0]!.depth)).toHaveLength(loop.started);
+    expect(inside[0]).toMatchObject({ kind: "iteration", iteration: "0", isOpen: true });
+    expect(inside[1]).toMatchObject({ kind: "step", iteration: "0", depth: inside[0]!.depth + 1 });
+    expect(new Set(inside.map((row) => row.key)).size).toBe(inside.length);
+  });
+
+  test("what the viewer opens and closes stays so", () => {
+    expect(below({ toggled: new Map([[loop.key, false]]) })).toEqual([]);
+    const second = `iteration ${loop.step}[1]`;
+    const closed = below({ picked: new Map([[loop.key, 0]]) });
+    const opened = below({ picked: new Map([[loop.key, 0]]), toggled: new Map([[second, true]]) });
+    expect(opened.length).toBeGreaterThan(closed.length);
+    expect(opened.some((row) => row.kind === "step" && row.iteration === "1")).toBe(true);
+  });
+
+  test("below a step stand the rows of the instance that it started, once they were read", () => {
+    const parent = NAMES.map((name) => golden(name)).find(({ id, plan, log }) => [...fold(plan, id, log).activations.values()].some((node) => node.children.length > 0))!;
+    const whole = fold(parent.plan, parent.id, parent.log);
+    const node = [...whole.activations.values()].find((each) => each.children.length > 0)!;
+    const child = node.children.at(-1)!;
+    const toggled = new Map([[node.key, true]]);
+    const made = (children: TimelineOptions["children"]) => rowsOf(parent.plan, whole, { now: NOW, toggled, ...(children === undefined ? {} : { children }) });
+    const head = (children: TimelineOptions["children"]) => made(children).find((row) => row.kind === "child");
+    expect(head(undefined)).toMatchObject({ childId: child, title: expect.stringContaining("reading its log") });
+    expect(head(new Map([[child, { problem: "not there" }]]))?.title).toContain("not there");
+    expect(head(new Map([[child, { plan, state }]]))).toMatchObject({ status: state.status });
+    const inside = made(new Map([[child, { plan, state }]])).filter((row) => row.instanceId === child);
+    expect(inside.length).toBe(rowsOf(plan, state, { now: NOW }).length);
+    expect(rowsOf(parent.plan, whole, { now: NOW }).every((row) => row.instanceId === null)).toBe(true);
+  });
+});
+
+test("the newest row is the one that began last, of those that go on", () => {
+  const row = (from: number, isOpen: boolean): Row => ({ key: String(from), kind: "step", instanceId: null, step: "", iteration: "", title: "", status: "", depth: 0, isOpen: null, childId: null, segments: [{ ...segment("running", from, from + 1), isOpen }] });
+  expect(newestRow([row(1, false), row(3, false), row(2, false)])).toBe(1);
+  expect(newestRow([row(1, false), row(2, true), row(3, false)])).toBe(1);
+  expect(newestRow([])).toBe(-1);
 });
 
 test("the iteration that failed first is the one that is shown", () => {
@@ -78,7 +120,7 @@ test("the iteration that failed first is the one that is shown", () => {
       const errors = [...state.iterations.values()].filter(
         (each) => each.loop === loop.step && each.status === "error",
       );
-      const picked = pickIteration(state, loop.key);
+      const picked = pickIteration(plan, state, loop.key);
       if (errors.length > 0 && !loop.key.includes("[")) expect(picked?.status).toBe("error");
       else expect(picked).toBeDefined();
     }

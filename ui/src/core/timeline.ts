@@ -1,8 +1,10 @@
 /** Rows and segments of an instance over time, and a scale that shortens idle gaps. */
 
+import { shortId } from "./ids";
+import { counts, settled } from "./iterations";
 import { keyOf } from "./log";
 import type { Plan } from "./plan";
-import type { Activation, Attempt, InstanceState, Iteration, Span } from "./state";
+import type { Activation, Attempt, InstanceState, Iteration, LoopState, Span } from "./state";
 
 export type SegmentKind =
   | "queued"
@@ -33,19 +35,26 @@ export interface Segment {
 }
 
 export interface Row {
-  /** The key of the activation, or of the compensation, which is marked by `undo `. */
+  /** Unique among all rows: the key of the activation, iteration or compensation (`undo …`), after the places of the children around it. */
   key: string;
-  kind: "step" | "compensation" | "instance";
+  kind: "step" | "iteration" | "child" | "compensation" | "instance";
+  /** The child that it belongs to; null: the instance itself. */
+  instanceId: string | null;
   step: string;
   iteration: string;
   title: string;
   status: string;
-  /** How many loops are around it. */
+  /** How many loops, iterations and children are around it. */
   depth: number;
-  /** Of a loop: how many iterations there are, and the one whose steps are shown below. */
-  loop: { started: number; length: number | null; shown: number | null } | null;
+  /** Whether what is inside stands below; null: there is nothing inside. */
+  isOpen: boolean | null;
+  /** The newest instance that the step started. */
+  childId: string | null;
   segments: Segment[];
 }
+
+/** An instance that a step started, as far as it was read. */
+export type ChildTimeline = { plan: Plan; state: InstanceState } | { problem: string } | "reading";
 
 export interface TimelineOptions {
   /** Milliseconds since 1970: where open segments end. */
@@ -53,85 +62,156 @@ export interface TimelineOptions {
   order?: "graph" | "start";
   /** By the key of a loop, the index of the iteration whose steps are shown. */
   picked?: ReadonlyMap<string, number>;
+  /** By the key of a row, whether the viewer opened or closed it. */
+  toggled?: ReadonlyMap<string, boolean>;
+  children?: ReadonlyMap<string, ChildTimeline>;
 }
 
-/** One row for each step that has begun, and for each compensation. */
+/** A loop of so few iterations is open until it is closed. */
+const FEW = 12;
+
+/** One row for each step that has begun, for each iteration and child that is open, and for each compensation. */
 export function rowsOf(plan: Plan, state: InstanceState, options: TimelineOptions): Row[] {
-  const rows: Row[] = [];
-  const pauses = pausesOf(state, options.now);
-  if (pauses.length > 0) {
-    rows.push({
-      key: "instance",
-      kind: "instance",
-      step: "",
-      iteration: "",
-      title: "instance",
-      status: state.status,
-      depth: 0,
-      loop: null,
-      segments: pauses,
-    });
-  }
-  addLevel(rows, plan, state, options, null, "", 0);
-  for (const item of state.compensation?.items ?? []) {
-    if (item.attempts.length === 0 && item.status === "PENDING") continue;
-    rows.push({
-      key: `undo ${item.key}`,
-      kind: "compensation",
-      step: item.stepId,
-      iteration: item.iteration,
-      title: item.stepId,
-      status: item.status,
-      depth: 0,
-      loop: null,
-      segments: segmentsOf(item.attempts, item.spans, options.now, "compensating"),
-    });
-  }
-  return rows;
+  return new Rows(options, new Set([state.id])).of({ plan, state, instanceId: null, prefix: "" }, 0);
 }
 
-function addLevel(
-  rows: Row[],
-  plan: Plan,
-  state: InstanceState,
-  options: TimelineOptions,
-  loop: string | null,
-  iteration: string,
-  depth: number,
-): void {
-  const ids = loop === null ? plan.order.filter((id) => !plan.nodes.get(id)?.loop) : (plan.nodes.get(loop)?.body ?? []);
-  const found = ids
-    .map((id) => state.activations.get(keyOf(id, iteration)))
-    .filter((node): node is Activation => node !== undefined && node.startedAt !== null);
-  if (options.order === "start") found.sort((a, b) => a.opened - b.opened);
-  for (const node of found) {
-    const looped = node.isLoop ? state.loops.get(node.key) : undefined;
-    const shown = looped ? (options.picked?.get(node.key) ?? pickIteration(state, node.key)?.index ?? null) : null;
-    rows.push({
-      key: node.key,
-      kind: "step",
-      step: node.step,
-      iteration: node.iteration,
-      title: plan.nodes.get(node.step)?.node.name ?? node.step,
-      status: node.status,
-      depth,
-      loop: looped ? { started: looped.started, length: looped.length, shown } : null,
-      segments: segmentsOf(node.attempts, node.spans, options.now, "running", node),
-    });
-    if (shown !== null) {
-      const inner = iteration ? `${iteration}/${shown}` : String(shown);
-      addLevel(rows, plan, state, options, node.step, inner, depth + 1);
+/** An instance whose rows are made, and what is written before their keys. */
+interface Place {
+  plan: Plan;
+  state: InstanceState;
+  instanceId: string | null;
+  prefix: string;
+}
+
+class Rows {
+  private readonly rows: Row[] = [];
+  private readonly options: TimelineOptions;
+  /** Instances around: a child never holds one of them, and a wrong log shall not go round. */
+  private readonly around: ReadonlySet<string>;
+
+  constructor(options: TimelineOptions, around: ReadonlySet<string>) {
+    this.options = options;
+    this.around = around;
+  }
+
+  of(place: Place, depth: number): Row[] {
+    const { state } = place;
+    const pauses = pausesOf(state, this.options.now);
+    if (pauses.length > 0) this.add(place, { key: "instance", kind: "instance", title: "instance", status: state.status, depth, segments: pauses });
+    this.level(place, null, "", depth);
+    for (const item of state.compensation?.items ?? []) {
+      if (item.attempts.length === 0 && item.status === "PENDING") continue;
+      const segments = segmentsOf(item.attempts, item.spans, this.options.now, "compensating");
+      this.add(place, { key: `undo ${item.key}`, kind: "compensation", step: item.stepId, iteration: item.iteration, title: item.stepId, status: item.status, depth, segments });
+    }
+    return this.rows;
+  }
+
+  private add(place: Place, row: Partial<Row> & Pick<Row, "key" | "kind" | "title" | "status" | "depth">): void {
+    this.rows.push({ instanceId: place.instanceId, step: "", iteration: "", isOpen: null, childId: null, segments: [], ...row, key: place.prefix + row.key });
+  }
+
+  private isOpen(place: Place, key: string, byDefault: boolean): boolean {
+    return this.options.toggled?.get(place.prefix + key) ?? byDefault;
+  }
+
+  /** The steps of the instance, or of one iteration of a loop. */
+  private level(place: Place, loop: string | null, iteration: string, depth: number): void {
+    const { plan, state } = place;
+    const ids = loop === null ? plan.order.filter((id) => !plan.nodes.get(id)?.loop) : (plan.nodes.get(loop)?.body ?? []);
+    const found = ids
+      .map((id) => state.activations.get(keyOf(id, iteration)))
+      .filter((node): node is Activation => node !== undefined && node.startedAt !== null);
+    if (this.options.order === "start") found.sort((a, b) => a.opened - b.opened);
+    for (const node of found) {
+      const looped = node.isLoop ? state.loops.get(node.key) : undefined;
+      const childId = node.children.at(-1) ?? null;
+      const isPicked = place.instanceId === null && this.options.picked?.has(node.key) === true;
+      const isOpen = looped && looped.started > 0 ? this.isOpen(place, node.key, isPicked || looped.started <= FEW) : childId !== null ? this.isOpen(place, node.key, false) : null;
+      const name = plan.nodes.get(node.step)?.node.name ?? node.step;
+      this.add(place, {
+        key: node.key,
+        kind: "step",
+        step: node.step,
+        iteration: node.iteration,
+        title: looped ? `${name}, ${counted(counts(plan, state, looped))}` : name,
+        status: node.status,
+        depth,
+        isOpen,
+        childId,
+        segments: segmentsOf(node.attempts, node.spans, this.options.now, "running", node),
+      });
+      if (isOpen !== true) continue;
+      if (looped) this.iterations(place, looped, iteration, depth + 1);
+      else node.children.forEach((child) => this.child(place, node.key, child, depth + 1));
     }
   }
+
+  private iterations(place: Place, loop: LoopState, outside: string, depth: number): void {
+    const { plan, state } = place;
+    const picked = place.instanceId === null ? this.options.picked?.get(loop.key) : undefined;
+    const shown = picked ?? pickIteration(plan, state, loop.key)?.index;
+    for (let index = 0; index < loop.started; index += 1) {
+      const path = outside ? `${outside}/${index}` : String(index);
+      const known = state.iterations.get(keyOf(loop.step, path));
+      if (known === undefined) continue;
+      const found = settled(plan, state, known);
+      const key = `iteration ${found.key}`;
+      const isOpen = this.isOpen(place, key, index === shown);
+      this.add(place, { key, kind: "iteration", step: loop.step, iteration: path, title: `iteration ${path}`, status: ITERATED[found.status] ?? found.status, depth, isOpen, segments: [spanOf(found, this.options.now)] });
+      if (isOpen) this.level(place, loop.step, path, depth + 1);
+    }
+  }
+
+  private child(place: Place, key: string, childId: string, depth: number): void {
+    const found = this.options.children?.get(childId);
+    const prefix = `${place.prefix}${key} > ${childId} > `;
+    const head = (title: string, status = "") => this.add(place, { key: `${key} > ${childId}`, kind: "child", title, status, depth, childId });
+    if (this.around.has(childId) || found === undefined || found === "reading") return head(`${shortId(childId)}: reading its log…`);
+    if ("problem" in found) return head(`${shortId(childId)}: ${found.problem}`);
+    const { plan, state } = found;
+    head(`${state.definitionId} ${shortId(childId)}`, state.status);
+    for (const row of new Rows(this.options, new Set([...this.around, childId])).of({ plan, state, instanceId: childId, prefix }, depth + 1)) this.rows.push(row);
+  }
+}
+
+/** How an iteration stands, in the words of steps. */
+const ITERATED: Record<string, string> = { running: "RUNNING", success: "COMPLETED", error: "FAILED", cancelled: "CANCELLED" };
+const OUTCOMES: Record<string, Attempt["outcome"]> = { success: "completed", error: "failed", cancelled: "cancelled" };
+
+function counted({ started, length, failed }: LoopState): string {
+  const all = length === null || length === started ? `${started}` : `${started} of ${length}`;
+  return `${all} iteration${all === "1" ? "" : "s"}${failed > 0 ? `, ${failed} failed` : ""}`;
+}
+
+function spanOf({ startedAt, endedAt, status, startSeq }: Iteration, now: number): Segment {
+  const from = Date.parse(startedAt);
+  const to = Math.max(from, endedAt === null ? now : Date.parse(endedAt));
+  return { kind: "loop", from, to, isOpen: endedAt === null, attempt: 0, outcome: OUTCOMES[status] ?? null, childId: null, seq: startSeq };
+}
+
+/** The row in which something began last: of those under way, else of all. -1: there is none. */
+export function newestRow(rows: readonly Row[]): number {
+  let [place, newest] = [-1, Number.NEGATIVE_INFINITY];
+  for (const [index, row] of rows.entries()) {
+    for (const each of row.segments) {
+      // What goes on is newer than everything that has ended.
+      const since = each.from + (each.isOpen ? 1e15 : 0);
+      if (since >= newest) [place, newest] = [index, since];
+    }
+  }
+  return place;
 }
 
 /** The iteration that a person wants to see first: the first that failed, else the newest. */
-export function pickIteration(state: InstanceState, loop: string): Iteration | undefined {
-  const known = state.loops.get(loop);
+export function pickIteration(plan: Plan, state: InstanceState, loop: string): Iteration | undefined {
+  const stored = state.loops.get(loop);
+  const known = stored && counts(plan, state, stored);
   const outside = state.activations.get(loop)?.iteration ?? "";
   const at = (index: number) => {
     const path = outside ? `${outside}/${index}` : String(index);
-    return known && state.iterations.get(keyOf(known.step, path));
+    const found = known && state.iterations.get(keyOf(known.step, path));
+    return found && settled(plan, state, found);
   };
   for (let index = 0; known && known.failed > 0 && index < known.started; index += 1) {
     const found = at(index);

@@ -44,6 +44,7 @@ export function stepView(node: Activation | undefined): JsonObject {
     view["executionTime"] = node.executionTime;
     view["queueTime"] = node.queueTime;
   }
+  if (node.worker !== null) view["worker"] = node.worker;
   if (node.errors.length > 0) view["errors"] = node.errors;
   if (node.error !== null && node.status !== "COMPLETED") view["error"] = errorView(node.error);
   return view;

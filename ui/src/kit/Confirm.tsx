@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 
 import { Button } from "./Button";
 import { Dialog } from "./Dialog";
+import { Stack } from "./Stack";
 import { ErrorState } from "./States";
 
 /** Asks before something is done that cannot be taken back; a refusal is shown where it was asked. */
@@ -45,8 +46,10 @@ export function Confirm({
         </>
       }
     >
-      {children}
-      {error !== null && error !== undefined && <ErrorState isInline error={error} />}
+      <Stack>
+        {children}
+        {error !== null && error !== undefined && <ErrorState isInline error={error} />}
+      </Stack>
     </Dialog>
   );
 }

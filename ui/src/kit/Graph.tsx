@@ -1,8 +1,9 @@
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 
 import { classes } from "./classes";
 import styles from "./Graph.module.css";
 import { useKeys } from "./keys";
+import { later } from "./later";
 import { Loading } from "./States";
 import { StatusMark } from "./StatusBadge";
 import { statusLook } from "./status";
@@ -61,7 +62,9 @@ export interface GraphProps {
   onSelect?: (id: string | null) => void;
 }
 
-const Canvas = lazy(() => import("./GraphCanvas"));
+const Canvas = later(() => import("./GraphCanvas"));
+/** Load the drawing before the graph is known. */
+export const fetchDrawing = (): void => void Canvas.fetch();
 
 const isNarrow = (): boolean => window.matchMedia("(max-width: 719px)").matches;
 

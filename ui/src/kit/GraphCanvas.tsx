@@ -1,6 +1,7 @@
 import {
   Background,
   BaseEdge,
+  ControlButton,
   Controls,
   getSmoothStepPath,
   Handle,
@@ -17,13 +18,16 @@ import {
   type Viewport,
 } from "@xyflow/react";
 import "@xyflow/react/dist/base.css";
-import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { Maximize } from "lucide-react";
+import { memo, useEffect, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type MouseEvent } from "react";
 
 import { shortLabel } from "../core/layout";
 import { classes } from "./classes";
+import { FarGraph } from "./FarGraph";
 import { leads, type GraphBox, type GraphFrame, type GraphLine, type GraphProps } from "./Graph";
 import styles from "./Graph.module.css";
-import { openingView, snapped } from "./graphView";
+import { boxAt } from "./graphPicture";
+import { openingView, snapped, wholeView } from "./graphView";
 import { StatusMark } from "./StatusBadge";
 import { statusLook } from "./status";
 
@@ -32,10 +36,10 @@ type FrameNode = Node<{ frame: GraphFrame }, "frame">;
 type DrawnNode = BoxNode | FrameNode;
 type Line = Edge<{ line: GraphLine; points: readonly { x: number; y: number }[] }, "line">;
 
-/** From so far away no text is read. */
-const FAR = 0.35;
-/** So many boxes are drawn at once from far away: to add those that come into sight would cost more, in each frame of a drag. */
-const MOST_BOXES = 2_000;
+/** From so far away no text of a box is read, and many boxes are in sight: they are one picture. */
+const FAR = 0.5;
+const NEAREST = 2;
+const FARTHEST = 0.05;
 /** A map of the graph helps where not all of it is in sight. */
 const FEW_BOXES = 8;
 
@@ -92,6 +96,8 @@ function Distance({ onChange }: { onChange: (isFar: boolean) => void }) {
 const NODE_TYPES = { box: Box, frame: Frame };
 const EDGE_TYPES = { line: LineShape };
 const NO_FRAMES: readonly GraphFrame[] = [];
+const NO_NODES: DrawnNode[] = [];
+const NO_EDGES: Line[] = [];
 
 export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, selected = null, onSelect }: GraphProps) {
   const place = useRef<HTMLDivElement>(null);
@@ -103,17 +109,19 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
     cache.current = next;
     return [...frames.map(frameOf), ...next.values()];
   }, [boxes, frames, selected]);
-  const edges = useMemo(() => {
+  const ways = useMemo(() => {
     const places = new Map(boxes.map((box) => [box.id, box]));
-    return lines.map((line) => edgeOf(line, snapped(line.points ?? [], places.get(line.source), places.get(line.target))));
+    return lines.map((line) => ({ line, points: snapped(line.points ?? [], places.get(line.source), places.get(line.target)) }));
   }, [boxes, lines]);
+  const edges = useMemo(() => ways.map(({ line, points }) => edgeOf(line, points)), [ways]);
   const titles = useMemo(() => new Map(boxes.map((box) => [box.id, box.title])), [boxes]);
   const chosen = boxes.find((box) => box.id === selected);
 
   // The size of the window is known before anything is painted: the drawing never jumps.
-  const [opening, setOpening] = useState<Viewport | null>(null);
+  const [opening, setOpening] = useState<{ view: Viewport; least: number } | null>(null);
   useLayoutEffect(() => {
-    if (place.current !== null) setOpening(openingView(boxes, frames, place.current.getBoundingClientRect(), selected));
+    const size = place.current?.getBoundingClientRect();
+    if (size !== undefined) setOpening({ view: openingView(boxes, frames, size, selected), least: wholeView(boxes, frames, size).zoom });
   }, []);
 
   useEffect(() => {
@@ -128,6 +136,21 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
     // Only a new selection moves the view; a change of the graph never does.
   }, [selected]);
 
+  const showAll = () => {
+    const size = place.current?.getBoundingClientRect();
+    if (size !== undefined) void flow.current?.setViewport(wholeView(boxes, frames, size));
+  };
+  /** The box of the picture that the mouse is at. */
+  const under = (event: { clientX: number; clientY: number }) => {
+    const view = flow.current;
+    return isFar && view !== null ? boxAt(boxes, view.screenToFlowPosition({ x: event.clientX, y: event.clientY }), view.getZoom()) : null;
+  };
+  const pointAt = (event: MouseEvent) => {
+    const box = under(event);
+    const pane = event.currentTarget as HTMLElement;
+    pane.title = box === null ? "" : [box.title, box.status === undefined ? box.kind : statusLook(box.status).word, box.detail].filter(Boolean).join(" · ");
+    pane.style.cursor = box === null ? "" : "pointer";
+  };
   const press = (event: KeyboardEvent) => {
     if (event.key === "Escape" && selected !== null) return onSelect?.(null);
     const next = neighbour(boxes, lines, selected, event.key);
@@ -137,24 +160,25 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
   };
   return (
     // One stop of the Tab key: arrows go along the edges, as screen readers hear below.
-    <div ref={place} className={classes(styles["canvas"], isFar && styles["far"])} tabIndex={0} role="application" aria-label={`${label}. Arrow keys move along the edges.`} onKeyDown={press}>
+    <div ref={place} className={styles["canvas"]} tabIndex={0} role="application" aria-label={`${label}. Arrow keys move along the edges.`} onKeyDown={press}>
       <span className="hidden-text" aria-live="polite">
         {chosen !== undefined && `${chosen.title}, ${[chosen.kind, chosen.status === undefined ? "" : statusLook(chosen.status).word, chosen.detail ?? ""].filter(Boolean).join(", ")}, ${leads(lines, chosen.id, titles)}`}
       </span>
       {opening !== null && <ReactFlow<DrawnNode, Line>
-        defaultViewport={opening}
-        nodes={nodes}
-        edges={edges}
+        defaultViewport={opening.view}
+        nodes={isFar ? NO_NODES : nodes}
+        edges={isFar ? NO_EDGES : edges}
         nodeTypes={NODE_TYPES}
         edgeTypes={EDGE_TYPES}
         onInit={(instance) => {
           flow.current = instance;
         }}
         onNodeClick={(_, node) => onSelect?.(node.type === "box" ? node.id : null)}
-        onPaneClick={() => onSelect?.(null)}
-        minZoom={0.05}
-        maxZoom={2}
-        onlyRenderVisibleElements={!isFar || boxes.length > MOST_BOXES}
+        onPaneClick={(event) => onSelect?.(under(event)?.id ?? null)}
+        onPaneMouseMove={pointAt}
+        minZoom={Math.min(FARTHEST, opening.least)}
+        maxZoom={NEAREST}
+        onlyRenderVisibleElements
         nodesDraggable={false}
         nodesConnectable={false}
         nodesFocusable={false}
@@ -164,8 +188,12 @@ export default function GraphCanvas({ label, boxes, lines, frames = NO_FRAMES, s
         zoomOnDoubleClick={false}
       >
         <Distance onChange={setIsFar} />
-        <Background gap={16} size={1} />
-        <Controls showInteractive={false} fitViewOptions={{ maxZoom: 1, padding: 0.08 }} />
+        {isFar ? <FarGraph boxes={boxes} lines={ways} frames={frames} selected={selected} /> : <Background gap={16} size={1} />}
+        <Controls showInteractive={false} showFitView={false}>
+          <ControlButton onClick={showAll} title="Fit view" aria-label="Fit view">
+            <Maximize className={styles["outlined"]} />
+          </ControlButton>
+        </Controls>
         {boxes.length > FEW_BOXES && !isFar && <MiniMap pannable zoomable style={{ width: 160, height: 90 }} ariaLabel="Map of the graph" nodeColor={(node) => colourOf(node as DrawnNode)} />}
       </ReactFlow>}
     </div>

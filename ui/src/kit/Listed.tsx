@@ -9,6 +9,8 @@ interface Read {
   isPending: boolean;
   error: unknown;
   hasMore: boolean;
+  /** False where more are there than the service has looked at. */
+  isComplete?: boolean;
   refresh: () => void;
 }
 
@@ -22,5 +24,5 @@ export function Listed({ list, label, empty, children }: { list: Read; label: st
 
 /** Below a list: how many there are, as far as it was read. */
 export function ListFoot({ list, one, many }: { list: Read; one: string; many?: string }) {
-  return <p className={styles["foot"]}>{list.hasMore ? "Reading on…" : counted(list.items.length, one, many)}</p>;
+  return <p className={styles["foot"]}>{list.hasMore ? "Reading on…" : `${list.isComplete === false ? "At least " : ""}${counted(list.items.length, one, many)}`}</p>;
 }

@@ -1,16 +1,46 @@
-import { useEffect, useState } from "react";
+import { useCallback, useSyncExternalStore } from "react";
 
 import { duration, exactUtc, moment } from "../core/format";
+import { serviceNow } from "../state/clock";
 import { usePreferences } from "../state/preferences";
+
+/** One clock for all components that are renewed at the same interval: a list has a hundred of them. */
+interface Clock {
+  now: number;
+  shown: Set<() => void>;
+  timer: ReturnType<typeof setInterval> | undefined;
+}
+
+const clocks = new Map<number, Clock>();
+
+function clockOf(everyMs: number): Clock {
+  const clock = clocks.get(everyMs) ?? { now: serviceNow(), shown: new Set(), timer: undefined };
+  clocks.set(everyMs, clock);
+  // A clock that stood still is set before it is read.
+  if (clock.timer === undefined && serviceNow() - clock.now >= everyMs) clock.now = serviceNow();
+  return clock;
+}
+
+function subscribed(everyMs: number, listener: () => void): () => void {
+  const clock = clockOf(everyMs);
+  clock.shown.add(listener);
+  clock.timer ??= setInterval(() => {
+    if (document.visibilityState !== "visible") return;
+    clock.now = serviceNow();
+    for (const each of [...clock.shown]) each();
+  }, everyMs);
+  return () => {
+    clock.shown.delete(listener);
+    if (clock.shown.size > 0) return;
+    clearInterval(clock.timer);
+    clock.timer = undefined;
+  };
+}
 
 /** The present, renewed at this interval while the component is shown. */
 export function useNow(everyMs: number): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => document.visibilityState === "visible" && setNow(Date.now()), everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
-  return now;
+  const subscribe = useCallback((listener: () => void) => subscribed(everyMs, listener), [everyMs]);
+  return useSyncExternalStore(subscribe, () => clockOf(everyMs).now);
 }
 
 /** A moment as the viewer prefers it, with the exact UTC on hover. */

@@ -5,6 +5,7 @@ import { ApiProblem } from "../api/problem";
 import { Button } from "./Button";
 import { classes } from "./classes";
 import { CopyButton } from "./CopyButton";
+import { Prose } from "./Prose";
 import styles from "./States.module.css";
 
 /** Nothing to show: why, and the next step. */
@@ -33,13 +34,22 @@ export function ErrorState({ error, onRetry, isInline = false }: { error: unknow
         {problem.code !== "" && <code className={styles["code"]}>{problem.code}</code>}
         {problem.title}
       </p>
-      <p>{problem.message}</p>
-      {problem.advice !== "" && <p className={styles["advice"]}>{problem.advice}</p>}
+      <p>
+        <Prose text={problem.message} />
+      </p>
+      {problem.advice !== "" && (
+        <p className={styles["advice"]}>
+          <Prose text={problem.advice} />
+        </p>
+      )}
       {problem.problems.length > 0 && (
         <ul className={styles["problems"]}>
           {problem.problems.map((item) => (
             <li key={`${item.path} ${item.code} ${item.message}`}>
-              <code>{item.path}</code> {item.message} <span className={styles["advice"]}>{item.advice}</span>
+              <code>{item.path}</code> <Prose text={item.message} />{" "}
+              <span className={styles["advice"]}>
+                <Prose text={item.advice} />
+              </span>
             </li>
           ))}
         </ul>

@@ -12,6 +12,8 @@ export interface Column<T> {
   title: ReactNode;
   /** A track of the grid: "160px", "minmax(120px, 2fr)". */
   width: string;
+  /** Its track on a phone, where it is another. */
+  narrow?: string;
   cell: (row: T) => ReactNode;
   align?: "start" | "end";
   /** Left out on a phone. */
@@ -50,7 +52,7 @@ export function Table<T>({ label, columns, rows, idOf, hrefOf, isSelected, onEnd
   );
   const tracks = {
     "--columns": columns.map((column) => column.width).join(" "),
-    "--columns-narrow": columns.filter((column) => column.isMinor !== true).map((column) => narrow(column.width)).join(" "),
+    "--columns-narrow": columns.filter((column) => column.isMinor !== true).map((column) => column.narrow ?? narrow(column.width)).join(" "),
   } as CSSProperties;
   const cellClass = (column: Column<T>) =>
     classes(styles["cell"], column.align === "end" && styles["end"], column.isMinor === true && styles["minor"]);

@@ -12,6 +12,13 @@ export interface ListControls {
   focusedRow(): number;
 }
 
+/** A row that is kept in sight while the list changes, until the viewer scrolls it out of sight. */
+export interface Following {
+  place: number;
+  isOn: boolean;
+  onLeave: () => void;
+}
+
 interface Props<T> {
   items: readonly T[];
   rowHeight: number;
@@ -32,10 +39,12 @@ interface Props<T> {
   onVisible?: (first: number, last: number) => void;
   /** How far it is scrolled: where it begins, and kept up to date. */
   scroll?: RefObject<number>;
+  /** With it, rows that come in above what is read do not move it. */
+  following?: Following;
 }
 
 /** Rows of one height, of which only the visible ones are drawn. It fills its parent and scrolls itself. */
-export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, foot, role = "list", label, className, controls, onVisible, scroll }: Props<T>) {
+export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, foot, role = "list", label, className, controls, onVisible, scroll, following }: Props<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const latestIdOf = useRef(idOf);
   latestIdOf.current = idOf;
@@ -65,6 +74,7 @@ export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, fo
   useLayoutEffect(() => {
     if (scroll !== undefined && scroller.current !== null) scroller.current.scrollTop = scroll.current;
   }, [scroll]);
+  useFollowing(scroller, items, rowHeight, idOf, following);
   const shown = virtual.getVirtualItems();
   const first = shown[0]?.index ?? 0;
   const last = shown.at(-1)?.index ?? -1;
@@ -84,11 +94,14 @@ export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, fo
       tabIndex={0}
       role="group"
       aria-label={label}
-      onScroll={(event) => void (scroll !== undefined && (scroll.current = event.currentTarget.scrollTop))}
+      onScroll={({ currentTarget }) => {
+        if (scroll !== undefined) scroll.current = currentTarget.scrollTop;
+        if (following?.isOn === true && following.place >= 0 && !isInSight(currentTarget, following.place, rowHeight)) following.onLeave();
+      }}
     >
       <div role={role} aria-label={label} aria-rowcount={role === "table" ? items.length + 1 : undefined}>
         {head}
-        <div role={role === "table" ? "rowgroup" : "presentation"} className={styles["rows"]} style={{ height: virtual.getTotalSize() }}>
+        <div role={role === "table" ? "rowgroup" : "presentation"} data-rows className={styles["rows"]} style={{ height: virtual.getTotalSize() }}>
           {shown.map((row) => (
             <div
               key={row.key}
@@ -105,4 +118,35 @@ export function VirtualList<T>({ items, rowHeight, idOf, render, onEnd, head, fo
       {foot}
     </div>
   );
+}
+
+/** The height of what stays in sight above the rows. */
+const headOf = (scroller: HTMLElement): number => scroller.querySelector<HTMLElement>("[data-rows]")?.offsetTop ?? 0;
+
+function isInSight(scroller: HTMLElement, place: number, rowHeight: number): boolean {
+  const top = place * rowHeight;
+  return top + rowHeight > scroller.scrollTop && top < scroller.scrollTop + scroller.clientHeight - headOf(scroller);
+}
+
+/** Keeps the followed row in sight; while nothing is followed, what is in sight stays where it is. */
+function useFollowing<T>(scroller: RefObject<HTMLDivElement | null>, items: readonly T[], rowHeight: number, idOf: (item: T) => string, following: Following | undefined): void {
+  const isOn = following?.isOn === true;
+  const place = following?.place ?? -1;
+  const isGiven = following !== undefined;
+  const first = useRef<string | null>(null);
+  useLayoutEffect(() => {
+    const list = scroller.current;
+    const before = first.current;
+    first.current = items[0] === undefined ? null : idOf(items[0]);
+    if (list === null || !isGiven) return;
+    if (isOn) {
+      if (place === 0) list.scrollTop = 0;
+      // With room below it, where the next one comes.
+      else if (place > 0 && !isInSight(list, place, rowHeight)) list.scrollTop = place * rowHeight - (list.clientHeight - headOf(list)) * 0.6;
+    } else if (before !== null && before !== first.current && list.scrollTop > 0) {
+      const added = items.findIndex((item) => idOf(item) === before);
+      if (added > 0) list.scrollTop += added * rowHeight;
+    }
+    // The rows are those of `items`; the rest is new on each render.
+  }, [items, isOn, place, isGiven]);
 }

@@ -27,7 +27,7 @@ const URGENT: readonly Tone[] = ["red", "amber", "violet", "blue"];
 export function openingView(boxes: readonly GraphBox[], frames: readonly GraphFrame[], window: Size, selected: string | null): Point & { zoom: number } {
   if (boxes.length === 0) return { x: 0, y: 0, zoom: 1 };
   const whole = extent([...boxes, ...frames]);
-  const fitting = Math.min((window.width - 2 * MARGIN) / whole.width, (window.height - 2 * MARGIN) / whole.height, 1);
+  const fitting = wholeView(boxes, frames, window).zoom;
   const zoom = fitting < READABLE ? IN_PART : fitting;
   const focus = boxes.find((box) => box.id === selected) ?? underWay(boxes) ?? (boxes[0] as GraphBox);
   const along = (start: number, length: number, room: number, middle: number): number => {
@@ -43,16 +43,25 @@ export function openingView(boxes: readonly GraphBox[], frames: readonly GraphFr
   };
 }
 
+/** All of the graph, in the middle. */
+export function wholeView(boxes: readonly GraphBox[], frames: readonly GraphFrame[], window: Size): Point & { zoom: number } {
+  if (boxes.length === 0) return { x: 0, y: 0, zoom: 1 };
+  const whole = extent([...boxes, ...frames]);
+  const zoom = Math.min((window.width - 2 * MARGIN) / whole.width, (window.height - 2 * MARGIN) / whole.height, 1);
+  return { x: (window.width - whole.width * zoom) / 2 - whole.x * zoom, y: (window.height - whole.height * zoom) / 2 - whole.y * zoom, zoom };
+}
+
 function underWay(boxes: readonly GraphBox[]): GraphBox | undefined {
   const tones = new Map(boxes.map((box) => [box, box.status === undefined ? null : statusLook(box.status).tone]));
   return URGENT.map((tone) => boxes.find((box) => tones.get(box) === tone)).find((box) => box !== undefined);
 }
 
 function extent(all: readonly Rectangle[]): Rectangle {
-  const left = Math.min(...all.map(({ x }) => x));
-  const top = Math.min(...all.map(({ y }) => y));
-  const right = Math.max(...all.map(({ x, width }) => x + width));
-  const bottom = Math.max(...all.map(({ y, height }) => y + height));
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const { x, y, width, height } of all) {
+    [left, top] = [Math.min(left, x), Math.min(top, y)];
+    [right, bottom] = [Math.max(right, x + width), Math.max(bottom, y + height)];
+  }
   return { x: left, y: top, width: right - left, height: bottom - top };
 }
 

@@ -15,6 +15,17 @@ export function draw(place: HTMLElement, title: string, content: WidgetContent):
   place.replaceChildren(heading, body(content, title));
 }
 
+/** Say below a value that it may be old; null: it is as of now. */
+export function drawNote(place: HTMLElement, text: string | null, exact = ""): void {
+  place.querySelector("[data-note]")?.remove();
+  if (text === null) return;
+  const note = element("p", text, styles["note"]);
+  note.dataset["note"] = "";
+  note.title = exact;
+  note.setAttribute("role", "status");
+  place.append(note);
+}
+
 function body(content: WidgetContent, title: string): HTMLElement {
   switch (content.kind) {
     case "number":

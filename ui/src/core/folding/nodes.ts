@@ -46,6 +46,7 @@ export function dispatched(state: InstanceState, entry: LogEntry, payload: JsonO
     childId: null,
     executionTime: null,
     queueTime: null,
+    worker: null,
     dueAt: null,
     attempts: ordered(before.attempts, entry, before.input),
     spans: endSpans(before.spans, entry.at),
@@ -74,12 +75,13 @@ export function completed(plan: Plan, state: InstanceState, entry: LogEntry, pay
     heldBack: before.isWithdrawn ? handles : [],
     reusedFrom,
     spans: endSpans(before.spans, entry.at),
+    worker: asText(payload["worker"]) ?? before.worker,
   };
   const executionTime = asNumber(payload["executionTime"]);
   if (node.isLoop) node.errors = errorsOf(state, node.key);
   else if (reusedFrom !== null) node = asItWas(node, entry, payload);
   else if (executionTime !== null) node = { ...node, ...timed(node, executionTime, entry.at) };
-  const times = { executionTime: node.executionTime, queueTime: node.queueTime };
+  const times = { executionTime: node.executionTime, queueTime: node.queueTime, worker: node.worker };
   node.attempts = endAttempt(
     before.attempts,
     entry,
@@ -159,6 +161,7 @@ export function failed(plan: Plan, state: InstanceState, entry: LogEntry, payloa
     failures: before.failures + (counts ? 1 : 0),
     losses: counts ? 0 : before.losses + (wasLost ? 1 : 0),
     error,
+    worker: asText(payload["worker"]),
   };
   const executionTime = asNumber(payload["executionTime"]);
   if (executionTime !== null) node = { ...node, ...timed(node, executionTime, entry.at) };
@@ -172,6 +175,7 @@ export function failed(plan: Plan, state: InstanceState, entry: LogEntry, payloa
     retryable: failure.retryable,
     executionTime: node.executionTime,
     queueTime: node.queueTime,
+    worker: node.worker,
   });
   if (then !== "fail" && then !== "iteration") {
     // Another entry follows that says what becomes of the step.
@@ -328,6 +332,7 @@ export function timerSet(state: InstanceState, entry: LogEntry, payload: JsonObj
       ...before,
       status: "WAITING",
       dueAt: due,
+      worker: asText(held["worker"]),
       spans: openSpan(before.spans, { kind: "held", ...span }),
       ...(took === null ? {} : timed(before, took, entry.at)),
     };
@@ -337,6 +342,7 @@ export function timerSet(state: InstanceState, entry: LogEntry, payload: JsonObj
       output: held["output"] ?? null,
       executionTime: node.executionTime,
       queueTime: node.queueTime,
+      worker: node.worker,
     });
     put(state, node);
     return;

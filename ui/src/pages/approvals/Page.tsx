@@ -8,10 +8,14 @@ import { shortId } from "../../core/ids";
 import { path } from "../../core/url";
 import { useParameters } from "../../kit/address";
 import { Button } from "../../kit/Button";
+import { Choice } from "../../kit/Choice";
+import { Committed } from "../../kit/Committed";
+import { Filter, Filters } from "../../kit/Filters";
 import { visible } from "../../kit/JsonView";
 import { Listed } from "../../kit/Listed";
 import { Duration, Moment } from "../../kit/Moment";
 import { Page } from "../../kit/Page";
+import { Select } from "../../kit/Select";
 import { EmptyState } from "../../kit/States";
 import { StatusBadge } from "../../kit/StatusBadge";
 import { Decide } from "./Decide";
@@ -23,6 +27,11 @@ type Approval = Shape<"OpenApproval">;
 /** More of what a decision is about is in its dialog. */
 const LONGEST = 300;
 
+const WHICH = [
+  ["", "All that are open"],
+  ["yes", "Overdue ones"],
+] as const;
+
 const keyOf = ({ instanceId, stepId, iteration }: Approval): string => [instanceId, stepId, iteration].join(" ");
 
 /** What waits for a decision: first what the viewer may decide. The one that is open is in the URL. */
@@ -30,7 +39,13 @@ export default function ApprovalsPage() {
   const search = useParameters();
   const [, setSearch] = useSearchParams();
   const isMine = search.get("show") !== "all";
-  const list = useList("/api/v1/approvals", { query: { limit: 200, mine: isMine } });
+  const isOverdue = search.get("overdue") === "yes";
+  const user = search.get("user") ?? "";
+  const role = search.get("role") ?? "";
+  const isNarrowed = isOverdue || user !== "" || role !== "";
+  const list = useList("/api/v1/approvals", {
+    query: { limit: 100, mine: isMine, ...(isOverdue ? { overdue: true } : {}), ...(user === "" ? {} : { user }), ...(role === "" ? {} : { role }) },
+  });
   const rows = [...list.items].sort(inboxOrder);
   const chosen = search.get("decide");
   const show = (change: Record<string, string | null>) =>
@@ -47,21 +62,41 @@ export default function ApprovalsPage() {
     <Page
       title="Approvals"
       actions={
-        <div className={styles["views"]} role="group" aria-label="Which approvals">
-          <button type="button" aria-pressed={isMine} onClick={() => show({ show: null })}>
-            For me
-          </button>
-          <button type="button" aria-pressed={!isMine} onClick={() => show({ show: "all" })}>
-            All
-          </button>
-        </div>
+        <Choice
+          label="Which approvals"
+          chosen={isMine ? "mine" : "all"}
+          options={[
+            ["mine", "For me"],
+            ["all", "All"],
+          ]}
+          onChoose={(which) => show(which === "all" ? { show: "all" } : { show: null, user: null, role: null })}
+        />
       }
     >
+      <Filters label="Filter of the approvals">
+        {!isMine && (
+          <>
+            <Filter label="User">
+              <Committed value={user} placeholder="ann" onCommit={(value) => show({ user: value === "" ? null : value })} />
+            </Filter>
+            <Filter label="Role">
+              <Committed value={role} placeholder="operator" onCommit={(value) => show({ role: value === "" ? null : value })} />
+            </Filter>
+          </>
+        )}
+        <Filter label="Which">
+          <Select value={isOverdue ? "yes" : ""} options={WHICH} onChange={(event) => show({ overdue: event.target.value === "" ? null : event.target.value })} />
+        </Filter>
+      </Filters>
       <Listed
         list={list}
         label="approvals"
         empty={
-          isMine ? (
+          isNarrowed ? (
+            <EmptyState title="No approval is like that" action={<Button onClick={() => show({ overdue: null, user: null, role: null })}>Show all of them</Button>}>
+              An approval is overdue once it was reminded of, or has escalated. Users and roles are compared whole, as the step names them.
+            </EmptyState>
+          ) : isMine ? (
             <EmptyState title="Nothing waits for you" action={<Button onClick={() => show({ show: "all" })}>Show all approvals</Button>}>
               A step of the type approval that names you or your role appears here until it is decided.
             </EmptyState>
@@ -114,7 +149,7 @@ function Item({ row, onDecide }: { row: Approval; onDecide: () => void }) {
           {row.dueAt !== null && (
             <>
               {" · "}
-              {row.isOverdue ? "was due" : "due"} <Moment at={row.dueAt} />
+              {Date.parse(row.dueAt) < Date.now() ? "was due" : "due"} <Moment at={row.dueAt} />
             </>
           )}
           {" · "}

@@ -8,7 +8,7 @@ import type { Shape } from "../../api/types";
 import { count } from "../../core/format";
 import { useParameters } from "../../kit/address";
 import { Button } from "../../kit/Button";
-import { TextInput } from "../../kit/Field";
+import { Committed } from "../../kit/Committed";
 import { Filter, Filters } from "../../kit/Filters";
 import { ListFoot, Listed } from "../../kit/Listed";
 import { Moment } from "../../kit/Moment";
@@ -18,6 +18,7 @@ import { Select } from "../../kit/Select";
 import { EmptyState, ErrorState } from "../../kit/States";
 import { StatusBadge } from "../../kit/StatusBadge";
 import { Table, type Column } from "../../kit/Table";
+import { serviceNow } from "../../state/clock";
 import { LineDialog } from "./LineDialog";
 import { SPANS, spanStart } from "./spans";
 import styles from "./styles.module.css";
@@ -46,8 +47,8 @@ export default function AuditPage() {
     );
   const span = search.get("within") ?? "";
   // Fixed while the span stays chosen: a moment that moves on would make every read another list.
-  const [since, setSince] = useState(() => spanStart(span, Date.now()));
-  useEffect(() => setSince(spanStart(span, Date.now())), [span]);
+  const [since, setSince] = useState(() => spanStart(span, serviceNow()));
+  useEffect(() => setSince(spanStart(span, serviceNow())), [span]);
   const given = Object.fromEntries(TEXTS.flatMap(([name]) => (search.get(name) ? [[name, search.get(name)]] : [])));
   const list = useList("/api/v1/audit", { query: { ...given, ...(since === null ? {} : { since }) } });
   const isNarrowed = Object.keys(given).length > 0 || since !== null;
@@ -94,12 +95,13 @@ export default function AuditPage() {
 
 function columnsOf(set: (name: string, value: string) => void): readonly Column<Line>[] {
   return [
-    { id: "at", title: "Time", width: "140px", cell: ({ at }) => <Moment at={at} /> },
-    { id: "actor", title: "Actor", width: "minmax(90px, 1fr)", cell: ({ actor, credential }) => <span title={credential ?? undefined}>{actor}</span> },
+    { id: "at", title: "Time", width: "140px", narrow: "62px", cell: ({ at }) => <Moment at={at} /> },
+    { id: "actor", title: "Actor", width: "minmax(90px, 1fr)", narrow: "minmax(0, 0.6fr)", cell: ({ actor, credential }) => <span title={credential ?? undefined}>{actor}</span> },
     {
       id: "action",
       title: "Action",
       width: "minmax(120px, 1.2fr)",
+      narrow: "minmax(0, 1.4fr)",
       cell: ({ action, number }) => (
         <button type="button" className={styles["open"]} aria-label={`${action}, line ${number}`} onClick={() => set("line", String(number))}>
           {action}
@@ -107,18 +109,10 @@ function columnsOf(set: (name: string, value: string) => void): readonly Column<
       ),
     },
     { id: "target", title: "Object", width: "minmax(160px, 2.4fr)", isMinor: true, cell: ({ target }) => <span className={styles["path"]} title={target}>{target}</span> },
-    { id: "outcome", title: "Outcome", width: "110px", cell: ({ outcome }) => <StatusBadge status={outcome} look="plain" /> },
+    { id: "outcome", title: "Outcome", width: "110px", narrow: "76px", cell: ({ outcome }) => <StatusBadge status={outcome} look="plain" /> },
     { id: "source", title: "From", width: "minmax(90px, 0.8fr)", isMinor: true, cell: ({ source }) => source },
     { id: "number", title: "Line", width: "70px", align: "end", isMinor: true, cell: ({ number }) => count(number) },
   ];
-}
-
-/** A text that narrows the list when it is left or Enter is pressed, not with every letter. */
-function Committed({ value, placeholder, onCommit }: { value: string; placeholder: string; onCommit: (value: string) => void }) {
-  const [text, setText] = useState(value);
-  useEffect(() => setText(value), [value]);
-  const commit = () => text.trim() !== value && onCommit(text.trim());
-  return <TextInput type="search" value={text} placeholder={placeholder} onChange={(event) => setText(event.target.value)} onBlur={commit} onKeyDown={(event) => event.key === "Enter" && commit()} />;
 }
 
 function Actions() {

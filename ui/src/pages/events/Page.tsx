@@ -13,6 +13,7 @@ import { Page } from "../../kit/Page";
 import { EmptyState, ErrorState, Loading } from "../../kit/States";
 import { Table, type Column } from "../../kit/Table";
 import { visible } from "../../kit/JsonView";
+import { serviceNow } from "../../state/clock";
 import { eventHref, publishHref } from "./links";
 import { useKnownPatterns } from "./patterns";
 import styles from "./styles.module.css";
@@ -119,7 +120,7 @@ export default function EventsPage() {
 function sinceOf(range: string): string | null {
   const days = RANGES[range]?.days ?? null;
   if (range === USUAL) return null;
-  return new Date(days === null ? 0 : Date.now() - days * DAY).toISOString();
+  return new Date(days === null ? 0 : serviceNow() - days * DAY).toISOString();
 }
 
 const MOST_PREVIEWED = 160;

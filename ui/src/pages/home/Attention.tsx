@@ -4,7 +4,6 @@ import { Link } from "wouter";
 
 import { useMay } from "../../api/me";
 import { read, send, useAct } from "../../api/queries";
-import { counted } from "../../core/format";
 import { Button } from "../../kit/Button";
 import { Moment } from "../../kit/Moment";
 import { Section } from "../../kit/Page";
@@ -52,7 +51,8 @@ function Some({ group }: { group: Group }) {
       ))}
       {group.hasMore && (
         <li className={styles["more"]}>
-          There are more than these {counted(group.items.length, "record")}: <Link href={all.href}>{all.label}</Link>
+          {group.items.length > 0 && "There are more: "}
+          <Link href={all.href}>{all.label}</Link>
         </li>
       )}
     </>

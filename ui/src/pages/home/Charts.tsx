@@ -10,7 +10,7 @@ import styles from "./styles.module.css";
 const REFRESH_MS = 10_000;
 const POINTS = 60;
 
-/** Throughput, failures, latency and what is open, over the time that is shown. */
+/** Throughput, failures, latency, the queue and what is open, over the time that is shown. The queue is known since the service was started. */
 export function Charts({ hours }: { hours: number }) {
   const query = useQuery({ ...read("/api/v1/stats/series", { query: { hours, points: POINTS } }), refetchInterval: REFRESH_MS, placeholderData: (before) => before });
   const series = query.data;
@@ -24,6 +24,7 @@ export function Charts({ hours }: { hours: number }) {
   return (
     <Section title={title} actions={series.isComplete ? undefined : <span className={styles["partial"]}>Of each status the newest 10,000 instances are counted</span>}>
       <div className={styles["charts"]}>
+        <Bars label={`Started, per ${every}`} at={at} format={count} series={[{ name: "started", tone: "blue", values: points.map((point) => point.started) }]} />
         <Bars
           label={`Ended, per ${every}`}
           at={at}
@@ -49,6 +50,12 @@ export function Charts({ hours }: { hours: number }) {
             { name: "p95", tone: "amber", values: points.map((point) => point.latency.p95) },
             { name: "p99", tone: "red", values: points.map((point) => point.latency.p99) },
           ]}
+        />
+        <Spark
+          label="Tasks in the queue, at most"
+          at={at}
+          format={(value) => count(Math.round(value))}
+          series={[{ name: "in the queue", tone: "blue", values: points.map((point) => point.queued ?? null) }]}
         />
         <Spark label="Open instances" at={at} format={(value) => count(Math.round(value))} series={[{ name: "open", tone: "violet", values: points.map((point) => point.open) }]} />
       </div>

@@ -14,7 +14,7 @@ import { CopyButton } from "../../kit/CopyButton";
 import { ErrorState } from "../../kit/States";
 import { StatusBadge } from "../../kit/StatusBadge";
 import styles from "./FirstSteps.module.css";
-import { orderIdOf, PATTERN, paymentOf, SAMPLE, startOf } from "./sample";
+import { orderIdOf, OWN_SAMPLE, PATTERN, paymentOf, SAMPLE_DEFINITION, sampleOf, startOf } from "./sample";
 
 const LOOK_MS = 1_000;
 const PLACE = "tenuto.firstSteps";
@@ -32,6 +32,7 @@ export function FirstSteps() {
   const ids = workflows.data?.items.map(({ id }) => id);
   const isEmpty = instances.data?.items.length === 0;
   if (!isYoung || ids === undefined || (isHidden && !isEmpty)) return null;
+  const sample = sampleOf(ids);
   const hide = () => {
     setIsHidden(true);
     keep("hidden");
@@ -42,16 +43,16 @@ export function FirstSteps() {
         <h2>{isEmpty ? "Nothing has run yet. Three things to try" : "Three things to try"}</h2>
         {!isEmpty && <IconButton label="Hide things to try" icon={<X />} onClick={hide} />}
       </header>
-      <ol className={styles["cards"]}>{ids.includes(SAMPLE) ? <SampleCards /> : ids[0] === undefined ? <NoWorkflowCards /> : <OwnCards workflow={ids[0]} />}</ol>
+      <ol className={styles["cards"]}>{sample !== undefined ? <SampleCards workflow={sample} /> : ids[0] === undefined ? <NoWorkflowCards /> : <OwnCards workflow={ids[0]} />}</ol>
     </section>
   );
 }
 
 /** Start the sample order, send its payment, read how it works. */
-function SampleCards() {
-  const list = useQuery({ ...read("/api/v1/instances", { query: { workflowId: SAMPLE, limit: 100 } }), refetchInterval: LOOK_MS });
+function SampleCards({ workflow }: { workflow: string }) {
+  const list = useQuery({ ...read("/api/v1/instances", { query: { workflowId: workflow, limit: 100 } }), refetchInterval: LOOK_MS });
   const orders = list.data?.items ?? [];
-  const waiting = useQuery({ ...read("/api/v1/instances", { query: { workflowId: SAMPLE, waitingFor: PATTERN, limit: 1 } }), refetchInterval: LOOK_MS });
+  const waiting = useQuery({ ...read("/api/v1/instances", { query: { workflowId: workflow, waitingFor: PATTERN, limit: 1 } }), refetchInterval: LOOK_MS });
   // The one that waits can be paid; else the newest is shown.
   const shown = waiting.data?.items[0] ?? orders[0];
   const whole = useQuery({ ...read("/api/v1/instances/{id}", { path: { id: shown?.id ?? "" } }), enabled: shown !== undefined, refetchInterval: LOOK_MS });
@@ -59,8 +60,8 @@ function SampleCards() {
   const isWaiting = waiting.data?.items[0] !== undefined && orderId !== null;
   const mayStart = useMay("instances:start");
   const mayPublish = useMay("events:publish");
-  const next = startOf(orders.length + 1);
-  const start = useAct(() => send("post", "/api/v1/workflows/{id}/start", { path: { id: SAMPLE }, body: { input: next.input } }));
+  const next = startOf(workflow, orders.length + 1);
+  const start = useAct(() => send("post", "/api/v1/workflows/{id}/start", { path: { id: workflow }, body: { input: next.input } }));
   const payment = paymentOf(orderId ?? "A1");
   const pay = useAct(() => send("post", "/api/v1/events", { body: { pattern: PATTERN, payload: payment.payload } }));
   const isPaid = whole.data?.status === "COMPLETED";
@@ -80,7 +81,7 @@ function SampleCards() {
         }
         error={start.error}
       >
-        It takes the order in, and then waits for its payment, for up to three days: also over restarts of the service.
+        It waits for its payment, also over restarts of the service, and goes on when the event comes.
       </Card>
       <Card
         number={2}
@@ -127,14 +128,45 @@ function OwnCards({ workflow }: { workflow: string }) {
 }
 
 function NoWorkflowCards() {
+  const mayWrite = useMay("workflows:write");
+  const mayStart = useMay("instances:start");
+  const first = startOf(OWN_SAMPLE, 1);
+  const begin = useAct(async () => {
+    await send("post", "/api/v1/workflows", { body: SAMPLE_DEFINITION });
+    await send("post", "/api/v1/workflows/{id}/start", { path: { id: OWN_SAMPLE }, body: { input: first.input } });
+  });
+  const make = (
+    <Card number={mayWrite && mayStart ? 2 : 1} title="Make a workflow" line="tenuto init shop && cd shop && tenuto dev flow.py">
+      A project with a workflow, its tasks and a test; the page shows it as soon as it is served.
+    </Card>
+  );
   return (
     <>
-      <Card number={1} title="Make a workflow" line="tenuto init shop && cd shop && tenuto dev flow.py">
-        A project with a workflow, its tasks and a test; the page shows it as soon as it is served.
-      </Card>
-      <Card number={2} title="Or serve the examples" line="make run">
-        In a checkout of Tenuto: an order is started and waits for its payment, which can be sent from here.
-      </Card>
+      {mayWrite && mayStart ? (
+        <>
+          <Card
+            number={1}
+            title="Start a sample order"
+            line="make run"
+            action={
+              <Button look="primary" icon={<Play />} isPending={begin.isPending} onClick={() => begin.mutate(undefined)}>
+                Start it
+              </Button>
+            }
+            error={begin.error}
+          >
+            A workflow that needs no task is saved here, and started: it waits for its payment, which can be sent from this page. In a checkout, the examples have more.
+          </Card>
+          {make}
+        </>
+      ) : (
+        <>
+          {make}
+          <Card number={2} title="Or serve the examples" line="make run">
+            In a checkout of Tenuto: an order is started and waits for its payment, which can be sent from here.
+          </Card>
+        </>
+      )}
       <HowToCard />
     </>
   );

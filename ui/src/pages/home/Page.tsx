@@ -1,6 +1,7 @@
 import { useSearchParams } from "wouter";
 
 import { useMay } from "../../api/me";
+import { Choice } from "../../kit/Choice";
 import { Page, Section } from "../../kit/Page";
 import { Attention } from "./Attention";
 import { Charts } from "./Charts";
@@ -8,7 +9,10 @@ import { FirstSteps } from "./FirstSteps";
 import styles from "./styles.module.css";
 import { Tiles } from "./Tiles";
 
-const RANGES = { "1": "1 h", "24": "24 h" } as const;
+const RANGES = [
+  ["1", "1 h"],
+  ["24", "24 h"],
+] as const;
 
 /** Is anything wrong, and is it getting worse? */
 export default function HomePage() {
@@ -20,13 +24,7 @@ export default function HomePage() {
       title="Home"
       actions={
         mayReadStats && (
-          <div className={styles["range"]} role="group" aria-label="Time shown">
-            {Object.entries(RANGES).map(([value, name]) => (
-              <button key={value} type="button" aria-pressed={String(hours) === value} onClick={() => setSearch(value === "1" ? {} : { hours: value }, { replace: true })}>
-                {name}
-              </button>
-            ))}
-          </div>
+          <Choice label="Time shown" chosen={String(hours)} options={RANGES} onChoose={(value) => setSearch(value === "1" ? {} : { hours: value }, { replace: true })} />
         )
       }
     >

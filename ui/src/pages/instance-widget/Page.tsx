@@ -3,8 +3,10 @@ import { useEffect, useRef, useState } from "react";
 import { useSearchParams } from "wouter";
 
 import { basePath } from "../../api/base";
-import { LIST_REFRESH_MS, send, useAct } from "../../api/queries";
+import { useFreshInstance } from "../../api/liveHooks";
+import { read, send, useAct } from "../../api/queries";
 import type { PageProps } from "../../app/pages";
+import { shortId } from "../../core/ids";
 import { decode, encode, oneOf, path, text, type Codec } from "../../core/url";
 import { contentOf, type WidgetAnswer } from "../../core/widget";
 import { useParameters } from "../../kit/address";
@@ -21,6 +23,7 @@ import styles from "./styles.module.css";
 import { configOf, embedCode, FORMATS, TYPES, type WidgetWish } from "./wish";
 
 const WISH: Codec<WidgetWish> = { type: oneOf(TYPES, "number"), path: text("output"), format: text(), names: text(), x: text() };
+const SELDOM_MS = 60_000;
 const TERMS: readonly (readonly [string, string])[] = [
   ["1", "a day"],
   ["7", "7 days"],
@@ -37,7 +40,7 @@ export default function WidgetPage({ params }: PageProps) {
   const change = (part: Partial<WidgetWish>) => setSearch(() => encode(WISH, { ...decode(WISH, new URLSearchParams(window.location.search)), ...part }), { replace: true });
   const crumbs = [
     { label: "Instances", href: "/instances" },
-    { label: id, href: path("instances", id) },
+    { label: shortId(id), href: path("instances", id) },
   ];
   return (
     <Page title="Widget" crumbs={crumbs}>
@@ -96,10 +99,13 @@ function useRested<T>(value: T, ms: number): T {
 
 function Preview({ id, wish }: { id: string; wish: WidgetWish }) {
   const asked = useRested(wish, 300);
+  const instance = useQuery(read("/api/v1/instances/{id}", { path: { id } }));
+  useFreshInstance(id, instance.data?.version ?? null);
   const shaped = useQuery({
     queryKey: ["/api/v1/instances/{id}/widget", { path: { id } }, asked],
     queryFn: () => send("post", "/api/v1/instances/{id}/widget", { path: { id }, body: { widgetType: asked.type, widgetConfig: configOf(asked) } }),
-    refetchInterval: LIST_REFRESH_MS,
+    // Its changes come by the socket; this is for a service that cannot say them.
+    refetchInterval: SELDOM_MS,
   });
   if (shaped.isPending) return <Loading label="Loading the preview" />;
   if (shaped.data === undefined) return <ErrorState isInline error={shaped.error} onRetry={() => void shaped.refetch()} />;

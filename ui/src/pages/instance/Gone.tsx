@@ -2,6 +2,7 @@ import { Link } from "wouter";
 
 import type { ApiProblem } from "../../api/problem";
 import { Page } from "../../kit/Page";
+import { Prose } from "../../kit/Prose";
 import { EmptyState } from "../../kit/States";
 import { shortId } from "../../core/ids";
 
@@ -15,9 +16,9 @@ export function Gone({ id, error, wasShown }: { id: string; error: ApiProblem; w
         command="tenuto list"
       >
         <p>
-          <code>{error.code}</code> {error.message}
+          <code>{error.code}</code> <Prose text={error.message} />
         </p>
-        <p>It may have been erased after its retention, belong to another tenant, or be a test run that was stopped. {error.advice}</p>
+        <p>It may have been erased after its retention, belong to another tenant, or be a test run that was stopped. <Prose text={error.advice} /></p>
       </EmptyState>
     </Page>
   );

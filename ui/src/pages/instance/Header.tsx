@@ -8,6 +8,7 @@ import { ProgressBar } from "../../kit/ProgressBar";
 import { CopyButton } from "../../kit/CopyButton";
 import { visible } from "../../kit/JsonView";
 import { useShared } from "./context";
+import { isTestRun } from "./model/testRuns";
 import { progressOf } from "./model/boxes";
 import { shortId } from "../../core/ids";
 import styles from "./styles.module.css";
@@ -25,9 +26,13 @@ export function Header() {
         <div>
           <dt>Workflow</dt>
           <dd>
-            <Link href={`${path("workflows", now.definitionId)}?version=${now.definitionVersion}`}>
-              {visible(now.definitionId)} v{now.definitionVersion}
-            </Link>
+            {isTestRun(now.definitionId) ? (
+              "a test run, of a definition that is not saved"
+            ) : (
+              <Link href={`${path("workflows", now.definitionId)}?version=${now.definitionVersion}`}>
+                {visible(now.definitionId)} v{now.definitionVersion}
+              </Link>
+            )}
           </dd>
         </div>
         <div className={styles["progress"]}>

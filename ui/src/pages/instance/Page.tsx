@@ -11,6 +11,7 @@ import { Actions } from "./Actions";
 import { Header } from "./Header";
 import { Heading } from "./Heading";
 import { Keys } from "./Keys";
+import { isTestRun } from "./model/testRuns";
 import styles from "./styles.module.css";
 import { TimeBar } from "./TimeBar";
 import { useInstance } from "./useInstance";
@@ -41,11 +42,12 @@ function Instance({ id }: { id: string }) {
     );
   }
   const { now } = shared;
+  const isTest = isTestRun(now.definitionId);
   return (
     <SharedContext value={shared}>
       <Page
-        title={`${now.definitionId} · ${shortId(id)}`}
-        crumbs={[INSTANCES, { label: now.definitionId, href: path("workflows", now.definitionId) }]}
+        title={`${isTest ? "Test run" : now.definitionId} · ${shortId(id)}`}
+        crumbs={isTest ? [INSTANCES] : [INSTANCES, { label: now.definitionId, href: path("workflows", now.definitionId) }]}
         heading={<Heading />}
         actions={<Actions />}
         isFilled

@@ -1,19 +1,25 @@
 import { lazy, Suspense, type ReactNode } from "react";
 
 import { count } from "../../core/format";
-import { INSTANCE_TABS } from "../../core/url";
+import { decode, INSTANCE, INSTANCE_TABS } from "../../core/url";
+import { later } from "../../kit/later";
 import { Loading } from "../../kit/States";
 import { Tabs } from "../../kit/Tabs";
 import { PartBoundary } from "./PartBoundary";
 import { useShared } from "./context";
 import styles from "./styles.module.css";
 
-const GraphTab = lazy(() => import("./tabs/GraphTab"));
-const LogTab = lazy(() => import("./tabs/LogTab"));
-const TimelineTab = lazy(() => import("./tabs/TimelineTab"));
-const ContextTab = lazy(() => import("./tabs/ContextTab"));
-const ChildrenTab = lazy(() => import("./tabs/ChildrenTab"));
-const CompensationTab = lazy(() => import("./tabs/CompensationTab"));
+const VIEWS = {
+  graph: later(() => import("./tabs/GraphTab")),
+  timeline: later(() => import("./tabs/TimelineTab")),
+  log: later(() => import("./tabs/LogTab")),
+  context: later(() => import("./tabs/ContextTab")),
+  children: later(() => import("./tabs/ChildrenTab")),
+  compensation: later(() => import("./tabs/CompensationTab")),
+};
+// The view of the address is fetched beside the instance, not after it.
+void VIEWS[decode(INSTANCE, new URLSearchParams(window.location.search)).tab].fetch();
+
 const Inspector = lazy(() => import("./inspector/Inspector"));
 
 type TabName = (typeof INSTANCE_TABS)[number];
@@ -32,12 +38,12 @@ export function Views() {
     ),
   });
   const tabs = [
-    tab("graph", "Graph", <GraphTab />),
-    tab("timeline", "Timeline", <TimelineTab />),
-    tab("log", `Log ${count(Math.max(log.length, now.version))}`, <LogTab />),
-    tab("context", "Context", <ContextTab />),
-    tab("children", children > 0 ? `Children ${count(children)}` : "Children", <ChildrenTab />),
-    ...(now.compensation === null && selection.tab !== "compensation" ? [] : [tab("compensation", "Compensation", <CompensationTab />)]),
+    tab("graph", "Graph", <VIEWS.graph />),
+    tab("timeline", "Timeline", <VIEWS.timeline />),
+    tab("log", `Log ${count(Math.max(log.length, now.version))}`, <VIEWS.log />),
+    tab("context", "Context", <VIEWS.context />),
+    tab("children", children > 0 ? `Children ${count(children)}` : "Children", <VIEWS.children />),
+    ...(now.compensation === null && selection.tab !== "compensation" ? [] : [tab("compensation", "Compensation", <VIEWS.compensation />)]),
   ];
   const hasSelection = selection.step !== null || selection.entry !== null;
   return (

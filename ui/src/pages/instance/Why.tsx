@@ -4,7 +4,7 @@ import { Link } from "wouter";
 
 import { basePath } from "../../api/base";
 import { useMay, useMe } from "../../api/me";
-import { remediesOf, type Cause, type Remedy } from "../../core/explain";
+import { endWord, remediesOf, type Cause, type Remedy } from "../../core/explain";
 import { counted } from "../../core/format";
 import { asText } from "../../core/json";
 import { keyOf } from "../../core/log";
@@ -14,11 +14,13 @@ import { classes } from "../../kit/classes";
 import { meaningOf } from "../../api/failures";
 import { visible } from "../../kit/JsonView";
 import { Moment } from "../../kit/Moment";
+import { Prose } from "../../kit/Prose";
 import { statusLook } from "../../kit/status";
 import { StatusMark } from "../../kit/StatusBadge";
 import { Command } from "./Command";
 import { useShared } from "./context";
 import { useResume } from "./useResume";
+import { SkipDelay } from "./SkipDelay";
 import { NearMisses } from "./NearMisses";
 import styles from "./styles.module.css";
 
@@ -70,7 +72,7 @@ function Line({ cause, remedy, isMain = false }: { cause: Cause; remedy: Remedy 
               {visible(keyOf(stepId, iteration))}
             </button>
           )}
-          {stepId !== null && ": "}
+          {stepId !== null && " "}
           <span>{sentence(cause)}</span>
           {cause.since !== null && cause.until === null && (
             <span className={styles["muted"]}>
@@ -80,15 +82,17 @@ function Line({ cause, remedy, isMain = false }: { cause: Cause; remedy: Remedy 
           )}
           {cause.until !== null && (
             <span className={styles["muted"]}>
-              {" "}
-              until <Moment at={cause.until} />
+              ; {endWord(cause.kind)} <Moment at={cause.until} />
             </span>
           )}
         </p>
         {remedy !== null && <RemedyButton remedy={remedy} isMain={isMain} />}
+        {cause.kind === "timer" && stepId !== null && <SkipDelay step={stepId} iteration={iteration} look={isMain ? "primary" : "plain"} />}
       </div>
       {(advice !== null || meaning !== null) && (
-        <p className={styles["advice"]}>{[meaning?.explanation, advice].filter(Boolean).join(" ")}</p>
+        <p className={styles["advice"]}>
+          <Prose text={[meaning?.explanation, advice].filter(Boolean).join(" ")} />
+        </p>
       )}
       {cause.kind === "worker" && <WorkerHint task={asText(cause.details["taskId"])} />}
       {cause.kind === "event" && <NearMisses cause={cause} />}

@@ -4,6 +4,7 @@ import { asCommand, asCurl, asPython, type Action, type Place } from "../../core
 import { FINAL } from "../../core/state";
 import { summaryOf } from "../../core/summary";
 import { instanceView } from "../../core/view";
+import { serviceNow } from "../../state/clock";
 import { useShared } from "./context";
 
 /** Where this page's service is, for commands that are copied. */
@@ -26,7 +27,7 @@ export function useCopies() {
         ...(explanation === null ? {} : { explanation }),
         ...(isFolded ? { state: now } : {}),
         link: linkTo({}),
-        now: Date.now(),
+        now: serviceNow(),
       }),
     curl: () => asCurl(action, place),
     cli: () => asCommand(action, place),

@@ -12,6 +12,7 @@ import { Replay } from "../../core/replay";
 import { useStore } from "../../state/store";
 import { LogReader, type ReadLog } from "./logReader";
 import { snapshotOf } from "./model/snapshot";
+import { isTestRun } from "./model/testRuns";
 import { waitsOf, type OpenWait } from "./model/waits";
 import { isWhole } from "./model/window";
 
@@ -53,7 +54,8 @@ export function useInstance(id: string, at: number | null): Loaded & { retry: ()
   const workflow = instance.data?.workflowDefinitionId;
   const definition = useQuery({
     ...read("/api/v1/workflows/{id}", { path: { id: workflow ?? "" }, query: { version: version ?? null } }),
-    enabled: workflow !== undefined,
+    // The definition of a test run is not saved.
+    enabled: workflow !== undefined && !isTestRun(workflow),
     staleTime: Infinity,
     retry: false,
   });

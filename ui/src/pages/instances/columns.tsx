@@ -59,6 +59,8 @@ export function columnsOf({ known, rows, selection, onToggle }: Given): readonly
       id: "id",
       title: "Instance",
       width: "minmax(142px, 0.8fr)",
+      // A phone has no room for it; the row leads to the same place, and the link stays for those who hear it.
+      narrow: "0px",
       cell: of(({ item }) => (
         <Link href={hrefOf(item)} className={styles["id"]} title={item.id}>
           {item.id}
@@ -67,7 +69,7 @@ export function columnsOf({ known, rows, selection, onToggle }: Given): readonly
     },
     { id: "now", title: "Where it is", width: "minmax(180px, 3fr)", isMinor: true, cell: of(({ item }) => <Now item={item} known={known} />) },
     ...(!hasKeys ? [] : [KEY]),
-    { id: "started", title: "Started", width: "112px", isMinor: true, cell: of(({ item }) => <Moment at={item.startedAt ?? item.createdAt} />) },
+    { id: "started", title: "Started", width: "112px", narrow: "minmax(64px, auto)", cell: of(({ item }) => <Moment at={item.startedAt ?? item.createdAt} />) },
     { id: "took", title: "Took", width: "72px", align: "end", isMinor: true, cell: of(({ item }) => <Duration from={item.startedAt} to={item.completedAt} />) },
   ];
 }

@@ -13,6 +13,7 @@ import { Snippet } from "../../kit/Snippet";
 import { Stack } from "../../kit/Stack";
 import { signIn } from "../../state/session";
 import { basePath } from "../../api/base";
+import { serviceNow } from "../../state/clock";
 import styles from "./styles.module.css";
 
 const ROLES: readonly (readonly [Shape<"Role">, string])[] = [
@@ -42,7 +43,7 @@ export function CreateKey({ onClose }: { onClose: () => void }) {
   const [wasOpen, setWasOpen] = useState(false);
   const create = useAct(
     () => {
-      const expiresAt = days === "" ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
+      const expiresAt = days === "" ? null : new Date(serviceNow() + Number(days) * DAY_MS).toISOString();
       return send("post", "/api/v1/keys", { body: { name: name.trim(), role, expiresAt, scopes: scopes.size === 0 ? null : [...scopes] } });
     },
     (made) => {

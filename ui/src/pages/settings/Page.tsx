@@ -7,7 +7,7 @@ import type { Shape } from "../../api/types";
 import { count } from "../../core/format";
 import { Facts } from "../../kit/Facts";
 import { TextInput } from "../../kit/Field";
-import { shortcuts } from "../../kit/keys";
+import { KeyList } from "../../kit/KeyList";
 import { Moment } from "../../kit/Moment";
 import { Notice } from "../../kit/Notice";
 import { Page, Section } from "../../kit/Page";
@@ -15,7 +15,6 @@ import { Select } from "../../kit/Select";
 import { Stack } from "../../kit/Stack";
 import { ErrorState, Loading } from "../../kit/States";
 import { prefer, usePreferences, type Preferences } from "../../state/preferences";
-import { useStore } from "../../state/store";
 import { storeWords } from "./health";
 import styles from "./styles.module.css";
 
@@ -154,7 +153,6 @@ function Configuration({ settings }: { settings: readonly Shape<"SettingView">[]
 }
 
 function Keys() {
-  const known = useStore(shortcuts);
   const { letterKeys } = usePreferences();
   return (
     <Section title="Keys">
@@ -162,18 +160,7 @@ function Keys() {
         <p className={styles["muted"]}>
           <kbd>?</kbd> shows those of the page that is open.{!letterKeys && " Single letters are switched off."}
         </p>
-        <dl className={styles["keys"]}>
-          {[{ keys: "Ctrl K", label: "Go to a page, or do something" }, ...known].map(({ keys, label }) => (
-            <div key={`${keys} ${label}`}>
-              <dt>{label}</dt>
-              <dd>
-                {keys.split(" ").map((key) => (
-                  <kbd key={key}>{key}</kbd>
-                ))}
-              </dd>
-            </div>
-          ))}
-        </dl>
+        <KeyList />
       </Stack>
     </Section>
   );

@@ -26,12 +26,17 @@ export default function TasksPage() {
   const queues = useQuery({ ...read("/api/v1/task-queues"), refetchInterval: LIST_REFRESH_MS });
   const [, setSearch] = useSearchParams();
   const chosen = useParameters().get("task");
-  const list = { items: queues.data?.items ?? [], isPending: queues.isPending, error: queues.error, hasMore: false, refresh: () => void queues.refetch() };
+  const list = { items: queues.data?.items ?? [], isPending: queues.isPending, error: queues.error, hasMore: false, isComplete: queues.data?.isComplete ?? true, refresh: () => void queues.refetch() };
   // What needs someone comes first.
   const rows = [...list.items].sort((one, other) => Number(isStranded(other)) - Number(isStranded(one)) || other.waiting - one.waiting || one.taskId.localeCompare(other.taskId));
   const stranded = rows.filter(isStranded);
   return (
     <Page title="Tasks" isFilled>
+      {!list.isComplete && (
+        <div className={styles["stranded"]}>
+          <Notice tone="amber">There are more tasks than are listed here. Those with attempts that wait or run are among them.</Notice>
+        </div>
+      )}
       {stranded.length > 0 && <Stranded names={stranded.map(({ taskId }) => taskId)} />}
       <Listed
         list={list}
@@ -73,15 +78,16 @@ function columnsOf(open: (id: string) => void): readonly Column<Queue>[] {
       id: "task",
       title: "Task",
       width: "minmax(140px, 2fr)",
+      narrow: "minmax(0, 1.3fr)",
       cell: ({ taskId }) => (
         <button type="button" className={styles["open"]} title={taskId} onClick={() => open(taskId)}>
           {taskId}
         </button>
       ),
     },
-    { id: "waiting", title: "Waiting", width: "80px", align: "end", cell: ({ waiting }) => <Amount value={waiting} /> },
+    { id: "waiting", title: "Waiting", width: "80px", narrow: "52px", align: "end", cell: ({ waiting }) => <Amount value={waiting} /> },
     { id: "oldest", title: "Longest", width: "100px", align: "end", isMinor: true, cell: ({ oldestWaiting }) => (oldestWaiting === null ? "–" : <Duration from={oldestWaiting} to={null} />) },
-    { id: "running", title: "Running", width: "80px", align: "end", cell: ({ running }) => <Amount value={running} /> },
+    { id: "running", title: "Running", width: "80px", narrow: "54px", align: "end", cell: ({ running }) => <Amount value={running} /> },
     { id: "takers", title: "Taken by", width: "minmax(110px, 1.4fr)", cell: (row) => <span className={isStranded(row) ? styles["none"] : undefined}>{takers(row)}</span> },
     { id: "breaker", title: "Breaker", width: "120px", isMinor: true, cell: ({ breaker }) => (breaker === undefined ? <span aria-label="none">–</span> : <StatusBadge status={breaker} look="plain" />) },
     { id: "declared", title: "Declared", width: "90px", isMinor: true, cell: ({ isDeclared, isPushed }) => (isPushed ? "pushed" : isDeclared ? "yes" : <span className={styles["muted"]}>no</span>) },

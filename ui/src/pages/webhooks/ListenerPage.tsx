@@ -1,5 +1,5 @@
 import type { UseMutationResult } from "@tanstack/react-query";
-import { Power, RotateCw, Trash2 } from "lucide-react";
+import { Pencil, Power, RotateCw, Trash2 } from "lucide-react";
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 
@@ -20,6 +20,7 @@ import { StatusBadge } from "../../kit/StatusBadge";
 import { toast } from "../../kit/toast";
 import type { Listener } from "./listener";
 import styles from "./styles.module.css";
+import { WebhookDialog } from "./WebhookDialog";
 
 type Act = UseMutationResult<unknown, ApiProblem, unknown>;
 type Deliveries = ReturnType<typeof useList<"/api/v1/webhooks/{id}/deliveries">>;
@@ -38,7 +39,7 @@ interface Props {
 export function ListenerPage({ title, found, listener, deliveries, enable, resend, remove }: Props) {
   const crumbs = [{ label: "Webhooks and subscriptions", href: title === "Webhook" ? "/webhooks" : "/webhooks?tab=subscriptions" }];
   return (
-    <Page title={title} crumbs={crumbs} actions={listener !== undefined && <Actions listener={listener} enable={enable} resend={resend} remove={remove} />}>
+    <Page title={title} heading={listener?.description || title} crumbs={crumbs} actions={listener !== undefined && <Actions listener={listener} enable={enable} resend={resend} remove={remove} />}>
       {listener === undefined ? (
         found.isPending ? (
           <Loading label={`Loading the ${title.toLowerCase()}`} />
@@ -69,7 +70,6 @@ function Details({ listener, deliveries, errors }: { listener: Listener; deliver
               ["State", <StatusBadge key="" status={listener.state} />],
               ["Address", <code key="">{listener.url}</code>],
               ["Events", listener.patterns.join(", ")],
-              ["Description", listener.description],
               ["Subscriber", listener.subscriberId],
               ["Condition", listener.filter === null ? null : <code key="">{listener.filter}</code>],
               ["Correlation", listener.correlationId],
@@ -150,6 +150,7 @@ function Pending({ items }: { items: Deliveries["items"] }) {
 
 function Actions({ listener, enable, resend, remove }: { listener: Listener; enable: Act; resend: Act; remove: Act }) {
   const [isRemoving, setIsRemoving] = useState(false);
+  const [isChanging, setIsChanging] = useState(false);
   const [, navigate] = useLocation();
   if (!useMay("listeners:write")) return null;
   return (
@@ -157,6 +158,11 @@ function Actions({ listener, enable, resend, remove }: { listener: Listener; ena
       <Button icon={<Trash2 />} look="danger" onClick={() => setIsRemoving(true)}>
         Remove
       </Button>
+      {listener.kind === "webhook" && (
+        <Button icon={<Pencil />} onClick={() => setIsChanging(true)}>
+          Edit
+        </Button>
+      )}
       {listener.pending > 0 && listener.state !== "disabled" && (
         <Button icon={<RotateCw />} isPending={resend.isPending} onClick={() => resend.mutate(undefined, { onSuccess: () => toast({ text: "What waits is tried now" }) })}>
           Resend now
@@ -167,6 +173,7 @@ function Actions({ listener, enable, resend, remove }: { listener: Listener; ena
           Enable
         </Button>
       )}
+      {isChanging && <WebhookDialog webhook={listener} onClose={() => setIsChanging(false)} />}
       {isRemoving && (
         <Confirm
           title={`Remove the ${listener.kind}`}

@@ -1,8 +1,11 @@
-import { useMemo } from "react";
+import { Plus } from "lucide-react";
+import { useMemo, useState, type ReactNode } from "react";
 import { Link, useSearchParams } from "wouter";
 
+import { useMay } from "../../api/me";
 import { useList } from "../../api/queries";
 import { count } from "../../core/format";
+import { Button } from "../../kit/Button";
 import { ListFoot, Listed } from "../../kit/Listed";
 import { Moment } from "../../kit/Moment";
 import { Page } from "../../kit/Page";
@@ -12,28 +15,37 @@ import { Table, type Column } from "../../kit/Table";
 import { Tabs } from "../../kit/Tabs";
 import { hrefOf, ofSubscription, ofWebhook, type Listener } from "./listener";
 import styles from "./styles.module.css";
+import { WebhookDialog } from "./WebhookDialog";
 
 /** The addresses that are told of events: what is on its way, and what fails. */
 export default function WebhooksPage() {
   const [search, setSearch] = useSearchParams();
+  const [isCreating, setIsCreating] = useState(false);
+  const mayWrite = useMay("listeners:write");
+  const create = mayWrite && (
+    <Button look="primary" icon={<Plus />} onClick={() => setIsCreating(true)}>
+      Create webhook
+    </Button>
+  );
   return (
-    <Page title="Webhooks and subscriptions" isFilled>
+    <Page title="Webhooks and subscriptions" isFilled actions={create}>
       <div className={styles["tabs"]}>
         <Tabs
           label="Kind"
           chosen={search.get("tab") ?? "webhooks"}
           onChoose={(tab) => setSearch(tab === "webhooks" ? {} : { tab })}
           tabs={[
-            { id: "webhooks", label: "Webhooks", content: <Webhooks /> },
+            { id: "webhooks", label: "Webhooks", content: <Webhooks create={create} /> },
             { id: "subscriptions", label: "Subscriptions", content: <Subscriptions /> },
           ]}
         />
       </div>
+      {isCreating && <WebhookDialog onClose={() => setIsCreating(false)} />}
     </Page>
   );
 }
 
-function Webhooks() {
+function Webhooks({ create }: { create: ReactNode }) {
   const list = useList("/api/v1/webhooks", { query: { limit: 500 } });
   const rows = useMemo(() => list.items.map(ofWebhook), [list.items]);
   return (
@@ -41,7 +53,7 @@ function Webhooks() {
       list={list}
       label="webhooks"
       empty={
-        <EmptyState title="There is no webhook" command="tenuto webhooks add https://example.com/hook 'order.*'">
+        <EmptyState title="There is no webhook" action={create} command="tenuto webhooks add https://example.com/hook 'order.*'">
           A webhook is an address that receives events until it is removed.
         </EmptyState>
       }

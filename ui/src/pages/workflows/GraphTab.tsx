@@ -4,12 +4,14 @@ import type { Shape } from "../../api/types";
 import type { DefinitionFacts } from "../../core/definition";
 import { drawn } from "../../core/drawing";
 import { planOf } from "../../core/plan";
-import { Graph } from "../../kit/Graph";
+import { fetchDrawing, Graph } from "../../kit/Graph";
 import { useLayout } from "../../kit/layouts";
 import { EmptyState, Loading } from "../../kit/States";
 import { About } from "./About";
 import styles from "./detail.module.css";
 import { Inspector } from "./Inspector";
+
+fetchDrawing();
 
 /** The graph, and beside it the chosen step, or what there is to know about the whole. */
 export function GraphTab({ workflow, facts, step, onStep }: { workflow: Shape<"WorkflowView">; facts: DefinitionFacts; step: string | null; onStep: (step: string | null) => void }) {

@@ -8,6 +8,8 @@ import styles from "./Thumbnail.module.css";
 
 /** A larger graph would be dust. */
 const MOST_STEPS = 60;
+/** The least that the picture shows, so that one step is no larger than one of many. */
+const LEAST = { width: 660, height: 170 };
 /** Types at which an instance rests. */
 const WAITS = new Set(["eventWait", "approval", "delay"]);
 
@@ -17,8 +19,10 @@ export function Thumbnail({ graph }: { graph: Graph }) {
   if (drawn === null) return <span className={styles["large"]}>{counted(graph.nodes.length, "step")}</span>;
   const types = new Map(graph.nodes.map((node) => [node.id, node.type]));
   const errors = new Set(graph.edges.filter((edge) => edge.isError).map((edge) => edge.id));
+  const width = Math.max(drawn.width + 12, LEAST.width);
+  const height = Math.max(drawn.height + 12, LEAST.height);
   return (
-    <svg className={styles["thumbnail"]} viewBox={`-6 -6 ${drawn.width + 12} ${drawn.height + 12}`} preserveAspectRatio="xMinYMid meet" aria-hidden>
+    <svg className={styles["thumbnail"]} viewBox={`-6 ${drawn.height / 2 - height / 2} ${width} ${height}`} preserveAspectRatio="xMinYMid meet" aria-hidden>
       {drawn.frames.map(({ loop, ...box }) => (
         <rect key={`frame ${loop}`} className={styles["frame"]} x={box.x} y={box.y} width={box.width} height={box.height} rx={12} />
       ))}

@@ -17,6 +17,7 @@ export function VersionsTab({ id, shown }: { id: string; shown: number }) {
       id: "version",
       title: "Version",
       width: "150px",
+      narrow: "minmax(0, 1.2fr)",
       cell: ({ version }) => (
         <>
           <Link href={`${workflowHref(id)}?version=${version}`} className={styles["name"]}>
@@ -26,12 +27,13 @@ export function VersionsTab({ id, shown }: { id: string; shown: number }) {
         </>
       ),
     },
-    { id: "saved", title: "Saved", width: "160px", cell: ({ createdAt }) => <Moment at={createdAt} /> },
+    { id: "saved", title: "Saved", width: "160px", narrow: "minmax(0, 1fr)", cell: ({ createdAt }) => <Moment at={createdAt} /> },
     { id: "name", title: "Name", width: "minmax(120px, 2fr)", isMinor: true, cell: ({ name, description }) => [name, description].filter(Boolean).join(" · ") || "–" },
     {
       id: "compare",
       title: "Changes",
       width: "minmax(130px, 1fr)",
+      narrow: "auto",
       cell: ({ version }) => (version === 1 ? <span className={styles["muted"]}>The first</span> : <Link href={`${workflowHref(id)}?diff=${version - 1}..${version}`}>Compare with {version - 1}</Link>),
     },
     { id: "start", title: "", width: "110px", isMinor: true, align: "end", cell: ({ version }) => <Link href={`${startHref(id)}?version=${version}`}>Start this one</Link> },

@@ -4,7 +4,8 @@ import { useEffect, useState } from "react";
 import { send } from "../../../api/queries";
 import { counted } from "../../../core/format";
 import type { Json } from "../../../core/json";
-import { draftEvent } from "../../../core/eventDraft";
+import { corrected, draftEvent, type SentEvent } from "../../../core/eventDraft";
+import { atWait } from "../../../core/eventReach";
 import { withValue } from "../../../core/form";
 import { Button } from "../../../kit/Button";
 import { CopyAs } from "../../../kit/CopyAs";
@@ -16,7 +17,6 @@ import { visible } from "../../../kit/JsonView";
 import { ErrorState, Loading } from "../../../kit/States";
 import { useShared } from "../context";
 import { isTestRun } from "../model/testRuns";
-import { corrected, missesAt, reaches, type Draft } from "../model/waits";
 import { parsed } from "../model/text";
 import styles from "../styles.module.css";
 import { useCommand } from "./useCommand";
@@ -65,8 +65,9 @@ export default function PublishDialog({ step, iteration, pattern, eventId, onClo
     `${pattern} was sent`,
     onClose,
   );
-  const failed = dry.data === undefined ? null : missesAt(dry.data, id, step, iteration);
-  const isReached = dry.data !== undefined && reaches(dry.data, id, step, iteration);
+  const place = { instance: id, step, iteration };
+  const failed = atWait(dry.data, "nearMisses", place)?.failed ?? null;
+  const isReached = atWait(dry.data, "targets", place) !== null;
   const others = (dry.data?.targets?.length ?? 0) - (isReached ? 1 : 0);
   return (
     <Dialog
@@ -129,8 +130,8 @@ interface Place {
 }
 
 /** An event that fits: one that came near, or one made from the condition, with what a dry run says is false corrected. */
-async function firstDraft({ id, step, iteration, pattern, payload, isTest, eventId }: Place): Promise<Draft> {
-  let draft: Draft = { payload, correlationId: null };
+async function firstDraft({ id, step, iteration, pattern, payload, isTest, eventId }: Place): Promise<SentEvent> {
+  let draft: SentEvent = { payload, correlationId: null };
   if (isTest) return draft;
   if (eventId !== undefined) {
     const event = await send("get", "/api/v1/events/{id}", { path: { id: eventId } });
@@ -138,7 +139,7 @@ async function firstDraft({ id, step, iteration, pattern, payload, isTest, event
   }
   const body = { pattern, payload: draft.payload, ...(draft.correlationId === null ? {} : { correlationId: draft.correlationId }) };
   const answer = await send("post", "/api/v1/events", { query: { dryRun: true }, body });
-  return corrected(draft, missesAt(answer, id, step, iteration) ?? []);
+  return corrected(draft, atWait(answer, "nearMisses", { instance: id, step, iteration })?.failed ?? []);
 }
 
 /** A value once it has not changed for a while. */

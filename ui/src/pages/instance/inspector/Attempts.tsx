@@ -23,7 +23,7 @@ const STATUS: Record<string, string> = {
 /** Of many attempts, the newest are drawn. */
 const MOST = 200;
 
-/** Each attempt: when it was ordered, how long it was queued and ran, and how it ended. */
+/** Each attempt: when it was ordered, how long it was queued and ran, what ran it, and how it ended. */
 export function Attempts({ node }: { node: Activation }) {
   const { selection, select } = useShared();
   const shown = node.attempts.slice(-MOST);
@@ -37,6 +37,7 @@ export function Attempts({ node }: { node: Activation }) {
             <th scope="col">Queued</th>
             <th scope="col">Ran</th>
             <th scope="col">Outcome</th>
+            <th scope="col">Worker</th>
           </tr>
         </thead>
         <tbody>
@@ -62,6 +63,7 @@ export function Attempts({ node }: { node: Activation }) {
                   </span>
                 )}
               </td>
+              <td>{attempt.worker === null ? placeOf(attempt) : <code>{visible(attempt.worker)}</code>}</td>
             </tr>
           ))}
         </tbody>
@@ -69,6 +71,11 @@ export function Attempts({ node }: { node: Activation }) {
       {node.attempts.length > shown.length && <p className={styles["muted"]}>{node.attempts.length - shown.length} earlier attempts are in the log.</p>}
     </div>
   );
+}
+
+/** The service itself says how long an attempt ran, and of one that was lost nothing is recorded. */
+function placeOf({ executionTime }: Attempt): string {
+  return executionTime === null ? "–" : "in process";
 }
 
 function ranFor(attempt: Attempt): string {

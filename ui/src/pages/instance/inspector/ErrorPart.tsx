@@ -5,6 +5,7 @@ import type { PlacedError } from "../../../core/log";
 import { CopyButton } from "../../../kit/CopyButton";
 import { JsonView, visible } from "../../../kit/JsonView";
 import { Moment } from "../../../kit/Moment";
+import { Prose } from "../../../kit/Prose";
 import styles from "../styles.module.css";
 
 /** An error: its code, what it says, what it means, and whether it would be tried again. */
@@ -32,8 +33,12 @@ export function ErrorPart({ error, attempt }: { error: PlacedError; attempt: Att
           </p>
         ) : (
           <>
-            <p>{meaning.explanation}</p>
-            <p className={styles["muted"]}>{meaning.advice}</p>
+            <p>
+              <Prose text={meaning.explanation} />
+            </p>
+            <p className={styles["muted"]}>
+              <Prose text={meaning.advice} />
+            </p>
           </>
         )}
       </div>

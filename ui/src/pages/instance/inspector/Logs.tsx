@@ -32,7 +32,7 @@ export function Logs({ node }: { node: Activation }) {
             </option>
           ))}
         </select>
-        <CopyButton text={list.items.map((line) => line.text).join("\n")} label="Copy the lines" />
+        {list.items.length > 0 && <CopyButton text={list.items.map((line) => line.text).join("\n")} label="Copy the lines" />}
       </div>
       {list.isPending ? (
         <Loading label="Loading the lines" />

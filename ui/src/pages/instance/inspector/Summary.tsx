@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { useMay } from "../../../api/me";
 import type { Activation } from "../../../core/fold";
 import { counted, duration } from "../../../core/format";
+import { counts } from "../../../core/iterations";
 import { keyOf } from "../../../core/log";
 import { outlineOf, flattened } from "../../../core/outline";
 import { path } from "../../../core/url";
@@ -15,6 +16,8 @@ import { visible } from "../../../kit/JsonView";
 import { Duration, Moment } from "../../../kit/Moment";
 import { useShared } from "../context";
 import { SKIPPED } from "../model/boxes";
+import { isInDelay, isTestRun } from "../model/testRuns";
+import { SkipDelay } from "../SkipDelay";
 import { shortId } from "../../../core/ids";
 import styles from "../styles.module.css";
 
@@ -28,7 +31,8 @@ export function Summary({ step, node }: { step: string; node: Activation | undef
   const item = flattened(outlineOf(plan.graph)).find((each) => each.id === step);
   const iteration = node?.iteration ?? "";
   const join = shown.joins.get(keyOf(step, iteration));
-  const loop = shown.loops.get(keyOf(step, iteration));
+  const stored = shown.loops.get(keyOf(step, iteration));
+  const loop = stored && counts(plan, shown, stored);
   const open_ = waits.filter((wait) => wait.stepId === step && wait.iteration === iteration);
   const isNow = selection.at === null;
   const rows: [string, ReactNode][] = [];
@@ -40,6 +44,7 @@ export function Summary({ step, node }: { step: string; node: Activation | undef
   if (node && node.attempts.length > 0) rows.push(["Attempts", `${node.attempts.length}${node.failures > 0 ? `, ${counted(node.failures, "failure")}` : ""}${node.losses > 0 ? `, ${counted(node.losses, "loss", "losses")}` : ""}`]);
   if (node?.executionTime != null) rows.push(["Ran", duration(node.executionTime)]);
   if (node?.queueTime != null) rows.push(["Queued", duration(node.queueTime)]);
+  if (node && (node.worker !== null || node.executionTime !== null)) rows.push(["Worker", node.worker === null ? "in process" : <code key="w">{visible(node.worker)}</code>]);
   if (node?.dueAt) rows.push([node.status === "RETRYING" ? "Next try" : "Due", <Moment key="d" at={node.dueAt} />]);
   if (node && node.skippedBecause) rows.push(["Skipped", SKIPPED[node.skippedBecause] ?? node.skippedBecause]);
   if (node?.reusedFrom) rows.push(["Taken over from", <Link key="r" href={path("instances", node.reusedFrom)}>{shortId(node.reusedFrom)}</Link>]);
@@ -50,7 +55,11 @@ export function Summary({ step, node }: { step: string; node: Activation | undef
   if (node && node.handles.length > 0 && node.handles.some((handle) => handle !== "default")) rows.push(["Went", visible(node.handles.join(", "))]);
   if (loop) rows.push(["Iterations", `${loop.started} of ${loop.length ?? "?"} begun, ${loop.succeeded} done, ${loop.failed} failed${loop.skipped > 0 ? `, ${loop.skipped} skipped` : ""}`]);
   if (join) {
-    const missing = (planned?.incoming ?? []).map((edge) => edge.source).filter((source) => !join.arrivals.some((arrival) => arrival.from === source));
+    const late = (planned?.incoming ?? []).map((edge) => edge.source).filter((source) => !join.arrivals.some((arrival) => arrival.from === source));
+    const missing = [...new Set(late)].map((source) => {
+      const status = shown.activations.get(keyOf(source, iteration))?.status;
+      return status === "FAILED" || status === "CANCELLED" ? `${source} (${status.toLowerCase()})` : source;
+    });
     rows.push(["Join", `arrived ${join.taken} of ${join.edges}${join.dead > 0 ? `, ${join.dead} not taken` : ""}${join.firedAt === null && missing.length > 0 ? `; missing ${missing.join(", ")}` : ""}`]);
   }
   if (item && item.join !== null) rows.push(["Needs", item.join === "all" ? "all of its ways" : item.join === "any" ? "any of its ways" : `${item.join} of its ways`]);
@@ -108,7 +117,8 @@ export function Summary({ step, node }: { step: string; node: Activation | undef
             )}
           </div>
         ))}
-      {mayStart && planned !== undefined && planned.loop === null && !now.definitionId.startsWith("~test:") && (
+      {isNow && node !== undefined && isInDelay(node) && <SkipDelay step={step} iteration={iteration} />}
+      {mayStart && planned !== undefined && planned.loop === null && !isTestRun(now.definitionId) && (
         <div>
           <Button icon={<FastForward />} onClick={() => open({ kind: "rerun", from: step })}>
             Rerun from here

@@ -2,6 +2,7 @@
 
 import { iterationsShown } from "../../../core/drawing";
 import type { InstanceState, LoopState } from "../../../core/fold";
+import { counts } from "../../../core/iterations";
 import { indexOf, keyOf } from "../../../core/log";
 import type { Plan } from "../../../core/plan";
 
@@ -55,6 +56,6 @@ export function stripsOf(plan: Plan, state: InstanceState, looked: Looked): Stri
     const outside = paths.get(id) ?? "";
     const loop = state.loops.get(keyOf(id, outside));
     if (loop === undefined || loop.started === 0) return [];
-    return [{ loop, title: plan.nodes.get(id)?.node.name ?? id, outside, shown: indexOf(paths.get(body(id)[0] ?? "") ?? "0") }];
+    return [{ loop: counts(plan, state, loop), title: plan.nodes.get(id)?.node.name ?? id, outside, shown: indexOf(paths.get(body(id)[0] ?? "") ?? "0") }];
   });
 }

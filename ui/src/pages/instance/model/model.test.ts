@@ -12,7 +12,6 @@ import { shortId } from "../../../core/ids";
 import { pickedBy, shownIteration, stripsOf } from "./iterations";
 import { rerunOf, retryOf } from "./redo";
 import { snapshotOf } from "./snapshot";
-import { corrected, missesAt, reaches } from "./waits";
 import { EMPTY, firstOf, isWhole, lastOf, withPage } from "./window";
 
 const PLAN = planOf(
@@ -112,26 +111,6 @@ describe("what is drawn", () => {
     expect(pickedBy(PLAN, { step: "pack", iteration: "1" })).toEqual(new Map([["items", 1]]));
     expect(shownIteration(PLAN, state, "pack", { step: "pack", iteration: "1" })).toBe("1");
     expect(stripsOf(PLAN, state, { step: "charge", iteration: "" }).length).toBeLessThanOrEqual(1);
-  });
-});
-
-describe("the event that a wait needs", () => {
-  const failedParts = [
-    { expression: "event.payload.orderId === workflow.input.orderId", left: null, right: "A1" },
-    { expression: "event.correlationId === correlationId", left: null, right: "C1" },
-    { expression: "event.payload.total > 3", left: 1, right: 3 },
-  ];
-
-  test("equalities that were false are corrected, and nothing else is guessed", () => {
-    expect(corrected({ payload: { total: 1 }, correlationId: null }, failedParts)).toEqual({ payload: { total: 1, orderId: "A1" }, correlationId: "C1" });
-  });
-
-  test("a dry run says whether it reaches this wait of this instance", () => {
-    const place = { instanceId: "i", stepId: "paid", iteration: "" };
-    expect(missesAt({ nearMisses: [{ ...place, failed: failedParts }] }, "i", "paid", "")).toEqual(failedParts);
-    expect(missesAt({ nearMisses: [{ ...place, instanceId: "j", failed: [] }] }, "i", "paid", "")).toBeNull();
-    expect(reaches({ targets: [place] }, "i", "paid", "")).toBe(true);
-    expect(reaches({ targets: [{ ...place, iteration: "2" }] }, "i", "paid", "")).toBe(false);
   });
 });
 

@@ -60,6 +60,7 @@ function activationOf(step: string, view: JsonObject): Activation {
     completedAt: asText(view["completedAt"]),
     executionTime: asNumber(view["executionTime"]),
     queueTime: asNumber(view["queueTime"]),
+    worker: asText(view["worker"]),
     input: undefined,
     output: view["output"] ?? null,
     error: errorOf(view["error"]),

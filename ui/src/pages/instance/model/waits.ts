@@ -1,8 +1,6 @@
-/** Open waits, the events that came near, and the event that would fit. */
+/** Open waits, and the events that came near. */
 
-import { withValue } from "../../../core/form";
 import { asArray, asObject, asText, type Json } from "../../../core/json";
-import { correctionOf, failedParts } from "../../../core/nearMiss";
 
 export interface NearMiss {
   eventId: string;
@@ -47,38 +45,4 @@ export function waitsOf(answer: unknown): OpenWait[] {
           : { users: names(approval["users"]), roles: names(approval["roles"]), formSchema: approval["formSchema"] ?? undefined, escalatedAt: asText(approval["escalatedAt"]) },
     };
   });
-}
-
-export interface Draft {
-  payload: Json;
-  correlationId: string | null;
-}
-
-/**
- * An event with the parts that were false set to what they are compared with, where that is plain from
- * how the condition is written. A suggestion: the dry run of the service says whether it fits.
- */
-export function corrected(draft: Draft, failed: Json): Draft {
-  let { payload, correlationId } = draft;
-  for (const part of failedParts(failed)) {
-    const correction = correctionOf(part);
-    if (correction !== null) payload = withValue(payload, correction.path, correction.value) ?? payload;
-    else if (/^event\.correlationId\b/.test(part.expression)) correlationId = asText(part.right) ?? correlationId;
-  }
-  return { payload, correlationId };
-}
-
-/** Of the near misses of a dry run, the false parts of one wait; null: it is not among them. */
-export function missesAt(answer: unknown, instanceId: string, stepId: string, iteration: string): Json | null {
-  const found = asArray(asObject(answer)["nearMisses"])
-    .map(asObject)
-    .find((each) => each["instanceId"] === instanceId && each["stepId"] === stepId && (asText(each["iteration"]) ?? "") === iteration);
-  return found === undefined ? null : (found["failed"] ?? []);
-}
-
-/** Whether a dry run says that an event would reach a wait. */
-export function reaches(answer: unknown, instanceId: string, stepId: string, iteration: string): boolean {
-  return asArray(asObject(answer)["targets"])
-    .map(asObject)
-    .some((each) => each["instanceId"] === instanceId && each["stepId"] === stepId && (asText(each["iteration"]) ?? "") === iteration);
 }

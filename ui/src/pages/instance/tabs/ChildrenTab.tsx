@@ -2,6 +2,7 @@ import { Link } from "wouter";
 
 import { useList } from "../../../api/queries";
 import type { Shape } from "../../../api/types";
+import { shortId } from "../../../core/ids";
 import { keyOf } from "../../../core/log";
 import { path } from "../../../core/url";
 import { visible } from "../../../kit/JsonView";
@@ -22,14 +23,14 @@ export default function ChildrenTab() {
   const list = useList("/api/v1/instances", { query: { parentId: id, limit: 200 } });
   const stepOf = new Map([...now.activations.values()].flatMap((node) => node.children.map((child) => [child, node] as const)));
   const columns: readonly Column<Instance>[] = [
-    { id: "status", title: "Status", width: "150px", cell: (row) => <StatusBadge status={row.status} /> },
+    { id: "status", title: "Status", width: "150px", narrow: "120px", cell: (row) => <StatusBadge status={row.status} /> },
     {
       id: "id",
       title: "Instance",
       width: "minmax(140px, 1fr)",
       cell: (row) => (
         <Link href={hrefOf(row)} className={styles["mono"]} title={row.id}>
-          {row.id}
+          {shortId(row.id)}
         </Link>
       ),
     },

@@ -65,7 +65,7 @@ export default function ContextTab() {
                   {" · "}
                   {size(JSON.stringify(value)?.length ?? 0)}
                 </span>
-                <CopyButton text={`{{ctx.${name}}}`} label={`Copy {{ctx.${name}}}`} />
+                {templateOf(name, variable) !== null && <CopyButton text={templateOf(name, variable) ?? ""} label={`Copy ${templateOf(name, variable)}`} />}
               </header>
               <JsonView value={value} label={name} />
             </li>
@@ -74,6 +74,12 @@ export default function ContextTab() {
       )}
     </div>
   );
+}
+
+/** How a definition names the value; null: nothing can, since the output is made at the end. */
+function templateOf(name: string, variable: Variable | null): string | null {
+  if (variable !== null) return `{{ctx.${name}}}`;
+  return name === "input" ? "{{workflow.input}}" : null;
 }
 
 /** Inside an iteration its own names come first. */

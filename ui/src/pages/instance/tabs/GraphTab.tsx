@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 
-import { Graph } from "../../../kit/Graph";
+import { fetchDrawing, Graph } from "../../../kit/Graph";
 import { useLayout } from "../../../kit/layouts";
 import { EmptyState, ErrorState, Loading } from "../../../kit/States";
 import { useShared } from "../context";
@@ -9,6 +9,8 @@ import { shownIteration } from "../model/iterations";
 import styles from "../styles.module.css";
 import { NOTHING } from "../useSelection";
 import { IterationStrips } from "./IterationStrips";
+
+fetchDrawing();
 
 /** The workflow with what has become of each step. */
 export default function GraphTab() {

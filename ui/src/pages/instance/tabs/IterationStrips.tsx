@@ -1,6 +1,7 @@
 import { ChevronLeft, ChevronRight } from "lucide-react";
 
 import { count } from "../../../core/format";
+import { settled } from "../../../core/iterations";
 import { keyOf } from "../../../core/log";
 import { IconButton } from "../../../kit/Button";
 import { classes } from "../../../kit/classes";
@@ -43,7 +44,8 @@ function OneStrip({ strip: { loop, title, outside, shown: index } }: { strip: St
       <IconButton label="Previous iteration" icon={<ChevronLeft />} disabled={at <= 0} onClick={() => choose(at - 1)} />
       {marks.map((mark) => {
         const path = outside === "" ? String(mark) : `${outside}/${mark}`;
-        const status = STATUS[shown.iterations.get(keyOf(loop.step, path))?.status ?? ""] ?? "PENDING";
+        const found = shown.iterations.get(keyOf(loop.step, path));
+        const status = STATUS[found === undefined ? "" : settled(plan, shown, found).status] ?? "PENDING";
         return (
           <button
             key={mark}

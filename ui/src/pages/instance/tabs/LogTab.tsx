@@ -1,4 +1,4 @@
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 
 import { count, counted, duration } from "../../../core/format";
 import { keyOf, type LogEntry } from "../../../core/log";
@@ -9,10 +9,12 @@ import { Moment } from "../../../kit/Moment";
 import { EmptyState, ErrorState, Loading } from "../../../kit/States";
 import { VirtualList } from "../../../kit/VirtualList";
 import { useShared } from "../context";
+import { FollowButton } from "../FollowButton";
 import { MOST_HELD } from "../logReader";
 import { GROUPS, said, shows, sinceBefore } from "../model/entries";
 import { firstOf, isWhole } from "../model/window";
 import styles from "../styles.module.css";
+import { useFollowing } from "../useFollowing";
 
 const ROW = 30;
 
@@ -28,6 +30,10 @@ export default function LogTab() {
     const found = types === "" && text === "" && step === null ? [...entries] : entries.filter((entry) => shows({ step, types, text }, entry));
     return found.reverse();
   }, [entries, step, types, text]);
+  const follow = useFollowing();
+  const newest = rows[0]?.seq ?? 0;
+  const followed = useRef(newest);
+  if (follow.isOn) followed.current = newest;
   const isFiltered = rows.length !== entries.length;
   const before = (entry: LogEntry) => entries[entry.seq - firstOf(log.window) - 1];
   if (entries.length === 0) return log.error !== null ? <ErrorState error={log.error} onRetry={() => reader.newer()} /> : <Loading label="Loading the log" />;
@@ -51,6 +57,7 @@ export default function LogTab() {
         <span className={styles["muted"]} role="status">
           {isFiltered ? `${count(rows.length)} of ${count(entries.length)} that were read` : isWhole(log.window) ? counted(entries.length, "entry", "entries") : `${count(entries.length)} of ${count(log.length)} entries`}
         </span>
+        <FollowButton follow={follow} missed={rows.findIndex((entry) => entry.seq <= followed.current)} />
       </div>
       {rows.length === 0 ? (
         <EmptyState
@@ -82,6 +89,7 @@ export default function LogTab() {
           idOf={(entry) => String(entry.seq)}
           onEnd={() => reader.older()}
           foot={<Foot />}
+          following={follow.list(0)}
           render={(entry) => (
             <div role="listitem">
               <button

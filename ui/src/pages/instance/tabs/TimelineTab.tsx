@@ -1,8 +1,11 @@
-import { useEffect, useMemo, useRef, useState, type CSSProperties } from "react";
+import { ChevronDown, ChevronRight } from "lucide-react";
+import { useCallback, useEffect, useMemo, useRef, useState, type CSSProperties } from "react";
+import { Link } from "wouter";
 
 import { FINAL } from "../../../core/state";
 import { duration, exactUtc, moment } from "../../../core/format";
-import { compress, linear, rowsOf, ticks, type Row, type Scale, type Segment } from "../../../core/timeline";
+import { compress, linear, newestRow, rowsOf, ticks, type ChildTimeline, type Row, type Scale, type Segment } from "../../../core/timeline";
+import { encode, INSTANCE, link, path } from "../../../core/url";
 import { classes } from "../../../kit/classes";
 import { visible } from "../../../kit/JsonView";
 import { useNow } from "../../../kit/Moment";
@@ -11,7 +14,10 @@ import { StatusMark } from "../../../kit/StatusBadge";
 import { VirtualList } from "../../../kit/VirtualList";
 import { usePreferences } from "../../../state/preferences";
 import { useShared } from "../context";
+import { FollowButton } from "../FollowButton";
 import { pickedBy } from "../model/iterations";
+import { useFollowing } from "../useFollowing";
+import { ChildReader } from "./ChildReader";
 import styles from "./Timeline.module.css";
 
 const ROW = 30;
@@ -49,7 +55,14 @@ export default function TimelineTab() {
   // The clocks of service and browser may differ: nothing open ends before the last entry.
   const now = isMoving ? Math.max(clock, latest) : latest;
   const picked = useMemo(() => pickedBy(plan, { step: selection.step, iteration: selection.iteration }), [selection.iteration, selection.step, plan]);
-  const rows = useMemo(() => rowsOf(plan, shown, { now, order, picked }), [plan, shown, now, order, picked]);
+  const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const [children, setChildren] = useState<ReadonlyMap<string, ChildTimeline>>(new Map());
+  const onChild = useCallback((id: string, child: ChildTimeline | null) => {
+    setChildren((before) => (child === null ? new Map([...before].filter(([each]) => each !== id)) : new Map([...before, [id, child]])));
+  }, []);
+  const rows = useMemo(() => rowsOf(plan, shown, { now, order, picked, toggled, children }), [plan, shown, now, order, picked, toggled, children]);
+  const opened = useMemo(() => [...new Set(rows.flatMap((row) => (row.kind === "child" && row.childId !== null ? [row.childId] : [])))], [rows]);
+  const follow = useFollowing();
   const scale = useMemo(() => {
     if (zoom !== null) return linear(zoom.from, zoom.to);
     const all = rows.flatMap((row) => row.segments);
@@ -67,6 +80,7 @@ export default function TimelineTab() {
         <label>
           <input type="checkbox" checked={order === "start"} onChange={(event) => setOrder(event.target.checked ? "start" : "graph")} /> By start
         </label>
+        <FollowButton follow={follow} />
         {zoom !== null && (
           <button type="button" className={styles["reset"]} onClick={() => setZoom(null)}>
             Show all
@@ -80,8 +94,12 @@ export default function TimelineTab() {
           ))}
         </ul>
       </div>
+      {opened.map((id) => (
+        <ChildReader key={id} id={id} onChange={onChild} />
+      ))}
       <VirtualList
         label="Timeline"
+        following={follow.list(newestRow(rows))}
         items={rows}
         rowHeight={ROW}
         idOf={(row) => row.key}
@@ -90,8 +108,13 @@ export default function TimelineTab() {
           <OneRow
             row={row}
             scale={scale}
-            isSelected={row.kind === "step" && row.step === selection.step && row.iteration === selection.iteration}
+            isSelected={row.kind === "step" && row.instanceId === null && row.step === selection.step && row.iteration === selection.iteration}
             attempt={selection.attempt}
+            onToggle={() => {
+              // What was opened is looked at, wherever the newest is.
+              follow.stop();
+              setToggled(new Map([...toggled, [row.key, row.isOpen !== true]]));
+            }}
             onSelect={(attempt) => row.kind !== "instance" && select({ step: row.step, iteration: row.iteration, attempt, entry: null })}
           />
         )}
@@ -100,17 +123,32 @@ export default function TimelineTab() {
   );
 }
 
-function OneRow({ row, scale, isSelected, attempt, onSelect }: { row: Row; scale: Scale; isSelected: boolean; attempt: number | null; onSelect: (attempt: number | null) => void }) {
-  const total = row.segments.reduce((sum, each) => sum + each.to - each.from, 0);
+interface RowProps {
+  row: Row;
+  scale: Scale;
+  isSelected: boolean;
+  attempt: number | null;
+  onSelect: (attempt: number | null) => void;
+  onToggle: () => void;
+}
+
+/** Deeper rows are not indented further. */
+const DEEPEST = 7;
+
+function OneRow({ row, scale, isSelected, attempt, onSelect, onToggle }: RowProps) {
   const words = row.segments.map((each) => `${WORDS[each.kind]} ${duration(each.to - each.from)}${each.isOpen ? " so far" : ""}${each.outcome === "failed" ? " and failed" : ""}`).join(", ");
   return (
-    <div role="listitem" className={classes(styles["row"], isSelected && styles["chosen"])}>
-      <button type="button" className={styles["name"]} style={{ paddingLeft: 12 + row.depth * 14 }} onClick={() => onSelect(null)} aria-pressed={isSelected} title={words}>
-        <StatusMark status={row.kind === "compensation" ? "COMPENSATED" : row.status} />
-        <span className={styles["title"]}>{visible(row.iteration === "" || row.kind === "compensation" ? row.title : `${row.title} [${row.iteration}]`)}</span>
-        <span className={styles["total"]}>{duration(total)}</span>
-        <span className="hidden-text">{words}</span>
-      </button>
+    <div role="listitem" className={classes(styles["row"], isSelected && styles["chosen"], row.kind === "child" && styles["child-head"])}>
+      <div className={styles["names"]} style={{ paddingLeft: 2 + Math.min(row.depth, DEEPEST) * 14 }}>
+        {row.isOpen === null ? (
+          <span className={styles["noFold"]} />
+        ) : (
+          <button type="button" className={styles["fold"]} aria-expanded={row.isOpen} aria-label={`What is inside ${titleOf(row)}`} onClick={onToggle}>
+            {row.isOpen ? <ChevronDown aria-hidden /> : <ChevronRight aria-hidden />}
+          </button>
+        )}
+        <Name row={row} words={words} isSelected={isSelected} onPress={row.kind === "iteration" ? onToggle : () => onSelect(null)} />
+      </div>
       <div className={styles["track"]} aria-hidden>
         {scale.breaks.map((gap) => (
           <i key={gap.from} className={styles["gap"]} style={{ left: percent(gap.x), width: percent(gap.width) }} />
@@ -125,11 +163,40 @@ function OneRow({ row, scale, isSelected, attempt, onSelect }: { row: Row; scale
               className={classes(styles["segment"], styles[each.kind], each.outcome !== null && styles[each.outcome], each.isOpen && styles["open"], isSelected && each.attempt === attempt && styles["chosenSegment"])}
               style={placed(scale, each)}
               title={`${row.title}: ${WORDS[each.kind]} ${duration(each.to - each.from)}${each.attempt > 0 ? `, attempt ${each.attempt}` : ""}\n${exactUtc(each.from)} – ${each.isOpen ? "now" : exactUtc(each.to)}`}
-              onClick={() => onSelect(each.attempt > 0 ? each.attempt : null)}
+              onClick={row.instanceId !== null ? undefined : row.kind === "iteration" ? onToggle : () => onSelect(each.attempt > 0 ? each.attempt : null)}
             />
           ))}
       </div>
     </div>
+  );
+}
+
+const titleOf = (row: Row): string => visible(row.kind === "step" && row.iteration !== "" ? `${row.title} [${row.iteration}]` : row.title);
+
+/** A step is selected here; one of a child is on the child's own page. */
+function Name({ row, words, isSelected, onPress }: { row: Row; words: string; isSelected: boolean; onPress: () => void }) {
+  const total = row.segments.reduce((sum, each) => sum + each.to - each.from, 0);
+  const content = (
+    <>
+      {row.status !== "" && <StatusMark status={row.kind === "compensation" ? "COMPENSATED" : row.status} />}
+      <span className={styles["title"]}>{titleOf(row)}</span>
+      {row.segments.length > 0 && <span className={styles["total"]}>{duration(total)}</span>}
+      <span className="hidden-text">{words}</span>
+    </>
+  );
+  const owner = row.kind === "child" ? row.childId : row.instanceId;
+  if (owner === null || (row.kind === "iteration" && row.instanceId !== null)) {
+    return (
+      <button type="button" className={styles["name"]} onClick={onPress} aria-pressed={row.kind === "step" ? isSelected : undefined} title={words}>
+        {content}
+      </button>
+    );
+  }
+  const at = row.kind === "step" ? { step: row.step, iteration: row.iteration } : {};
+  return (
+    <Link href={link(path("instances", owner), encode(INSTANCE, { tab: "timeline", ...at }))} className={styles["name"]} title={words || "Open the child"}>
+      {content}
+    </Link>
   );
 }
 
