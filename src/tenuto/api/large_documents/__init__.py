@@ -1,0 +1,1 @@
+"""Large documents of requests, read by another process."""
