@@ -18,7 +18,7 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 # Slow tests wait for processes and servers much of their time, so that one more fits beside them.
 WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
 # What searches further in `make soak` than in `make test` (tests/kit/breadth.py).
-BROAD := $(addprefix tests/,simulation definition core expr store/test_differential.py \
+BROAD := $(addprefix tests/,simulation definition core expr calendars schedules store/test_differential.py \
 	engine/test_notifications.py engine/test_notifications_after_crashes.py)
 EXAMPLES := $(filter-out %/tasks.py,$(wildcard examples/*/*.json examples/*/*.yaml examples/*/*.py))
 CODE := $(wildcard src tests bench examples)
@@ -75,7 +75,7 @@ new-venv:
 run: $(RUNS)  ## Serve the examples on PORT (8484) and say what to try; a change of a file is there at once
 	@$(MAKE) --no-print-directory --question ui 2> /dev/null || { mkdir -p build && touch $(BUILDING); \
 		$(MAKE) --no-print-directory ui > build/ui.log 2>&1; rm -f $(BUILDING); } &
-	$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}'
+	@$(BIN)/tenuto dev $(EXAMPLES) --port $(PORT) --start 'order={"orderId": "A1", "items": ["metronome"]}'
 
 .PHONY: screenshots
 screenshots: setup ui browser  ## Make pictures of the web UI's pages, and renew those of the documentation

@@ -13,6 +13,8 @@ from typing import NamedTuple, Protocol
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RANDOM_BITS = 74
 """The random bits of a UUIDv7, beside its time, version and variant."""
+_MICROSECONDS = [timedelta(microseconds=each) for each in range(1000)]
+"""To cut off a moment's microseconds: the clock is read many times for each step."""
 CLOSE_ENOUGH = timedelta(milliseconds=100)
 """So far apart clocks may be that follow the same one."""
 _STEP_BITS = 40
@@ -140,7 +142,7 @@ class SystemClock:
         if (latest - self._latest).total_seconds() < seconds:
             latest = self._latest + timedelta(seconds=seconds)
         self._latest, self._asked = latest, asked
-        return latest.replace(microsecond=latest.microsecond // 1000 * 1000)
+        return latest - _MICROSECONDS[latest.microsecond % 1000]
 
     def follow(self, moment: datetime) -> None:
         ahead = moment - self._wall()

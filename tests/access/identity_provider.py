@@ -30,6 +30,7 @@ class IdentityProvider:
         self.status = 200
         self.issuer = ""
         self.names_itself: str | None = None
+        self.token_endpoint: str | None = None
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
@@ -79,6 +80,8 @@ class IdentityProvider:
         self.fetches += 1
         issuer = self.names_itself or self.issuer
         document = {"issuer": issuer, "jwks_uri": f"{self.issuer}/keys"}
+        if self.token_endpoint is not None:
+            document["token_endpoint"] = self.token_endpoint
         return web.json_response(document, status=self.status)
 
     async def _keys(self, _request: web.Request) -> web.Response:

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tenuto.access.authenticator import Authenticator
 from tenuto.access.oidc import OidcSettings
+from tenuto.access.origins import origin_of
 from tenuto.access.roles import Role
 from tenuto.compose import build_authenticator
 from tenuto.model.errors import ProviderUnavailable, TenutoError, Unauthenticated
@@ -329,3 +330,32 @@ async def test_a_provider_of_no_public_network_has_to_be_allowed(
     assert await verdict(authenticator, clock, provider.token(clock.now())) == "TEN-5014"
     assert provider.fetches == 0
     await authenticator.close()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "expected"),
+    [
+        ("https://tokens.example.com/oauth/token", "https://tokens.example.com"),
+        ("https://tokens.example.com:8443/token?a=b", "https://tokens.example.com:8443"),
+        ("https://evil.example; script-src *//token", None),
+        ("javascript:alert(1)", None),
+        (None, None),
+    ],
+)
+async def test_pages_learn_where_the_provider_gives_tokens(
+    provider: IdentityProvider,
+    authenticator: Authenticator,
+    endpoint: str | None,
+    expected: str | None,
+) -> None:
+    provider.token_endpoint = endpoint
+    found = await authenticator.token_endpoint()
+    assert found == endpoint
+    assert (None if found is None else origin_of(found)) == expected
+
+
+async def test_pages_do_not_wait_for_a_provider_that_is_away(
+    provider: IdentityProvider, authenticator: Authenticator
+) -> None:
+    await provider.stop()
+    assert await authenticator.token_endpoint() is None

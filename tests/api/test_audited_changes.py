@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+import tenuto
 from tenuto.access.chain import verify_chain
 from tenuto.api.operation import Operation
 from tenuto.api.registry import OPERATIONS
@@ -121,3 +124,37 @@ async def test_what_could_not_be_done_says_so(serve: Serve) -> None:
         failed, asked = await lines(call, "remove_webhook")
         assert (failed["outcome"], asked["outcome"]) == ("failed", "asked")
         assert failed["after"] == {"code": "TEN-3301"}
+
+
+async def test_an_action_has_the_name_of_its_operation_wherever_it_is_done(serve: Serve) -> None:
+    """In process, at the store and over HTTP: one name finds all of them."""
+    async with serve() as call:
+        space = call.app.workspace("default", "ann")
+        made = await space.keys.create("build", role="viewer")
+        await space.keys.revoke(str(made["id"]))
+        lines = await call.app.engine.store.audit.lines("default", after=0, limit=99)
+    names = {each.name for each in OPERATIONS}
+    assert {each.entry.action for each in lines} >= {"create_key", "revoke_key"}
+    assert {each.entry.action for each in lines} <= names
+
+
+async def test_every_name_of_an_action_in_the_code_is_that_of_an_operation() -> None:
+    """One line is no operation's: the number of further refusals."""
+    found: set[str] = set()
+    for file in Path(tenuto.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call):
+                continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            called = node.func.id if isinstance(node.func, ast.Name) else called
+            if called not in ("record", "AuditEntry", "_recorded", "refuse_unauthenticated"):
+                continue
+            given = [each.value for each in node.keywords if each.arg == "action"]
+            for value in [*given, *(node.args[:1] if called == "_recorded" else [])]:
+                found |= {
+                    each.value
+                    for each in ast.walk(value)
+                    if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                }
+    assert {"create_key", "start_bulk"} <= found
+    assert found - {each.name for each in OPERATIONS} == {"refusals"}

@@ -57,8 +57,13 @@ async def test_an_action_reaches_all_that_a_filter_finds(
         assert {each["id"] for each in paused} == set(ids)
         assert (await (await call.app.instance(other)).status()) != "PAUSED"
         assert view["requestedBy"] == "local"
-        [line, *_] = (await call.get("/audit?limit=1")).json["items"]
+        lines = (await call.get("/audit?action=start_bulk")).json["items"]
+        [line] = [each for each in lines if each["after"] and "filter" in each["after"]]
         assert line["after"]["filter"] == {"workflowId": "wait"}
+        [end] = [each for each in lines if each["target"] == view["id"]]
+        assert (end["outcome"], end["actor"]) == ("done", "local")
+        counts = {name: end["after"][name] for name in ("status", "matched", "done", "failed")}
+        assert counts == {"status": "done", "matched": 5, "done": 5, "failed": 0}
         assert (line["after"]["action"], line["after"]["reason"]) == ("pause", "a fire")
         listed = (await call.get("/instances/bulk?limit=1")).json
         assert listed["items"] == [view]
@@ -173,6 +178,8 @@ async def test_what_a_process_left_is_gone_on_with_and_counted_once(serve: Serve
         assert await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
         assert (view["status"], view["done"], view["failed"]) == ("done", 9, 0)
+        lines = (await call.get("/audit?action=start_bulk")).json["items"]
+        assert [(each["target"], each["after"]["done"]) for each in lines] == [("b", 9)]
         assert len((await call.get("/instances?status=PAUSED")).json["items"]) == 2
         assert not await BulkRunner(call.app.engine).run_once()
 
@@ -186,7 +193,8 @@ async def test_an_action_that_is_cancelled_goes_no_further(serve: Serve) -> None
         assert (await call("DELETE", "/instances/bulk/b")).status == 200
         await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
-        assert (view["status"], view["matched"]) == ("cancelled", 0)
+        assert (view["status"], view["done"], view["matched"]) == ("cancelled", 0, 1)
+        assert view["stoppedBy"] == "local"
         assert view["endedAt"]
         assert (await call.get("/instances?status=PAUSED")).json["items"] == []
 
@@ -392,7 +400,9 @@ async def test_an_action_that_is_cancelled_stops_within_its_page(
         monkeypatch.setattr(runner, "act", cancelled_meanwhile)
         await BulkRunner(call.app.engine).run_once()
         view = (await call.get("/instances/bulk/b")).json
-        assert (view["status"], view["done"], view["matched"]) == ("cancelled", 1, 1)
+        assert (view["status"], view["done"], view["matched"]) == ("cancelled", 1, 3), (
+            "those that it did not reach too"
+        )
 
 
 @pytest.mark.asyncio

@@ -66,6 +66,25 @@ async def test_no_more_letters_are_read_for_groups_than_a_size(
 
 
 @pytest.mark.asyncio
+async def test_a_filter_that_finds_few_letters_ends_a_page_after_many_others(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letters, "MOST_LOOKED_AT", 2)
+    async with serve() as call:
+        for document, times in (({**REFUSE, "id": "rare"}, 1), (REFUSE, 4)):
+            await call.post("/workflows", document)
+            for _ in range(times):
+                await call.start(str(document["id"]), {}, "?wait=30")
+        pages: list[int] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            page = (await call.get(f"/dead-letters?workflowId=rare{cursor}")).json
+            pages.append(len(page["items"]))
+            cursor = f"&cursor={page['nextCursor']}" if page.get("nextCursor") else None
+        assert pages == [0, 0, 1]
+
+
+@pytest.mark.asyncio
 async def test_dead_letters_are_grouped_by_cause_and_acted_on_by_it(serve: Serve) -> None:
     other = {**REFUSE, "id": "other"}
     async with serve() as call:

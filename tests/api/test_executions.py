@@ -91,6 +91,24 @@ async def test_how_long_a_task_took_is_kept_with_its_outcome(serve: Serve) -> No
         assert ended["payload"]["executionTime"] == 12
 
 
+async def test_an_attempt_names_the_worker_that_ran_it(serve: Serve) -> None:
+    async with serve() as call:
+        for said, shown in (({"workerId": "box-7"}, "box-7"), ({}, "unnamed worker")):
+            id = await started(call)
+            task = await claimed(call)
+            assert "workerId" in task["reports"]
+            path = f"/executions/{task['executionId']}/complete"
+            report = {"leaseToken": task["leaseToken"], **said}
+            assert (await call.post(path, {**report, "workerId": ""})).status == 422
+            assert (await call.post(path, report)).status == 200
+            await call.app.engine.final_state(id)
+            step = (await call.get(f"/instances/{id}")).json["state"]["steps"]["send"]
+            assert step["worker"] == shown
+            items = (await call.get(f"/instances/{id}/history")).json["items"]
+            [ended] = [each for each in items if each["eventType"] == "NODE_COMPLETED"]
+            assert ended["payload"]["worker"] == shown
+
+
 @pytest.mark.parametrize("name", ["delay", "queueDelay"])
 async def test_a_report_may_ask_for_a_delay_and_may_be_repeated_meanwhile(
     serve: Serve, name: str

@@ -6,7 +6,6 @@ import pytest
 
 from tenuto.api.config import ServiceConfig, ShownSetting
 from tenuto.model.json import JSON, Object
-from tenuto.workspace import approvals
 from tests.api.conftest import DOUBLE, REFUSE, Serve, until
 
 ADMIN = "an-admin-key-of-at-least-32-letters"
@@ -65,6 +64,27 @@ async def test_the_series_counts_each_instance_where_it_began_and_ended(serve: S
 
 
 @pytest.mark.asyncio
+async def test_the_series_has_the_most_tasks_that_waited_since_the_service_runs(
+    serve: Serve,
+) -> None:
+    async with serve() as call:
+        absent: JSON = {"stepId": "a", "type": "TASK", "taskId": "nobody-has-it"}
+        await call.post("/workflows", {"id": "queued", "steps": [absent]})
+        depths = call.pipeline.service.queue_depths
+        points = (await call.get("/stats/series")).json["points"]
+        assert (points[0]["queued"], points[-1]["queued"]) == (None, 0)
+        for _ in range(3):
+            await call.start("queued")
+
+        async def are_sampled() -> bool:
+            await depths._sample("default")
+            points = (await call.get("/stats/series")).json["points"]
+            return max(each["queued"] or 0 for each in points) == 3
+
+        await until(are_sampled)
+
+
+@pytest.mark.asyncio
 async def test_an_approval_is_listed_until_it_is_decided_and_says_who_may_decide(
     serve: Serve,
 ) -> None:
@@ -106,8 +126,8 @@ async def test_an_approval_is_listed_until_it_is_decided_and_says_who_may_decide
 
 
 @pytest.mark.asyncio
-async def test_a_page_of_approvals_is_bounded_and_a_poll_compiles_nothing_again(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch
+async def test_a_page_of_approvals_is_bounded_and_ends_within_an_instance_if_need_be(
+    serve: Serve,
 ) -> None:
     large: Object = {"type": "object", "description": "x" * 20_000}
     steps: list[JSON] = [
@@ -140,21 +160,57 @@ async def test_a_page_of_approvals_is_bounded_and_a_poll_compiles_nothing_again(
 
         await until(are_open)
         first = (await call.get("/approvals?limit=3")).json
-        assert [each["instanceId"] for each in first["items"]] == [ids[1]] * 2
-        forms = {each["stepId"]: each for each in first["items"]}
+        assert [each["instanceId"] for each in first["items"]] == [ids[1], ids[1], ids[0]]
+        forms = {each["stepId"]: each for each in first["items"][:2]}
         assert forms["two"]["formSchema"] is None
         assert [forms[id]["isFormLeftOut"] for id in ("one", "two")] == [False, True]
         rest = (await call.get(f"/approvals?limit=3&cursor={first['nextCursor']}")).json
-        assert [each["instanceId"] for each in rest["items"]] == [ids[0]] * 2
-        assert (rest["nextCursor"], rest["isComplete"]) == (None, True)
-        cut = (await call.get("/approvals?limit=1")).json
-        assert (len(cut["items"]), cut["isComplete"]) == (1, False)
-        monkeypatch.setattr(call.app.engine.plans, "get", None)
-        seen = await call.app.engine.plans.approvals("default", "both", 1)
-        assert set(seen) == {"one", "two"}
-        monkeypatch.undo()
-        monkeypatch.setattr(approvals, "_MOST_PLACES", 1)
-        assert (await call.get("/approvals")).json["isComplete"] is False
+        assert [each["instanceId"] for each in rest["items"]] == [ids[0]]
+        assert rest["nextCursor"] is None
+        listed = [(each["instanceId"], each["stepId"]) for each in first["items"] + rest["items"]]
+        assert len(set(listed)) == 4
+
+
+@pytest.mark.asyncio
+async def test_overdue_approvals_and_those_of_a_user_or_role_are_found_among_others(
+    serve: Serve,
+) -> None:
+    late: Object = {
+        "stepId": "ask",
+        "type": "APPROVAL",
+        "assignees": {"users": ["{{ ctx.input.who }}"]},
+        "reminders": ["PT0.001S"],
+        "escalate": {"after": "P1D", "assignees": {"roles": ["admin"]}},
+    }
+    calm: Object = {"stepId": "ask", "type": "APPROVAL", "assignees": {"roles": ["operator"]}}
+    async with serve() as call:
+        for id, step in (("late", late), ("calm", calm)):
+            made = await call.post("/workflows", {"id": id, "steps": [step]})
+            assert made.status == 201, made.text
+        ids = {
+            who: (await call.post("/workflows/late/start", {"input": {"who": who}})).json[
+                "instanceId"
+            ]
+            for who in ("ann", "bob")
+        }
+        ids["calm"] = (await call.post("/workflows/calm/start", {"input": {}})).json["instanceId"]
+
+        async def found(query: str) -> list[str]:
+            items = (await call.get(f"/approvals?{query}")).json["items"]
+            return [each["instanceId"] for each in items]
+
+        async def are_late() -> bool:
+            return await found("overdue=true") == [ids["bob"], ids["ann"]]
+
+        await until(are_late)
+        assert await found("") == [ids["calm"], ids["bob"], ids["ann"]]
+        assert await found("user=ann") == [ids["ann"]]
+        assert await found("role=operator") == [ids["calm"]]
+        assert await found("overdue=true&user=bob") == [ids["bob"]]
+        assert await found("overdue=true&role=operator") == []
+        groups = (await call.get("/attention?limit=1")).json["groups"]
+        [asked] = [each for each in groups if each["kind"] == "approval"]
+        assert ([each["id"] for each in asked["items"]], asked["hasMore"]) == ([ids["bob"]], True)
 
 
 @pytest.mark.asyncio

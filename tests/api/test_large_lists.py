@@ -48,7 +48,7 @@ LISTS = {
     "/workflows?": (COUNT + 3, "id"),
     "/workflows?include=definition": (COUNT + 3, "id"),
     "/workflows/versions/versions?": (COUNT, "version"),
-    "/tasks?": (COUNT, "id"),
+    "/tasks?": (COUNT + 2, "id"),
 }
 
 

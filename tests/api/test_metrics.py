@@ -168,5 +168,5 @@ async def test_a_running_attempt_has_an_estimate_where_enough_earlier_ones_give_
             assert ("estimate" in cause) is (number == 20)
             may_end.set()
             await call.app.engine.final_state(id)
-        assert cause["estimate"]["from"] == 20
+        assert (cause["estimate"]["from"], cause["estimate"]["scope"]) == (20, "process")
         assert 0 <= cause["estimate"]["p50"] <= cause["estimate"]["p90"]

@@ -152,7 +152,7 @@ def test_headers_that_are_read_are_described() -> None:
         for found in item.values()
     }
     for name in ("start_bulk", "start_bulk_of_dead_letters", "start_workflow", "rerun_instance"):
-        assert described[name] == {"Idempotency-Key"}
+        assert described[name] == {"Idempotency-Key", "Tenuto-Reason"}
     assert described["stream_instance"] == {"Last-Event-ID"}
 
 

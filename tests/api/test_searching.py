@@ -15,7 +15,15 @@ pytestmark = pytest.mark.asyncio
 
 DOUBLED: Object = {
     "id": "doubled",
-    "steps": [{"stepId": "twice", "type": "TASK", "taskId": "double", "outputVariable": "sum"}],
+    "steps": [
+        {
+            "stepId": "twice",
+            "type": "TASK",
+            "taskId": "double",
+            "input": {"number": "{{ctx.input.number}}"},
+            "outputVariable": "sum",
+        }
+    ],
     "options": {"searchable": ["sum", "input.tags", "input.vip"]},
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tenuto.store.parts.workers import Sighting
 from tests.api.conftest import Serve
 
 pytestmark = pytest.mark.asyncio
@@ -34,7 +35,8 @@ async def test_tasks_are_declared_listed_changed_and_forgotten(serve: Serve) -> 
         first = (await call.get("/tasks?limit=1")).json
         assert [each["id"] for each in first["items"]] == ["charge"]
         rest = (await call.get(f"/tasks?limit=10&cursor={first['nextCursor']}")).json
-        assert ([each["id"] for each in rest["items"]], rest["nextCursor"]) == (["pack"], None)
+        listed = [each["id"] for each in rest["items"] if each["isDeclared"]]
+        assert (listed, rest["nextCursor"]) == (["pack"], None)
         changed = {**PUSH, "limits": {"concurrency": 9}}
         stale = await call("PUT", "/tasks/charge", changed, headers={"if-match": '"7"'})
         assert stale.status == 412
@@ -80,7 +82,56 @@ async def test_what_cannot_be_declared_is_said_with_its_place(
         reply = await call.post("/tasks", {**PUSH, **change})
         assert reply.status == 422
         assert path in [each["path"][: len(path)] for each in reply.json["problems"]]
-        assert (await call.get("/tasks")).json["items"] == []
+        found = (await call.get("/tasks")).json["items"]
+        assert not any(each["isDeclared"] for each in found)
+
+
+async def test_every_task_is_listed_with_where_it_runs_and_what_it_takes(serve: Serve) -> None:
+    async with serve() as call:
+        await call.post("/tasks", PUSH | {"inputSchema": {"type": "object"}})
+        typed: dict[str, Any] = {"id": "pack", "timeout": 5000, "inputSchema": {"type": "integer"}}
+        tasks = [typed, {"id": "refuse", "timeout": 1000}, {"id": "untold"}]
+        await call.post("/executions/register", {"workerId": "w", "tasks": tasks})
+        seen = Sighting(tenant="default", worker_id="w", age=0, task_ids=("pack", "untold"))
+        await call.app.engine.store.workers.saw([seen], call.app.engine.clock.now())
+        [listed, more] = [(await call.get(f"/tasks?limit={limit}")).json for limit in (100, 3)]
+        assert [each["id"] for each in more["items"]] == ["charge", "double", "pack"]
+        rest = (await call.get(f"/tasks?cursor={more['nextCursor']}")).json
+        assert more["items"] + rest["items"] == listed["items"]
+        shown = {each.pop("id"): each for each in listed["items"]}
+        assert {id: each["runs"] for id, each in shown.items()} == {
+            "charge": ["push"],
+            "double": ["process"],
+            "pack": ["worker"],
+            "refuse": ["process"],
+            "untold": ["worker"],
+        }
+        assert (shown["pack"]["version"], shown["untold"]["version"]) == (1, 0)
+        assert shown["pack"]["inForce"] == {"timeout": 5000, "inputSchema": {"type": "integer"}}
+        assert shown["refuse"]["inForce"]["timeout"] == 1000
+        assert shown["double"]["inForce"]["inputSchema"] == {
+            "type": ["object", "null"],
+            "additionalProperties": {"type": "integer"},
+        }
+
+
+async def test_a_start_of_a_task_is_refused_by_the_types_of_its_function(serve: Serve) -> None:
+    async with serve() as call:
+        refused = await call.post("/tasks/double/execute", {"input": {"number": "four"}})
+        assert (refused.status, refused.json["problems"][0]["path"]) == (422, "$.number")
+
+
+async def test_a_definition_that_spells_out_a_wrong_input_is_saved_with_a_warning(
+    serve: Serve,
+) -> None:
+    async with serve() as call:
+        step = {"stepId": "a", "type": "TASK", "taskId": "double", "input": {"number": "four"}}
+        saved = await call.post("/workflows", {"id": "wrong", "steps": [step]})
+        [problem] = saved.json["problems"]
+        assert (saved.status, problem["code"], problem["path"], problem["severity"]) == (
+            *(201, "TEN-2112"),
+            *("$.steps[0].input.number", "warning"),
+        )
 
 
 async def test_a_task_runs_on_its_own(serve: Serve) -> None:

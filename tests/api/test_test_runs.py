@@ -367,3 +367,32 @@ async def test_lists_pass_over_test_runs_in_few_statements(
             page = (await call.get(f"/instances?limit=1&cursor={cursor}")).json
             found += [each["id"] for each in page["items"]]
         assert found == ids[::-1]
+
+
+@pytest.mark.asyncio
+async def test_a_delay_is_skipped_in_a_test_run_and_in_no_other_instance(serve: Serve) -> None:
+    async with serve() as call:
+        made = await call.post("/workflows/test", test_run(mocks=MOCKS))
+        id = made.json["instanceId"]
+
+        async def sleeps() -> bool:
+            explained = (await call.get(f"/instances/{id}/explain")).json
+            return bool(explained["causes"][0]["kind"] == "timer")
+
+        await until(sleeps)
+        wrong = await call.post(f"/instances/{id}/steps/pay/skip-delay")
+        assert (wrong.status, wrong.json["code"]) == (409, "TEN-3023")
+        assert (await call.post(f"/instances/{id}/steps/nap/skip-delay")).status == 200
+        assert (await ended(call, id))["status"] == "COMPLETED"
+        again = await call.post(f"/instances/{id}/steps/nap/skip-delay")
+        assert again.status == 200
+        items = (await call.get(f"/instances/{id}/history")).json["items"]
+        [fired] = [each for each in items if each["eventType"] == "TIMER_FIRED"]
+        assert fired["payload"]["skippedBy"] == "local"
+
+        await call.post("/workflows", {"id": "real", **GRAPH})
+        nap: Object = {"stepId": "nap", "type": "DELAY", "duration": "PT1H"}
+        await call.post("/workflows", {"id": "nap", "steps": [nap]})
+        real = (await call.start("nap"))["instanceId"]
+        refused = await call.post(f"/instances/{real}/steps/nap/skip-delay")
+        assert (refused.status, refused.json["code"]) == (409, "TEN-3022")

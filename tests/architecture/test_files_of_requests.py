@@ -10,8 +10,8 @@ import pytest
 from tests.architecture.source_tree import SOURCE, Finding, dotted, findings, modules
 
 SERVING = (
-    *("access", "api", "core", "definition", "egress", "engine", "events", "executions", "expr"),
-    *("live", "metrics", "store/cold", "store/parts"),
+    *("access", "api", "calendars", "core", "definition", "egress", "engine", "events"),
+    *("executions", "expr", "live", "metrics", "schedules", "store/cold", "store/parts"),
 )
 OF_THE_OPERATOR = frozenset(
     {"built_files.py", "note_files.py", "watchdog.py", "watchdog_process.py"}

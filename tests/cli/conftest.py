@@ -7,8 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import chdir
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from tenuto import Context, TaskError, Tenuto
 from tenuto.cli.commands import app
 from tenuto.model.json import Object
+from tenuto.tasks.registry import DEFAULT_REGISTRY
 from tests.cli.waiting import until, waits_for_event
 from tests.kit.postgres_database import fresh_database
 
@@ -33,7 +34,7 @@ async def double(ctx: Context, number: int) -> int:
     return number * 2
 
 @task
-async def refuse(value: dict) -> None:
+async def refuse(value: object) -> None:
     raise TaskError("OUT_OF_STOCK", "none left", retryable=False)
 """
 
@@ -105,8 +106,8 @@ class Terminal:
         return Ended(process.returncode, out, err)
 
     def call(self, *arguments: str, input: str | None = None) -> Ended:
-        """Run a command in this process: quick, for commands that load no tasks."""
-        with chdir(self.folder):
+        """Run a command in this process: quick, for commands that run no tasks."""
+        with chdir(self.folder), _no_tasks(self.folder):
             result = CliRunner().invoke(
                 app, arguments, input, env=self.environment, prog_name="tenuto"
             )
@@ -123,6 +124,22 @@ class Terminal:
                 await live(past)
 
         asyncio.run(main())
+
+
+@contextmanager
+def _no_tasks(folder: Path) -> Iterator[None]:
+    """A command has the tasks that it loads, and no others, as if this were another process."""
+    tasks = DEFAULT_REGISTRY._tasks
+    before = tasks.copy()
+    tasks.clear()
+    try:
+        yield
+    finally:
+        tasks.clear()
+        tasks |= before
+        for name, module in [*sys.modules.items()]:
+            if str(getattr(module, "__file__", None)).startswith(str(folder)):
+                del sys.modules[name]
 
 
 def _register(app: Tenuto) -> None:

@@ -37,7 +37,7 @@ def test_a_key_is_made_shown_once_listed_and_revoked(terminal: Terminal) -> None
     empty = terminal.call("keys", "list", "--tenant", "acme").err
     assert "no keys" in empty
     assert "tenuto keys create NAME --role admin" in empty
-    assert "tenuto serve" in terminal.call("audit", "list", "--tenant", "acme").err
+    assert "tenuto start" in terminal.call("audit", "list", "--tenant", "acme").err
     assert "tenuto audit list" in terminal.call("audit", "list", "--action", "none").err
 
 
@@ -76,8 +76,9 @@ def test_what_is_wrong_with_a_key_is_told_with_its_code(terminal: Terminal) -> N
 def test_what_was_done_is_listed_exported_and_proved(terminal: Terminal) -> None:
     for name in ("one", "two", "three"):
         terminal.call("keys", "create", name, "--role", "viewer")
-    listed = terminal.call("audit", "list", "--action", "keys.create")
-    assert listed.out.count("keys.create") == 6
+    listed = terminal.call("audit", "list", "--action", "create_key")
+    assert listed.out.count("create_key") == 6
+    assert '"name":"one"' in listed.out
     page = terminal.call("audit", "list", "--limit", "2", "-o", "json").json
     assert ([item["number"] for item in page["items"]], page["nextCursor"]) == ([6, 5], "5")
     rest = terminal.call("audit", "list", "--cursor", "2", "-o", "json").json

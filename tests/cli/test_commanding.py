@@ -136,11 +136,11 @@ def test_where_nobody_works_it_is_said_and_what_to_run(terminal: Terminal) -> No
     terminal.past(one_of_each)
     assert "No process" not in terminal.call("pause", "@last").err, "there is nothing to run"
     resumed = terminal.call("resume", "@last")
-    assert "No process works on the store now" in resumed.err
+    assert "no process works on the store now" in resumed.err
     assert "    tenuto run --instance " in resumed.err
     sent = terminal.call("events", "send", "paid", '{"id": 7}')
     assert (sent.code, "1 wait resumed" in sent.out) == (0, True), sent.err
-    assert "No process works on the store now" in sent.err
+    assert "no process works on the store now" in sent.err
     assert "    tenuto run FILE --outstanding\n" in sent.err
     assert "No process" not in terminal.call("cancel", "@last").err, "it has ended"
 
@@ -150,7 +150,10 @@ def test_an_event_nobody_waits_for_is_stored_and_acts_once(terminal: Terminal) -
     first = terminal.call("events", "send", "paid", '{"id": 8}', "--id", "e-1", "-o", "json")
     again = terminal.call("events", "send", "paid", '{"id": 8}', "--id", "e-1", "-o", "json")
     counts = {"resumed": 0, "cancelled": 0, "started": 0}
-    assert first.json == {"eventId": "e-1", "duplicate": False, **counts}
+    told = first.json
+    [near] = told.pop("nearMisses")
+    assert near["failed"][0]["right"] == 7
+    assert told == {"eventId": "e-1", "duplicate": False, **counts}
     assert again.json["duplicate"] is True
     other = terminal.call("events", "send", "paid", '{"id": 9}', "--id", "e-1")
     assert other.code == 4

@@ -12,10 +12,14 @@ import pytest
 from tenuto import Retry, Tenuto, WorkflowFailed
 from tenuto.cli.dev_events import DevEvents
 from tenuto.cli.dev_files import deploy_files, read_files
-from tenuto.cli.dev_hints import offered_starts, read_starts, started
+from tenuto.cli.dev_hints import offered_starts, read_starts, say_what_to_try, started
+from tenuto.cli.dev_sample import FILE, START, is_sample_wanted
 from tenuto.cli.example_input import example_of
 from tenuto.cli.positions import Located
+from tenuto.cli.unserved_files import unserved
 from tenuto.cli.views import terminal as terminal_views
+from tenuto.cli.views.events import counted
+from tenuto.config.config import Config, DevConfig
 from tenuto.model.errors import InvalidInput
 from tenuto.model.json import JSON, Object
 from tests.api.conftest import DOUBLE, WAIT as WAITING
@@ -150,6 +154,60 @@ def test_a_sample_waits_the_second_time_too(capsys: pytest.CaptureFixture[str]) 
 
     asyncio.run(main())
     assert "--start nothing: no instance was started" in capsys.readouterr().err
+
+
+def test_an_empty_folder_has_a_sample_and_is_told_how_to_go_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def main() -> None:
+        async with Tenuto() as app:
+            read = read_files((), [FILE], "none")
+            sources = await deploy_files(app, read, lambda _: None, "none")
+            wanted = read_starts([START])
+            [order] = await started(app, wanted)
+            where = "http://127.0.0.1:1", sources, wanted, [order], asyncio.Event()
+            await say_what_to_try(*where, flag="", sample_in="store")
+            await say_what_to_try("http://127.0.0.1:1", [], [], [], asyncio.Event(), flag="")
+            paid: Object = {"orderId": "A1", "id": "p", "amount": 1}
+            assert counted(await app.publish("payment.received", paid)) == "1 wait resumed"
+
+    asyncio.run(main())
+    sample, _, nothing = capsys.readouterr().err.partition("No definition is served")
+    assert "a built-in sample is served, an order kept in store" in sample
+    assert "events send payment.received" in sample
+    assert "tenuto init" in sample
+    assert "In an empty folder `tenuto dev` serves a sample" in nothing
+
+
+def test_only_an_empty_folder_with_its_own_store_has_a_sample(tmp_path: Path) -> None:
+    (tmp_path / ".tenuto").mkdir()
+    assert is_sample_wanted(Config(), tmp_path)
+    assert not is_sample_wanted(Config(store="postgresql://db.example/x"), tmp_path)
+    assert not is_sample_wanted(Config(tasks=("shop.tasks",)), tmp_path)
+    assert not is_sample_wanted(Config(dev=DevConfig(files=("a.json",))), tmp_path)
+    assert not is_sample_wanted(Config(), tmp_path / "nowhere")
+    (tmp_path / "notes.txt").touch()
+    assert not is_sample_wanted(Config(), tmp_path)
+
+
+def test_a_new_definition_that_no_setting_names_is_not_served(tmp_path: Path) -> None:
+    flow = "from tenuto import workflow\n\n@workflow\ndef {}(order): ...\n"
+    texts = {
+        "flows.py": f"import parts\n{flow.format('flow')}",
+        "parts.py": flow.format("part"),
+        "trips.py": flow.format("trip"),
+        "test_trips.py": flow.format("tested"),
+        "helper.py": "def helper(): ...",
+        "half.py": "def (",
+        "order.json": json.dumps(DOUBLE),
+        "data.json": "[1, 2]",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    changed = [tmp_path / name for name in [*texts, "gone.py"]]
+    found = unserved(changed, [tmp_path / "flows.py"])
+    assert [each.name for each in found] == ["order.json", "trips.py"]
+    assert unserved(changed, [*found, tmp_path / "flows.py"]) == []
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ assert isinstance(WHOLE, TyperGroup)
 GROUPS = [name for name, each in WHOLE.commands.items() if isinstance(each, TyperGroup)]
 COMMANDS = ["", *commands(), *GROUPS]
 NARROW = 60
-_STYLE = re.compile(r"\x1b\[[0-9;]*m")
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class _Stream(TextIOWrapper):
@@ -149,7 +149,7 @@ def test_every_command_without_words_does_its_work_or_says_what_is_missing(
         if ended.code > 2 and command != "doctor":
             assert "TEN-" in said, command
         if is_terminal and ended.code != 2 and not ended.out.startswith("{"):
-            lines = _STYLE.sub("", said).splitlines()
+            lines = STYLE.sub("", said).splitlines()
             # A command to copy is one line, however long it is.
             text = [line for line in lines if not line.startswith("    tenuto ")]
             assert not [line for line in text if len(line) > NARROW], command

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import stat
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -17,12 +16,15 @@ import pytest
 
 from tenuto.cli.backends.backend import Backend
 from tenuto.cli.backends.choice import chosen_place
-from tenuto.cli.backends.place import StoreUrl
-from tenuto.cli.backends.said import say_place
+from tenuto.cli.backends.place import ServerUrl, StoreUrl
+from tenuto.cli.backends.said import saying_place
+from tenuto.cli.backends.server import ServerBackend
 from tenuto.cli.served_address import address_file, announced, find_served, kept_announced
 from tenuto.cli.settings import configured
 from tenuto.cli.views.terminal import talk
 from tenuto.cli.worker import at_found_server
+from tenuto.client import Client
+from tenuto.client.connection import Answered
 from tenuto.store.sqlite.lock import EngineLock
 from tests.api.test_serve_command import running
 from tests.cli.conftest import Terminal, one_of_each
@@ -224,32 +226,61 @@ def test_what_a_killed_service_of_this_folder_had_is_read_from_its_store_and_not
 
 
 @pytest.mark.parametrize(
-    ("words", "is_terminal", "said"),
+    ("words", "said"),
     [
-        ("list table", True, "from here\n"),
-        ("retry table", True, "from here\n"),
-        ("list json", True, ""),
-        ("list table", False, ""),
-        ("deploy table", True, ""),
+        ("list table", "from here\n"),
+        ("retry table", "in here\n"),
+        ("list json", ""),
+        ("deploy table", "in here\n"),
+        ("start table", "in here\n"),
+        ("create table", "in here\n"),
+        ("run table", ""),
     ],
 )
-def test_the_place_is_said_to_people_alone(
-    words: str,
-    is_terminal: bool,
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_the_place_is_said_to_those_who_ask_for_no_json(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for stream in (sys.stdout, sys.stderr):
-        monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
     place = StoreUrl.of_tenant("sqlite:///x", "default")
     place.command, output = words.split()
     talk.cache_clear()
     try:
-        say_place(place, cast("Backend", SimpleNamespace(described="here")), output)
-        assert capsys.readouterr().err.replace("\x1b[2m", "").replace("\x1b[0m", "") == said
+        with saying_place(place, cast("Backend", _Here()), output):
+            assert capsys.readouterr().err == said
     finally:
         talk.cache_clear()
+
+
+class _Here:
+    described = "here"
+
+    def once_known(self, tell: Callable[[], None]) -> AbstractContextManager[object]:
+        tell()
+        return nullcontext()
+
+
+@pytest.mark.parametrize(
+    ("answers", "described"),
+    [
+        ([(200, {"tenuto-environment": "pr%C3%B6d"})], f"{URL} (pröd)"),
+        ([(503, {}), (200, {"tenuto-environment": "eu"})], f"{URL} (eu)"),
+        ([(404, {"tenuto-environment": "eu"})], f"{URL} (eu)"),
+        ([(200, {})], URL),
+        ([], URL),
+    ],
+)
+def test_a_server_is_shown_with_the_environment_that_its_first_answer_names(
+    answers: list[tuple[int, dict[str, str]]], described: str
+) -> None:
+    connection = SimpleNamespace(answered=None)
+    client = cast("Client", SimpleNamespace(connection=connection))
+    backend = ServerBackend(ServerUrl.of(URL, None), client)
+    told: list[str] = []
+    with backend.once_known(lambda: told.append(backend.described)):
+        for status, headers in answers:
+            connection.answered(Answered(status, headers, b"", URL))
+        assert len(told) == bool(answers)
+    assert told == [described]
+    assert connection.answered is None
 
 
 @pytest.mark.slow

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenuto.cli.views.idle import say_if_not_taken
-from tenuto.cli.views.terminal import talk
+from tenuto.cli.views.idle import if_not_taken
 from tenuto.model.json import Object
 from tests.cli.beside import in_use
 from tests.cli.conftest import Terminal, one_of_each
@@ -24,7 +23,9 @@ def test_a_look_tells_that_no_process_is_running_and_how_to_start_one(
     assert "tenuto serve --tasks MODULE|FILE" in looked.err
     terminal.write("tenuto.toml", "")
     assert "    tenuto dev\n" in terminal.call(*words).err
-    assert terminal.call(*words, "-o", "json").err == ""
+    asked = terminal.call(*words, "-o", "json")
+    assert asked.err == ""
+    assert [each["command"] for each in asked.json["warnings"]] == ["tenuto dev"]
 
 
 def test_what_has_ended_needs_no_process(terminal: Terminal) -> None:
@@ -54,24 +55,16 @@ def test_a_task_that_no_worker_has_is_told_with_the_command_that_starts_one(
             assert f"tenuto worker MODULE|FILE --server {url}" in looked.err
 
 
-def test_an_open_breaker_is_told_with_the_command_that_shows_the_address(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_open_breaker_is_told_with_the_command_that_shows_the_address() -> None:
     inner: Object = {"kind": "breaker", "details": {"taskId": "pay"}, "causes": []}
-    talk.cache_clear()
-    say_if_not_taken({"causes": [{"kind": "loop", "details": {}, "causes": [inner]}]}, " --x")
-    said = capsys.readouterr().err
-    assert "the address of pay has failed too often" in said
-    assert "tenuto tasks list --x" in said
+    around: Object = {"kind": "loop", "details": {}, "causes": [inner]}
+    [found] = if_not_taken({"causes": [around]}, " --x")
+    assert "the address of pay has failed too often" in found.message
+    assert found.command == "tenuto tasks list --x"
 
 
-def test_a_task_that_connected_workers_take_is_told_with_the_list_of_workers(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_task_that_connected_workers_take_is_told_with_the_list_of_workers() -> None:
     cause: Object = {"kind": "worker", "details": {"taskId": "pay", "workers": 2}, "causes": []}
-    talk.cache_clear()
-    say_if_not_taken({"causes": [cause]}, " --x")
-    said = capsys.readouterr().err
-    assert "workers that take pay are connected" in said
-    assert "tenuto workers list --x" in said
-    assert "tenuto worker MODULE" not in said
+    [found] = if_not_taken({"causes": [cause]}, " --x")
+    assert "workers that take pay are connected" in found.message
+    assert found.command == "tenuto workers list --x"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from contextlib import suppress
 
 import pytest
 
 from tenuto import InstanceRef, TaskError, Tenuto, WorkflowFailed
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import NodeStatus
 from tests.cli.conftest import Ended, Terminal
-from tests.cli.waiting import until
+from tests.cli.waiting import until, waits_for_event
 from tests.workspace.test_releasing import suspected
 
 ONCE: Object = {"maxAttempts": 1}
@@ -86,6 +88,19 @@ async def one_in_every_state(app: Tenuto) -> None:
     await at_rest(app, flow("deciding-by-role", by_role), NodeStatus.WAITING)
     later: Object = {"maxAttempts": 3, "initialDelay": "PT1H"}
     await at_rest(app, flow("retrying", {**BOOM, "retry": later}), NodeStatus.RETRYING)
+    await app.deploy(flow("kid-waiting", {**WAIT, "eventPattern": "kid"}))
+    parent: Object = {**CHILD, "workflowId": "kid-waiting"}
+    waits = asyncio.Event()
+
+    def look(draft: Draft) -> None:
+        if draft.state.definition_id == "kid-waiting" and waits_for_event(draft.state):
+            waits.set()
+
+    unlisten = app.engine.listen(look)
+    await at_rest(app, flow("child-runs", parent), NodeStatus.RUNNING)
+    async with asyncio.timeout(20):
+        await waits.wait()
+    unlisten()
     cancelled = await at_rest(app, flow("cancelled", FINE, WAIT), NodeStatus.WAITING)
     await cancelled.cancel("enough")
     paused = await at_rest(app, flow("paused", WAIT), NodeStatus.WAITING)
@@ -109,7 +124,9 @@ LEADS_ON = {
     "waiting-for-what-is-missing": ["events"],
     "deciding": ["decide"],
     "deciding-by-role": ["decide"],
-    "retrying": [],
+    "retrying": ["logs"],
+    "kid-waiting": ["events"],
+    "child-runs": ["explain"],
     "cancelled": [],
     "paused": ["resume", "events"],
     "quarantined": ["retry"],
@@ -151,6 +168,10 @@ def test_no_command_that_show_or_explain_print_is_refused_in_any_state(terminal:
 @pytest.mark.slow
 def test_what_is_told_of_a_dead_letter_is_not_refused(terminal: Terminal) -> None:
     terminal.past(one_in_every_state)
+    grouped = terminal.call("dead-letters", "groups")
+    assert "BOOM" in grouped.out
+    for command in advised(grouped):
+        assert terminal.call(*command).code == 0, command
     letters = terminal.call("dead-letters", "list", "-o", "id").out.split()
     assert letters
     for letter in letters:
@@ -233,6 +254,31 @@ def test_a_failure_whose_cause_is_in_the_definition_leads_to_a_rerun_with_anothe
     assert "Taken over" in made.err
 
 
+def test_an_input_that_does_not_fit_leads_to_a_rerun_or_to_another_input(
+    terminal: Terminal,
+) -> None:
+    async def failed(app: Tenuto) -> None:
+        @app.task
+        async def hold(x: int) -> int:
+            return x
+
+        await ended(
+            app,
+            flow("held", {"stepId": "h", "type": "TASK", "taskId": "hold", "input": {"x": 1}}),
+        )
+
+    terminal.past(failed)
+    looked = terminal.call("explain", "@last-failed")
+    assert "a task with one parameter gets the whole input" in looked.out
+    assert 'write the value of "x" as the `input` of the step' in looked.out
+    assert "A retry gives the step the same input" in looked.out
+    rerun, retried = advised(looked)
+    assert rerun[0::2] == ["rerun", "--version"]
+    assert (retried[:2], retried[-2:]) == (["dead-letters", "retry"], ["--input", "JSON"])
+    foreseen = terminal.call(*retried[:-1], "1", "--dry-run")
+    assert foreseen.code == 0, foreseen.err
+
+
 def test_a_failure_in_the_definition_of_a_child_leads_to_a_rerun_that_starts_a_newer_one(
     terminal: Terminal,
 ) -> None:
@@ -290,3 +336,33 @@ def test_a_rerun_that_keeps_nothing_says_why(terminal: Terminal) -> None:
     assert why in terminal.call("rerun", "@last-failed", "--from", "x", "--dry-run").out
     assert why in terminal.call("rerun", "@last-failed", "--from", "x").err
     assert "1  undo_a  for a  done" in terminal.call("show", "@last-failed").out
+
+
+def test_a_rerun_with_another_input_is_checked_and_warned_of_also_when_it_is_only_foreseen(
+    terminal: Terminal,
+) -> None:
+    first: Object = {"stepId": "one", "type": "TASK", "taskId": "double", "input": 1}
+    then: Object = {"stepId": "two", "type": "TASK", "taskId": "double", "input": 2}
+    both: Object = {
+        "id": "both",
+        "inputSchema": {"type": "object", "required": ["n"]},
+        "steps": [{**first, "transitions": {"default": "two"}}, then],
+    }
+
+    async def completed(app: Tenuto) -> None:
+        await app.deploy(both)
+        await (await app.start("both", {"n": 1})).result(timeout=60)
+
+    terminal.past(completed)
+    for words in ((), ("--dry-run",)):
+        refused = terminal.call("rerun", "@last", "--input", "{}", *words)
+        assert (refused.code, "TEN-2101" in refused.err) == (2, True), words
+    [earlier] = terminal.call("list", "-o", "id").out.split()
+    warned = "one was computed from the earlier input"
+    for words in (("--dry-run",), ()):
+        called = ("rerun", earlier, "--from", "two", "--input", '{"n": 2}', *words)
+        assert warned in terminal.call(*called).err, words
+        assert warned in terminal.call(*called, "-o", "json").json["warnings"][0]["message"], words
+    assert f"rerun of    {earlier}  from two, took over one\n" in terminal.call("show", "@last").out
+    assert terminal.call("rerun", earlier).code == 0
+    assert f"rerun of    {earlier}  from the beginning\n" in terminal.call("show", "@last").out

@@ -69,9 +69,13 @@ def test_the_tables_say_what_each_is(past: Terminal) -> None:
     assert past.call("workflows", "list", "-o", "id").out.split() == [
         *("double", "other", "refuse", "wait"),
     ]
-    assert "far   pull  4 attempts  PT5S" in past.call("tasks", "list").out
-    far, near = past.call("tasks", "list", "-o", "json").json["items"]
-    assert (far["workers"], near["workers"]) == (["packer"], [])
+    tasks = past.call("tasks", "list").out
+    assert re.search(r"far +worker +4 attempts +PT5S +any", tasks), tasks
+    assert re.search(r"near +nowhere +4 attempts +PT5S +any", tasks), tasks
+    assert re.search(r"pack +worker +- +- +any", tasks), tasks
+    far, near, pack = past.call("tasks", "list", "-o", "json").json["items"]
+    assert (far["workerIds"], near["workerIds"]) == (["packer"], [])
+    assert (near["runs"], pack["isDeclared"]) == ([], False)
     workers = past.call("workers", "list").out
     assert re.search(r"packer +yes +0 .* far, pack", workers), workers
     assert re.search(r"silent +no +0 .* any", workers), workers
@@ -112,4 +116,15 @@ def test_a_list_of_nothing_says_so(terminal: Terminal) -> None:
     for words in LISTS:
         ended = terminal.call(*words.split())
         assert (ended.code, ended.out) == (0, ""), words
-        assert ended.err.startswith("no "), words
+        assert "\nno " in f"\n{ended.err}", words
+
+
+def test_statistics_of_nothing_and_an_empty_audit_log_lead_on(terminal: Terminal) -> None:
+    async def nothing(app: Tenuto) -> None:
+        await app.deploy({"id": "refuse", **REFUSE})
+
+    terminal.past(nothing)
+    counted = terminal.call("stats", "--hours", "2")
+    assert "no instance was started in the last 2 h" in counted.err
+    assert "tenuto start WORKFLOW --input JSON" in counted.err
+    assert "tenuto start" in terminal.call("audit", "list").err

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 from unittest.mock import AsyncMock, Mock
 
+import msgspec
 import pytest
+import typer
+from msgspec.structs import replace
 
 from tenuto import Tenuto
 from tenuto.cli import bulk
+from tenuto.store.parts.bulk import Bulk, BulkRow
+from tenuto.workspace.bulk.request import BulkAsked, Which
 from tenuto.workspace.values import BulkOperation
 from tests.cli.beside import in_use
 from tests.cli.conftest import REFUSE, WAIT, Terminal, one_of_each
@@ -162,6 +167,65 @@ def test_stopping_to_watch_a_bulk_operation_names_the_command_that_stops_it(
     assert said[1] == "tenuto bulk stop b-1 --store s"
 
 
+def test_a_bulk_operation_that_is_stopped_meanwhile_is_no_success(
+    past: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = Bulk.put
+
+    async def put_and_stopped(part: Bulk, row: BulkRow) -> BulkRow:
+        there = await put(part, row)
+        asked = msgspec.json.decode(there.content, type=BulkAsked)
+        content = msgspec.json.encode(replace(asked, stopped_by="ada"))
+        await part.stop(there.tenant, there.id, content)
+        return there
+
+    monkeypatch.setattr(Bulk, "put", put_and_stopped)
+    ended = past.call("cancel", "--workflow", "wait", "--yes")
+    said = f"⊘ cancel: stopped by ada after 0 of 3 in {past.folder / 'store.db'}\n"
+    assert (ended.code, ended.out) == (1, said), ended.err
+    as_json = past.call("cancel", "--workflow", "wait", "--yes", "-o", "json")
+    told = {name: as_json.json[name] for name in ("status", "stoppedBy", "matched", "done")}
+    assert (as_json.code, told) == (
+        1,
+        {"status": "cancelled", "stoppedBy": "ada", "matched": 3, "done": 0},
+    )
+    letters_of = past.call("dead-letters", "discard", "--task", "refuse", "--yes")
+    assert (letters_of.code, "stopped by ada after 0 of 2" in letters_of.out) == (1, True)
+    newest, *_ = past.call("bulk", "list", "-o", "id").out.split()
+    assert "stopped by ada after 0 of 2" in past.call("bulk", "show", newest).out
+    assert statuses(past, "wait") == ["WAITING_FOR_EVENT"] * 3
+
+
+def test_declining_to_go_on_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "sys", Mock())
+    monkeypatch.setattr(typer, "confirm", Mock(return_value=False))
+    with pytest.raises(typer.Exit) as declined:
+        bulk.confirm("cancel", "cancel 3 instances")
+    assert declined.value.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("list", "cancel --yes", "retry --dry-run", "rerun --yes"),
+        *("dead-letters list", "dead-letters groups", "dead-letters retry --yes"),
+    ],
+)
+def test_a_mistyped_workflow_is_not_found_and_the_one_that_is_meant_is_named(
+    past: Terminal, words: str
+) -> None:
+    ended = past.call(*words.split(), "--workflow", "refsue")
+    assert (ended.code, "Did you mean `refuse`?" in ended.err) == (3, True), ended.err
+
+
+def test_an_action_without_anything_to_do_says_why_and_leads_on(past: Terminal) -> None:
+    nothing = past.call("resume", "--workflow", "wait", "--yes")
+    assert (nothing.code, "None is PAUSED" in nothing.err) == (0, True)
+    assert "tenuto list --workflow wait" in nothing.err
+    letters_of = past.call("dead-letters", "discard", "--task", "other", "--yes")
+    assert (letters_of.code, "tenuto dead-letters list" in letters_of.err) == (0, True)
+
+
 @pytest.mark.slow
 def test_a_program_that_has_the_store_does_it_one_by_one(terminal: Terminal) -> None:
     terminal.past(one_of_each)
@@ -179,9 +243,14 @@ def letters(terminal: Terminal, *words: str) -> list[str]:
 def test_dead_letters_are_found_by_filters_and_acted_on_all_together(past: Terminal) -> None:
     both = letters(past)
     assert len(both) == 2
-    for words in ("--task refuse", "--workflow refuse", "--code OUT_OF_STOCK"):
+    for words in ("--task refuse", "--workflow refuse", "--step reserve", "--code OUT_OF_STOCK"):
         assert letters(past, *words.split()) == both, words
-        assert letters(past, *words.split()[:1], "other") == []
+        other = "wait" if "workflow" in words else "other"
+        assert letters(past, *words.split()[:1], other) == []
+    exactly = "--kind task-failed --workflow refuse --step reserve --code OUT_OF_STOCK"
+    assert f"tenuto dead-letters retry {exactly}" in past.call("dead-letters", "groups").err
+    edited = past.call("dead-letters", "retry", "@last", "--input", "{}", "--dry-run")
+    assert "  input     edited\n" in edited.out
     page = past.call("dead-letters", "list", "--task", "refuse", "--limit", "1", "-o", "json").json
     assert letters(past, "--task", "refuse", "--cursor", page["nextCursor"]) == both[1:]
     seen = past.call("dead-letters", "retry", "--task", "refuse", "--dry-run")
@@ -192,6 +261,21 @@ def test_dead_letters_are_found_by_filters_and_acted_on_all_together(past: Termi
     assert letters(past) == both
     retried = past.call("dead-letters", "retry", "--task", "refuse", "--yes", "-o", "json")
     assert (retried.code, retried.json["done"], retried.json["failed"]) == (0, 2, 0)
+
+
+def test_a_bulk_operation_on_dead_letters_is_asked_for_by_its_filter(
+    past: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, rows = Bulk.put, list[BulkRow]()
+
+    async def noted(part: Bulk, row: BulkRow) -> BulkRow:
+        rows.append(row)
+        return await put(part, row)
+
+    monkeypatch.setattr(Bulk, "put", noted)
+    assert past.call("dead-letters", "retry", "--step", "reserve", "--yes").code == 0
+    [asked] = [msgspec.json.decode(row.content, type=BulkAsked) for row in rows]
+    assert asked.which == Which(step_id="reserve")
 
 
 def test_dead_letters_are_discarded_by_a_filter_or_as_the_last(past: Terminal) -> None:

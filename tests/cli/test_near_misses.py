@@ -98,7 +98,7 @@ def test_a_file_of_events_is_sent_and_a_wrong_one_keeps_none_of_the_others(
     ]
     assert "event 2 of 3 is not sent" in sent.err
     assert "$[1].pattern" in sent.err
-    assert "No process works on the store now" in sent.err
+    assert "no process works on the store now" in sent.err
     again = terminal.call("events", "send", "--from", "events.json", "-o", "json")
     assert again.code == 2
     first, wrong, third = again.json

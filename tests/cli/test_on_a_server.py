@@ -259,7 +259,10 @@ def test_near_misses_are_shown(do: Do) -> None:
 def test_instances_take_commands(do: Do) -> None:
     id = started(do, "wait", {"orderId": "commands"})
     assert "PAUSED" in do("pause", id, "--reason", "lunch").out
-    assert do("resume", id, "-o", "json").json["id"] == id
+    assert do("resume", id, "--reason", "Mahlzeit: müde", "-o", "json").json["id"] == id
+    done, asked = do("audit", "list", "--action", "resume_instance", "-o", "json").json["items"][:2]
+    assert asked["after"] == {"reason": "Mahlzeit: müde"}
+    assert done["after"] == {"reason": "Mahlzeit: müde", "status": "WAITING_FOR_EVENT"}
     again = do("rerun", id, "-o", "json").json
     assert again["rerunOf"] == id
     cancelled = do("cancel", id, "--reason", "enough")

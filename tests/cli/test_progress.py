@@ -16,6 +16,7 @@ from tenuto.cli.views.progress import Line, counts, lines_of
 from tenuto.core import InstanceState
 from tenuto.engine.turns.draft import Draft
 from tenuto.model.json import Object
+from tenuto.model.policy import Policies
 from tenuto.model.status import NodeStatus
 from tests.cli.conftest import DOUBLE, Terminal
 from tests.core.drawing import draw, loop
@@ -52,7 +53,8 @@ async def pictures(failures: int) -> list[tuple[InstanceState, dict[str, Line]]]
         plan = app.engine.plans.compile(FLAKY)
 
         def look(draft: Draft) -> None:
-            lines = lines_of(plan, draft.state, draft.state.updated_at + timedelta(seconds=-1))
+            now = draft.state.updated_at + timedelta(seconds=-1)
+            lines = lines_of(plan, draft.state, now, Policies())
             seen.append((draft.state, {line.step: line for line in lines}))
 
         app.engine.listen(look)

@@ -104,6 +104,7 @@ INSTANCE = [
     "resume",
     "retry",
     "retry_compensation",
+    "skip_delay",
     "state",
     "status",
     "undo_plan",

@@ -30,7 +30,7 @@ def test_what_is_deployed_is_started_by_its_id_and_run_by_whoever_has_its_tasks(
     id = ended.json["instanceId"]
     again = terminal.call("start", "double", "-i", "21", "--key", "k")
     assert id in again.out
-    assert "No process works on the store now" in again.err
+    assert "no process works on the store now" in again.err
     assert terminal.run("run", "double.json", "--instance", id).json == 42
     lines = [
         json.loads(line) for line in terminal.call("history", id, "-o", "json").out.splitlines()

@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from tenuto.cli.views import terminal as streams
+from tenuto.cli.views import tables, terminal as streams
 from tests.cli.conftest import REFUSE, Ended, Terminal, one_of_each
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,8 @@ def test_a_list_that_nobody_reads_to_its_end_is_no_failure(terminal: Terminal, o
     terminal.past(one_of_each)
     words = ("list", "--status", "FAILED", "-o", output)
     ended = with_nobody_reading(terminal, *words, stream="stdout")
-    assert (ended.code, ended.err) == (0, "")
+    said = [line for line in ended.err.splitlines() if not line.startswith("from ")]
+    assert (ended.code, said) == (0, [])
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -72,13 +73,15 @@ def test_a_stream_that_was_never_open_is_done_without(terminal: Terminal, closed
         text=True,
         check=False,
     )
-    assert (ended.returncode, ended.stderr) == (0, "")
+    said = [line for line in ended.stderr.splitlines() if not line.startswith("from ")]
+    assert (ended.returncode, said) == (0, [])
 
 
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> Console:
     console = Console(width=20, file=StringIO(), force_terminal=True, color_system=None)
     monkeypatch.setattr(streams, "data", lambda: console)
+    monkeypatch.setattr(tables, "data", lambda: console)
     monkeypatch.setattr(streams, "talk", lambda: console)
     return console
 
@@ -90,8 +93,8 @@ def written(console: Console) -> list[str]:
 
 def test_a_name_in_a_table_is_whole_however_narrow_the_terminal_is(narrow: Console) -> None:
     id = "019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b"
-    streams.show(streams.table_of(("STATUS", "ID", "ERROR"), [["FAILED", id, "no"]], whole=2))
-    assert written(narrow)[1].split()[:2] == ["FAILED", id]
+    streams.show(tables.table_of(("STATUS", "ID", "ERROR"), [["FAILED", id, "no"]], whole=2))
+    assert written(narrow) == ["STATUS", "    ID", "    ERROR", "FAILED", f"    {id}", "    no"]
 
 
 def test_a_command_to_copy_is_one_line_however_narrow_the_terminal_is(narrow: Console) -> None:

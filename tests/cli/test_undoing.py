@@ -141,6 +141,10 @@ def test_what_could_not_be_undone_is_kept_and_tried_again(terminal: Terminal) ->
     broken.unlink()
     again = shop.call("retry", "@last", "--compensation", "release")
     assert again.code == 0, again.err
+    assert "release runs again; to look at it:" in again.err
+    assert f"tenuto show {letter['instanceId']} --step release" in again.err
+    given = shop.call("show", "@last", "--step", "release", "-o", "json").json["input"]
+    assert given["originalOutput"] == {"shelf": 4}, given
     shop.run("run", "--instance", "@last", "--tasks", "shop.py")
     assert "undone  2 of 2  COMPLETED" in shop.call("show", "@last").out
     assert shop.call("verify").code == 0

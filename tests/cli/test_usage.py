@@ -60,6 +60,16 @@ def test_a_step_whose_name_is_the_name_of_a_picture_is_shown_as_it_is(
     assert capsys.readouterr().out == "i-1:a:1\n"
 
 
+@pytest.mark.parametrize(
+    ("word", "said"), [("cancle", "Did you mean 'cancel'"), ("nosuch", "`tenuto --help` lists")]
+)
+def test_a_mistyped_command_leads_to_the_one_that_is_meant_or_to_all(
+    terminal: Terminal, word: str, said: str
+) -> None:
+    ended = terminal.call(word)
+    assert (ended.code, said in ended.err.replace("\n", " ")) == (2, True), ended.err
+
+
 def test_wrong_usage_is_told_to_people_alone_otherwise(terminal: Terminal) -> None:
     ended = terminal.call("list", "--bogus")
     assert (ended.code, ended.out) == (2, "")
@@ -77,7 +87,7 @@ def test_an_api_key_is_not_taken_for_the_key_of_a_start(
 
 
 def test_key_never_means_an_api_key(terminal: Terminal) -> None:
-    for words in (("list",), ("show", "@last"), ("worker", "tasks.py")):
+    for words in (("logs", "@last"), ("show", "@last"), ("worker", "tasks.py")):
         ended = terminal.call(*words, "--key", "k")
         assert (ended.code, "No such option: --key" in ended.err) == (2, True)
 

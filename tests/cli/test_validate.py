@@ -137,3 +137,39 @@ def test_a_task_that_is_nearly_a_known_one_is_a_warning(terminal: Terminal) -> N
     document["steps"] = [{"stepId": "a", "type": "TASK", "taskId": "far_away"}]
     terminal.write("a.json", document)
     assert terminal.call("validate", "a.json").err == ""
+
+
+TYPED = """
+from tenuto import task
+
+@task
+def charge_validated(order_id: str, amount: float = 0) -> str: ...
+"""
+
+
+def test_inputs_that_a_task_does_not_take_are_told_with_their_place(terminal: Terminal) -> None:
+    terminal.write("tasks.py", TYPED)
+    given = {"order_id": 5, "amuont": 1}
+    step = {"stepId": "a", "type": "TASK", "taskId": "charge_validated", "input": given}
+    terminal.write("order.json", {"id": "order", "steps": [step]})
+    ended = terminal.call("validate", "order.json", "-o", "json")
+    assert (ended.code, ended.json["valid"]) == (0, True)
+    found = {each["path"]: each for each in ended.json["problems"]}
+    assert found.keys() == {"$.steps[0].input.order_id", "$.steps[0].input"}
+    assert found["$.steps[0].input"]["advice"].startswith("Did you mean `amount`?")
+    assert all(each["severity"] == "warning" and each["line"] for each in found.values())
+
+
+def test_a_file_that_cannot_be_read_does_not_hide_the_problems_of_others(
+    terminal: Terminal,
+) -> None:
+    terminal.write("broken.py", "def f(:\n")
+    terminal.write("wrong.json", WRONG)
+    terminal.write("double.json", DOUBLE)
+    ended = terminal.call("validate", "broken.py", "wrong.json", "double.json")
+    assert ended.code == 2
+    for part in ("broken.py:1", "wrong.json:3:63", "wrong.json:5:30"):
+        assert part in ended.err, ended.err
+    deployed = terminal.call("deploy", "broken.py", "wrong.json", "double.json")
+    assert deployed.code == 2
+    assert deployed.err.endswith(ended.err)

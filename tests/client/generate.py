@@ -40,7 +40,7 @@ CLIENT = Path(__file__).parents[2] / "src" / "tenuto" / "client"
 
 ONCE = frozenset(
     {
-        *("pause_instance", "resume_instance", "retry_instance"),
+        *("pause_instance", "resume_instance", "retry_instance", "skip_delay"),
         *("add_webhook", "remove_webhook", "add_subscription", "remove_subscription"),
         *("retry_dead_letter", "discard_dead_letter", "remove_dead_letter"),
         *("create_key", "add_task", "start_test_run", "publish_in_test_run", "stop_test_run"),
@@ -66,6 +66,7 @@ RESULTS = {
     "StatusAnswer": "StatusAnswer",
     "Subscription": "Subscription",
     "TaskDetails": "DeclaredTask",
+    "TaskItem": "ListedTask",
     "TaskView": "DeclaredTask",
     "Webhook": "Webhook",
     "WorkerStatus": "WorkerStatus",
@@ -129,8 +130,8 @@ from tenuto.model.executions import Heartbeat
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.workspace.values import (
-    BulkOperation, DeclaredTask, DefinitionVersion, Page, SavedWorkflow, Subscription, TestRun,
-    Webhook, WorkerStatus, PendingDelivery
+    BulkOperation, DeclaredTask, DefinitionVersion, ListedTask, Page, SavedWorkflow, Subscription,
+    TestRun, Webhook, WorkerStatus, PendingDelivery
 )
 
 

@@ -41,6 +41,7 @@ from tenuto.model.inputs import (
     PauseAsked,
     ResumeAsked,
     RetryAsked,
+    SkipDelayAsked,
     Started,
     TaskFailed,
     TaskSucceeded,
@@ -108,6 +109,8 @@ class Run:
         self.versions: list[int] = []
         """How long the log was after each step."""
         self.now = BEGIN
+        self.worker: str | None = None
+        """What runs its tasks; None: the process itself."""
         self.ledger = Ledger()
         self.rejection: Rejection | None = None
         self._events = 0
@@ -182,6 +185,7 @@ class Run:
                 output=output,
                 handle=handle,
                 delay=delay,
+                worker=self.worker,
             )
         )
 
@@ -199,7 +203,13 @@ class Run:
         )
         attempt, key = attempt or self.attempt(node), key_of(node)
         return self.tell(
-            TaskFailed(node=key.node, iteration=key.iteration, attempt=attempt, error=error)
+            TaskFailed(
+                node=key.node,
+                iteration=key.iteration,
+                attempt=attempt,
+                error=error,
+                worker=self.worker,
+            )
         )
 
     def lose(self, node: str, *, clean: bool = False, attempt: int | None = None) -> Run:
@@ -371,6 +381,10 @@ class Run:
 
     def resume(self) -> Run:
         return self.tell(ResumeAsked(by="ada"))
+
+    def skip_delay(self, node: str) -> Run:
+        key = key_of(node)
+        return self.tell(SkipDelayAsked(node=key.node, iteration=key.iteration, by="ada"))
 
     def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Run:
         asked = CancelAsked(by="ada", reason=reason, should_compensate=should_compensate)

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from tenuto.core import fold
+from tenuto.core import Plan, fold
 from tenuto.model.edited import EditedInput
 from tenuto.model.entries import InputSet
 from tenuto.model.family import Parent
@@ -21,6 +21,7 @@ from tenuto.model.inputs import (
 )
 from tenuto.model.json import JSON
 from tenuto.model.policy import Policies, RetryPolicy, TaskPolicy
+from tenuto.model.test_run import TestRunSpec
 from tests.core.drawing import (
     approval,
     arms,
@@ -186,6 +187,24 @@ def delayed_by_its_task() -> Run:
     run = play(draw("a>b", a=task(outputVariable="v"))).start().later(seconds=3)
     run.tell(TaskSucceeded(node="a", attempt=1, output=7, execution_time=2_000, delay=60_000))
     return run.later(seconds=60).fire().succeed("b", "done")
+
+
+def run_by_workers() -> Run:
+    """Two workers in turn, one of which asks for a delay; then the process itself."""
+    run = play(draw("a>b")).start()
+    run.worker = "one"
+    run.fail("a", "FLAKY", retryable=True).later(seconds=30).fire()
+    run.worker = "two"
+    run.succeed("a", 7, delay=1_000).later(seconds=1).fire()
+    run.worker = None
+    return run.succeed("b")
+
+
+def delay_skipped() -> Run:
+    """Of a test run."""
+    run = play(draw("d>a", d=delay("P1D")))
+    run.plan = Plan(run.plan.definition, rehearsal=TestRunSpec(allows_effects=True))
+    return run.start().skip_delay("d").succeed("a")
 
 
 def poison_handled() -> Run:
@@ -498,6 +517,8 @@ SHELF: dict[str, Situation] = {
         quorum_with_dead_branches,
         passed_over,
         delayed_by_its_task,
+        run_by_workers,
+        delay_skipped,
         poison_handled,
         stopped_and_started_again,
         terminated,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tenuto.core.approval import MAY_NOT_DECIDE, NO_SUCH_APPROVAL, NOT_OPEN
+from tenuto.core.open_approvals import approval_marks
 from tenuto.model.entries import WaitOpened
 from tenuto.model.inputs import TimerKind
 from tenuto.model.json import JSON, Object
@@ -488,3 +489,19 @@ def test_the_log_keeps_who_was_asked() -> None:
     assert opened.timeout_at == BEGIN + timedelta(days=3)
     assert (opened.pattern, opened.since) == ("", None)
     assert run.state.id == ID
+
+
+def test_an_instance_is_marked_with_those_who_may_decide_in_it_and_no_longer() -> None:
+    escalate: Object = {"after": "P2D", "assignees": {"roles": ["boss"]}}
+    run = asking("ann", reminders=["P1D"], escalate=escalate)
+
+    def marks() -> set[str]:
+        return {term.name for term in approval_marks(run.plan, run.state)}
+
+    asked = {"@approval", "@approval:user:ann"}
+    assert marks() == asked
+    late = {"@overdue", "@overdue:user:ann"}
+    assert (run.later(days=1).fire(), marks()) == (run, asked | late)
+    boss = {"@approval:role:boss", "@overdue:role:boss"}
+    assert (run.later(days=1).fire(), marks()) == (run, asked | late | boss)
+    assert (run.decide("ok", by="ann"), marks()) == (run, set())

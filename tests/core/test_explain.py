@@ -10,9 +10,11 @@ import pytest
 from tenuto.core.deciding import GO_ON
 from tenuto.core.explain import Facts, explain
 from tenuto.core.explain_steps import MOST_CAUSES
+from tenuto.core.incomplete_joins import join_message
 from tenuto.model.causes import Cause, CauseKind, Explanation
+from tenuto.model.ids import NodeKey
 from tenuto.model.status import Status
-from tests.core.drawing import box, draw, task, undoing, wait
+from tests.core.drawing import box, draw, start, task, undoing, wait
 from tests.core.play import BEGIN, Run
 from tests.core.wandering import wander
 from tests.kit.workload import Seeded, Taste, make_input, random_document
@@ -120,6 +122,24 @@ def test_a_join_says_what_it_has_and_what_it_lacks() -> None:
     assert join.message == "1 of 2 are in; legs is missing"
     assert join.details == {"missing": ["legs"]}
     assert kinds(explained(run.succeed("legs")).causes) == ["running"]
+
+
+def test_a_join_of_a_failing_instance_says_what_cannot_arrive_any_more() -> None:
+    edges = "s>in s>bad s>rest s>runs in>merge bad>merge rest>merge runs>merge"
+    document = draw(edges, s=start(), rest=box("delay", duration="PT1H"))
+    run = Run(document).start({}).succeed("in").fail("bad", "BROKEN", retryable=False)
+    missing = "bad (failed), rest (cancelled), runs"
+    [ending] = explained(run).causes
+    [_, join] = ending.causes
+    assert join.message == f"1 of 4 are in; {missing} (asked to stop) are missing"
+    assert join.details == {
+        "missing": ["bad", "rest", "runs"],
+        "lost": {"bad": "failed", "rest": "cancelled", "runs": "asked to stop"},
+    }
+    run.lose("runs")
+    assert run.state.status is Status.FAILED
+    message = join_message(run.plan, run.state, NodeKey("merge"))
+    assert message == f"1 of 4 are in; {missing} (cancelled) are missing"
 
 
 def test_a_retry_says_when_and_after_which_error() -> None:

@@ -37,6 +37,7 @@ from tenuto.model.inputs import (
     PauseAsked,
     ResumeAsked,
     RetryAsked,
+    SkipDelayAsked,
     Started,
     TaskFailed,
     TaskSucceeded,
@@ -94,6 +95,7 @@ def inputs(kind: type[Input], run: Run) -> list[Input]:
         PauseAsked: lambda: [PauseAsked(by="ada"), PauseAsked(by="ada", until=BEGIN)],
         ResumeAsked: lambda: [ResumeAsked(by="ada")],
         RetryAsked: lambda: [RetryAsked(by="ada")],
+        SkipDelayAsked: lambda: [SkipDelayAsked(node=n, by="ada") for n in (*names, "d")],
         UndoAsked: lambda: [UndoAsked(by="p")],
         ChildUndone: lambda: [ChildUndone(node=n, child_id="c", status=COMPLETED) for n in names],
         CompensationRetryAsked: lambda: [

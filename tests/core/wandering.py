@@ -8,6 +8,8 @@ from typing import Literal
 
 from tenuto.model.events import Event
 from tenuto.model.graph import Task
+from tenuto.model.ids import NodeKey
+from tenuto.model.inputs import TimerKind
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tests.core.play import Run, key_of, spelled
@@ -108,6 +110,10 @@ def _disturbances(run: Run, choices: Choices) -> list[Move]:
         moves += [run.pause, run.resume, partial(run.later, seconds=choices.below(30))]
     if chance(choices, 3):
         moves.append(run.cancel)
+    if run.plan.rehearsal is not None:
+        delays = [key for key in run.state.timers if key.kind is TimerKind.DELAY]
+        names = [spelled(NodeKey(key.node, key.iteration)) for key in sorted(delays)]
+        moves += [partial(run.skip_delay, name) for name in names]
     return moves
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import threading
 from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -36,7 +37,13 @@ def _is_deaf() -> None:
     deque(itertools.repeat(None), maxlen=0)
 
 
+def _waits() -> None:
+    """Without computing: it is found by time alone, much later."""
+    threading.Event().wait()
+
+
 KINDS: dict[str, Callable[[], None]] = {
+    "waits": _waits,
     "python": _spins,
     "regex": _matches,
     "deaf": _is_deaf,

@@ -110,7 +110,7 @@ async def test_poison_costs_two_services_of_one_database_at_most(tmp_path: Path)
         for each in both:
             make_sick(each)
             await asyncio.to_thread(each.begin)
-        ids = [await begin(both[0], "regex")]
+        ids = [await begin(both[0], kind) for kind in ("regex", "waits")]
         await until_quarantined(both[0], ids)
         ids.append(await begin(both[0], ABORTING))
         for each in both:

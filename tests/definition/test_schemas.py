@@ -59,12 +59,26 @@ def test_the_compiled_schema_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     definition = definition_with({"type": "object"})
     input_problems(definition, {})
 
-    def fail(_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(schemas, "_compile", fail)
+    monkeypatch.setattr(schemas, "_compile", _fail)
     assert input_problems(definition, {}) == ()
     assert len(input_problems(definition, 3)) == 1
+
+
+def test_a_schema_that_takes_long_to_compile_is_not_compiled_where_others_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    patterns: Value = {f"^field-{n}-[a-z]+$": {"type": "string"} for n in range(100)}
+    document: Value = {"inputSchema": {"patternProperties": patterns}, "steps": STEPS}
+    with monkeypatch.context() as patched:
+        patched.setattr(schemas, "_compile", _fail)
+        definition = compile_definition(document, is_saved=True)
+        assert schemas.quick_input_problems(definition, {"field-7-a": 1}) is None
+    assert len(input_problems(definition, {"field-7-a": 1})) == 1
+    assert len(schemas.quick_input_problems(definition, {"field-7-a": 1}) or ()) == 1
+
+
+def _fail(*_: object) -> None:
+    raise AssertionError
 
 
 @pytest.mark.parametrize(

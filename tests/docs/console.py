@@ -21,6 +21,8 @@ LEFT_OUT = "…"
 
 _BEGINS = re.compile(r"● \S+ +running")
 """Progress that is not told if the step ends before anybody looks."""
+_PLACE = re.compile(r"(?:from|in) \S+")
+"""Which store or server a command uses, which it says each time."""
 _KILLED = re.compile(r"(.*) & sleep \d+; kill -9 \$!")
 _KEPT = re.compile(r"(.*) &")
 """A service or a worker, which runs until the page ends."""
@@ -101,7 +103,7 @@ def agrees(shown: str, printed: str) -> bool:
 def _plain(text: str) -> list[str]:
     lines = []
     for line in text.strip().splitlines():
-        if _BEGINS.fullmatch(line):
+        if _BEGINS.fullmatch(line) or _PLACE.fullmatch(line):
             continue
         plain = line
         for pattern, instead in _CHANGING:

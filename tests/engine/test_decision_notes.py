@@ -14,7 +14,7 @@ import pytest
 
 from tenuto.engine.membership import watchdog, watchdog_process
 from tenuto.engine.membership.note_files import NoteFiles
-from tenuto.engine.membership.watchdog_process import _is_paused
+from tenuto.engine.membership.watchdog_process import KILL, STOP, Rule, _state
 from tenuto.engine.turns import note as notes
 from tenuto.engine.turns.note import (
     ACCUSED,
@@ -164,14 +164,54 @@ def test_a_folder_that_cannot_be_written_costs_the_note_and_nothing_else(tmp_pat
     files.close()
 
 
-def test_a_process_that_is_paused_is_not_taken_for_hanging() -> None:
+def test_the_system_says_whether_a_process_is_paused_and_how_long_it_has_computed() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        assert not _is_paused(process.pid)
+        is_paused, computed = _state(process.pid, process.pid)
+        assert (is_paused, computed is not None) == (False, True)
         process.send_signal(signal.SIGSTOP)
         os.waitpid(process.pid, os.WUNTRACED)
-        assert _is_paused(process.pid)
+        assert _state(process.pid, process.pid)[0]
         process.send_signal(signal.SIGCONT)
         process.kill()
+    assert _state(process.pid, process.pid) == (False, None)
+
+
+def verdicts(
+    looks: int, *, computing: float | None, is_paused: bool = False, can_stop: bool = True
+) -> list[tuple[int, str]]:
+    """What is done at which look, where one may take ten and a look computes for a share of it."""
+    rule, found = Rule(10.0, can_stop=can_stop), list[tuple[int, str]]()
+    for look in range(looks):
+        computed = None if computing is None else 7.0 + computing * look
+        if (verdict := rule.look(3, computed, is_paused=is_paused)) is not None:
+            found.append((look, verdict))
+            if verdict == KILL:
+                break
+    return found
+
+
+def test_a_decision_that_computes_on_is_stopped_and_then_its_process_killed() -> None:
+    assert verdicts(99, computing=1.0) == [(10, STOP), (15, KILL)]
+    assert verdicts(99, computing=1.0, can_stop=False) == [(10, KILL)]
+    assert verdicts(99, computing=None) == [(10, STOP), (15, KILL)], "where all time counts"
+
+
+def test_a_decision_that_gets_no_processor_or_whose_process_is_paused_is_left_alone() -> None:
+    assert verdicts(99, computing=0.0) == []
+    assert verdicts(99, computing=0.1) == [], "a tenth of a processor"
+    assert verdicts(999, computing=0.0, is_paused=True) == []
+
+
+def test_a_decision_that_blocks_for_much_longer_without_computing_is_found() -> None:
+    assert verdicts(999, computing=0.0) == [(100, STOP), (150, KILL)]
+    assert verdicts(999, computing=0.0, can_stop=False) == [(100, KILL)]
+
+
+def test_each_decision_has_its_own_time() -> None:
+    rule = Rule(10.0, can_stop=True)
+    for look in range(200):
+        assert rule.look(1 + look // 9, float(look)) is None
+    assert rule.look(0, 500.0) is None
 
 
 def test_the_watchdog_reads_what_the_process_writes() -> None:

@@ -186,6 +186,7 @@ def test_an_output_that_does_not_fit_fails_the_attempt() -> None:
                     "code": "TEN-2113",
                     "path": "$",
                     "message": '"number" is a required property',
+                    "advice": "Add the property to the output.",
                 }
             ]
         }

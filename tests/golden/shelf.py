@@ -57,6 +57,7 @@ NAMES = (
     "paused_until_it_resumed_by_itself_in_milliseconds",
     "poison_handled",
     "quorum_with_dead_branches",
+    "run_by_workers",
     "searched",
     "second_child_succeeds",
     "second_child_succeeds_as_its_step_says",

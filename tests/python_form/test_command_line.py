@@ -257,3 +257,52 @@ def test_a_json_file_is_shown_in_the_same_ways(shell: Terminal) -> None:
     assert "twice  task double" in shell.run("show", "double.json").out
     assert shell.run("show", "double.json", "--as", "json").json["steps"] == DOUBLE["steps"]
     assert 'n1["twice<br/>task double"]' in shell.run("show", "double.json", "--as", "mermaid").out
+
+
+ALL_KINDS = """
+from tenuto import task, wait_event, workflow
+
+@task
+def charge_all_kinds(order_id: str, amount: float) -> str: ...
+
+@workflow
+async def one(order: dict) -> None: ...
+
+@workflow
+def two(order: dict) -> None:
+    charge_all_kinds(order, amuont=1)
+    wait_event("paid", timeout="soon")
+    nowhere(order)
+
+@workflow
+def three(order: dict) -> None:
+    wait_event("paid", where="event..x")
+
+@workflow
+def four(order: dict) -> None:
+    later_all_kinds(1, 2)
+
+@workflow("three")
+def five(order: dict) -> None:
+    later_all_kinds(order)
+
+@task
+def later_all_kinds(order: dict) -> None: ...
+"""
+
+
+def test_every_problem_of_a_file_is_told_in_one_round(shell: Terminal) -> None:
+    shell.write("flows.py", ALL_KINDS)
+    ended = shell.call("validate", "flows.py", "-o", "json")
+    assert [(each["code"], each["path"]) for each in ended.json["problems"]] == [
+        ("TEN-1101", "flows.py:7"),
+        ("TEN-1110", "flows.py:12"),
+        ("TEN-1015", "flows.py:13"),
+        ("TEN-1102", "flows.py:14"),
+        ("TEN-1030", "flows.py:18"),
+        ("TEN-1110", "flows.py:22"),
+        ("TEN-1118", "flows.py"),
+    ]
+    told = ended.json["problems"][1]["message"]
+    assert "missing a required argument: 'amount'" in told
+    assert "did you mean 'amount'?" in told

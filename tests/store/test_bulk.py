@@ -62,10 +62,10 @@ async def test_those_that_rest_the_longest_are_taken_first(store: Store) -> None
 async def test_who_holds_one_hears_that_it_was_stopped(store: Store) -> None:
     await store.bulk.put(row())
     [held] = await store.bulk.claim(moment(0), moment(100), 9)
-    stopped = await store.bulk.stop("default", "b1")
+    stopped = await store.bulk.stop("default", "b1", b"{}")
     assert stopped is not None
-    assert stopped.is_stopped
-    assert await store.bulk.stop("other", "b1") is None
+    assert (stopped.is_stopped, stopped.content) == (True, b"{}")
+    assert await store.bulk.stop("other", "b1", b"{}") is None
     saved = await store.bulk.save(held, moment(100))
     assert saved is not None
     assert saved.is_stopped

@@ -77,6 +77,8 @@ class Scenario:
         self.processes = 0
         self.turns = 0
         self.turns_to_resend: list[Turn] = []
+        self.settled: set[tuple[str, str, str, str]] = set()
+        """The deliveries that the present turn settles: no turn settles one twice."""
         self.versions = dict.fromkeys(IDS, 0)
         choose = self.random.choice
         self.births: dict[str, dict[str, Any]] = {
@@ -163,13 +165,15 @@ class Scenario:
                 correlation_id=choose([None, "c1"]),
                 current_steps=tuple(self.random.sample(NODES, 1)),
             )
+        searchable = choose([None, self.a_searchable(id)])
         return InstanceWrite(
             instance_id=id,
             version=version,
             rows=rows,
             create=create,
             update=choose([None, None, self.an_update()]),
-            searchable=choose([None, self.a_searchable(id)]),
+            # Of what does not exist yet there are no terms.
+            searchable=searchable if version or create else None,
             snapshot=choose([None, None, Snapshot(version=version, state=b"%d" % version)]),
             timers_set=self.some(lambda: timer(id, self.random.randint(0, 9), choose(NODES))),
             timers_cleared=self.some(lambda: TimerKey(TimerKind.DELAY, choose(NODES))),
@@ -194,7 +198,8 @@ class Scenario:
     def a_searchable(self, id: str) -> Searchable:
         names = self.random.sample(["x", "y", "z"], self.random.randint(0, 3))
         terms = tuple(SearchTerm(name, self.random.choice(["1", "2"])) for name in names)
-        return Searchable(**self.births[id], terms=terms)
+        marks = tuple(SearchTerm(f"@{name}", "") for name in names if name != "z")
+        return Searchable(**self.births[id], terms=terms, marks=marks)
 
     def an_update(self) -> InstanceUpdate:
         return update(
@@ -222,6 +227,11 @@ class Scenario:
         event_id = f"e{self.random.randint(0, 9)}"
         node, outcome = self.random.choice(NODES), self.random.choice(OUTCOMES)
         arm, reason = self.random.choice(ARMS), self.random.choice([None, "because"])
+        key = (id, node, arm, event_id)
+        if key in self.settled:
+            outcome = "matched"
+        elif outcome != "matched":
+            self.settled.add(key)
         return Delivery(event_id, id, node, "", outcome, arm, reason)
 
     def a_mail(self) -> Mail:
@@ -253,6 +263,7 @@ class Scenario:
         if self.turns_to_resend and self.random.random() < 0.1:
             turn = self.random.choice(self.turns_to_resend[-5:])
         else:
+            self.settled.clear()
             ids = sorted(self.random.sample(IDS, self.random.randint(0, 6)))
             event_ids = [f"e{number}" for number in self.random.sample(range(10), 2)]
             if self.random.random() < 0.6:
@@ -332,6 +343,14 @@ class Scenario:
         if page.next_after is not None:
             following = msgspec.structs.replace(query, after=page.next_after)
             await self.both(lambda store: store.instances.page(following))
+        # Of any definition.
+        marked = InstanceQuery(
+            mark=SearchTerm(choose(["@x", "@y"]), ""),
+            statuses=query.statuses,
+            tenant=query.tenant,
+            limit=query.limit,
+        )
+        await self.both(lambda store: store.instances.page(marked))
 
     async def compare(self) -> None:
         """Every verb that reads."""

@@ -457,6 +457,20 @@ async def test_dead_letters_are_found_by_kind_task_workflow_and_code(store: Stor
         assert await found(nothing) == []
 
 
+async def test_a_search_for_dead_letters_ends_at_a_place_that_is_so_many_further(
+    store: Store,
+) -> None:
+    letters = [dead_letter(f"d{number}", "i1", at=moment(number)) for number in range(6)]
+    await store.turns.commit(turn("t1", aside("i1", dead_letters=tuple(letters))))
+    places = [DeadLetterPlace(each.at, each.id, each.instance_id) for each in letters]
+    assert await store.dead_letters.place("default", 4) == places[2]
+    assert await store.dead_letters.place("default", 2, below=places[2]) == places[0]
+    assert await store.dead_letters.place("default", 7) is None
+    assert await store.dead_letters.place("other", 1) is None
+    found = await store.dead_letters.page("default", below=places[4], down_to=places[2])
+    assert found == [letters[3], letters[2]]
+
+
 async def test_a_dead_letter_is_looked_at_and_discarded_by_its_tenant_alone(store: Store) -> None:
     letter = dead_letter("d1", "i1")
     await store.turns.commit(turn("t1", aside("i1", dead_letters=(letter,))))

@@ -25,8 +25,9 @@ from tenuto.tasks.attempt_log import AttemptLog
 from tenuto.tasks.capture import CAPTURE, CURRENT, Capture, CapturedStream
 from tenuto.tasks.child import Parent
 from tenuto.tasks.context import Facts
-from tenuto.tasks.frames import Begun, Ready, frame
+from tenuto.tasks.frames import Begun, Ready, encode, frame
 from tenuto.tasks.function import TaskFunction
+from tenuto.tasks.parent_pipes import ParentPipes
 from tests.tasks import process_tasks
 from tests.tasks.process_tasks import written
 from tests.tasks.stage import Stage, order, stage
@@ -331,7 +332,7 @@ def test_a_finalizer_that_prints_while_a_child_sends_is_sent_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent: list[bytes] = []
-    parent = Parent(-1, -1)
+    parent = Parent(ParentPipes(-1, -1))
 
     def write(_: int, data: memoryview) -> int:
         sent.append(bytes(data[:1]))
@@ -339,8 +340,9 @@ def test_a_finalizer_that_prints_while_a_child_sends_is_sent_after_it(
             parent.say(Ready())
         return 1
 
-    monkeypatch.setattr("tenuto.tasks.child.os", SimpleNamespace(write=write))
+    monkeypatch.setattr("tenuto.tasks.parent_pipes.os", SimpleNamespace(write=write))
     thread = threading.Thread(target=parent.say, args=(Begun(),), daemon=True)
     thread.start()
     thread.join(10)
-    assert b"".join(sent) == frame(Begun()) + frame(Ready())
+    both = [*frame(encode(Begun())), *frame(encode(Ready()))]
+    assert b"".join(sent) == b"".join(both)

@@ -126,7 +126,8 @@ async def test_an_input_that_does_not_fit_fails_the_attempt() -> None:
     async with stage(registry) as on:
         on.start("take", {"a": 1})
         failure = await on.failure()
-        assert (failure.code, failure.message) == ("INVALID_INPUT", "the input has no `b`")
+        assert failure.code == "INVALID_INPUT"
+        assert '"b" is a required property at $' in failure.message
 
 
 @pytest.mark.parametrize(

@@ -332,7 +332,10 @@ async def test_a_silent_thread_is_timed_out(registry: Registry) -> None:
         gate.opened.set()
 
 
-async def test_draining_does_not_wait_for_a_thread_beyond_its_grace(registry: Registry) -> None:
+async def test_draining_names_a_task_and_does_not_wait_for_its_thread_beyond_the_grace(
+    registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="tenuto.tasks")
     gate = Gate()
 
     @registry.task
@@ -345,6 +348,7 @@ async def test_draining_does_not_wait_for_a_thread_beyond_its_grace(registry: Re
         draining = asyncio.ensure_future(on.runner.drain(5))
         await turns()
         assert not draining.done()
+        assert "waiting up to 5 s for task 'hang' (step hang of " in caplog.text
         on.clock.advance(5)
         assert await draining == 1
         gate.opened.set()

@@ -279,7 +279,8 @@ async def test_what_it_names_has_to_be_there() -> None:
         on.start("charge.undo", DEFAULT, facts=undoing())
         failure = await on.failure()
     assert (failure.code, failure.retryable) == ("INVALID_INPUT", False)
-    assert "`currency`" in failure.message
+    assert '"currency" is a required property' in failure.message
+    assert "it gets the output of the task" in failure.message
 
 
 async def _told_later(ctx: Context, paid: Any) -> list[Any]:

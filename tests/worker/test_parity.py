@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -20,9 +21,9 @@ from tenuto.ports import Page
 from tenuto.tasks.context import Context
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.registry import Registry
+from tenuto.tasks.worker_task import worker_task
 from tenuto.testing.virtual_clock import VirtualClock
 from tenuto.worker import Worker
-from tenuto.worker.registration import worker_task
 from tenuto.workspace.task_definitions import TaskDefinitions
 from tests.executions.stage import Stage
 from tests.worker.local_broker import LocalBroker
@@ -41,6 +42,10 @@ class Case(NamedTuple):
     status: str
     in_code: Mapping[str, Any] = {}
     in_step: Mapping[str, object] = {}
+    takes: object = Any
+    """The type of its parameter."""
+    says: str = ""
+    """What the message of the first failure says."""
 
 
 async def fails(_: int, spend: Callable[[float], Awaitable[None]]) -> object:
@@ -58,6 +63,24 @@ async def fails_twice(attempt: int, spend: Callable[[float], Awaitable[None]]) -
 async def lasts(_: int, spend: Callable[[float], Awaitable[None]]) -> object:
     await spend(5)
     return None
+
+
+async def succeeds(_: int, spend: Callable[[float], Awaitable[None]]) -> object:
+    await spend(0.1)
+    return None
+
+
+def untyped(order):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201 - what is tested
+    return order
+
+
+@dataclass
+class Order:
+    """The input of a typed task."""
+
+    id: int
+    amount: float = 0
+    tags: list[str] | None = None
 
 
 ONCE = RetryPolicy(max_attempts=1)
@@ -95,6 +118,49 @@ CASES = {
         in_code={"retry": ONCE},
         in_step={"retry": {"maxAttempts": 2, "initialDelay": 10}},
     ),
+    "an input of another type": Case(
+        succeeds,
+        ["INVALID_INPUT"],
+        "FAILED",
+        in_step={"input": "ten"},
+        takes=int,
+        says='the input does not fit the task: "ten" is not of type "integer" at $; '
+        "correct the input of the step, or the type that the task declares",
+    ),
+    "an input in an object around it": Case(
+        succeeds,
+        ["INVALID_INPUT"],
+        "FAILED",
+        in_step={"input": {"x": 1}},
+        takes=int,
+        says='the input does not fit the task: {"x":1} is not of type "integer" at $; a task with '
+        'one parameter gets the whole input: write the value of "x" as the `input` of the step, '
+        "without an object around it",
+    ),
+    "an input with a part of another type": Case(
+        succeeds,
+        ["INVALID_INPUT"],
+        "FAILED",
+        in_step={"input": {"id": 1, "tags": ["a", 2]}},
+        takes=Order,
+        says='the input does not fit the task: 2 is not of type "string" at $.tags[1]; '
+        "correct the input of the step, or the type that the task declares",
+    ),
+    "an input without a part": Case(
+        succeeds,
+        ["INVALID_INPUT"],
+        "FAILED",
+        in_step={"input": {"amount": "5", "tags": None}},
+        takes=Order,
+        says='the input does not fit the task: "id" is a required property at $, and 1 more; '
+        "add the property to the input of the step",
+    ),
+    "an input that fits": Case(
+        succeeds, [], "COMPLETED", in_step={"input": {"id": 1, "amount": 2}}, takes=Order
+    ),
+    "an input with parts for others": Case(
+        succeeds, [], "COMPLETED", in_step={"input": {"id": 1, "note": "hello"}}, takes=Order
+    ),
 }
 
 
@@ -121,9 +187,11 @@ class Address:
 
 
 def function(case: Case, clock: VirtualClock) -> Registry:
-    async def ship(ctx: Context) -> object:
+    async def ship(order: Any, ctx: Context) -> object:  # noqa: ANN401 - its type is the case's
+        assert isinstance(order, Order) or case.takes is Any
         return await case.work(ctx.attempt, clock.sleep)
 
+    ship.__annotations__["order"] = case.takes
     registry = Registry()
     registry.add(TaskFunction(ship, name="ship", **case.in_code))
     return registry
@@ -151,7 +219,9 @@ async def pulled(stage: Stage, case: Case) -> tuple[Engine, Callable[[], Awaitab
 
 async def pushed(stage: Stage, case: Case) -> tuple[Engine, Callable[[], Awaitable[None]]]:
     engine, broker = await stage.opened()
-    policy = worker_task("ship", function(case, stage.clock).policies()["ship"])
+    [task] = map(function(case, stage.clock).get, ["ship"])
+    assert task is not None
+    policy = worker_task(task)
     await TaskDefinitions(engine, "default").add(
         TaskDefinition(
             id="ship",
@@ -159,6 +229,7 @@ async def pushed(stage: Stage, case: Case) -> tuple[Engine, Callable[[], Awaitab
             url="https://ship.example.com/",
             retry=policy.retry,
             timeout=policy.timeout,
+            input_schema=policy.input_schema,
         )
     )
     office = PushDispatcher(engine, broker, Address(case, stage.clock), lambda: "http://here")
@@ -181,22 +252,24 @@ def test_a_setting_holds_whichever_way_the_task_runs(case: Case, way: Any) -> No
         status = (await engine.final_state(id)).state.status.value
         rows = await engine.store.instances.entries(id)
         failures = [
-            msgspec.json.decode(row.payload or b"")["error"]["code"]
+            msgspec.json.decode(row.payload or b"")["error"]
             for row in rows
             if row.event_type == "NODE_FAILED"
         ]
-        assert (failures, status) == (case.seen, case.status)
+        assert ([each["code"] for each in failures], status) == (case.seen, case.status)
+        assert case.says in ("", *(each["message"] for each in failures))
         await stop()
 
     Stage().play(story)
 
 
-def test_a_time_out_of_the_code_holds_for_what_was_ordered_before_its_worker_came() -> None:
-    case = CASES["a time-out of the code"]
+@pytest.mark.parametrize("name", ["a time-out of the code", "an input of another type"])
+def test_the_code_counts_for_what_was_ordered_before_its_worker_came(name: str) -> None:
+    case = CASES[name]
 
     async def story(stage: Stage) -> None:
         engine, broker = await stage.opened()
-        id = await stage.started(engine, flow())
+        id = await stage.started(engine, flow(**case.in_step))
         registry = function(case, stage.clock)
         worker = Worker(LocalBroker(broker), registry, worker_id="w1", clock=stage.clock)
         running = asyncio.create_task(worker.run())
@@ -215,7 +288,7 @@ def test_workers_that_disagree_are_shown_and_the_newest_is_in_force() -> None:
 
         def code(seconds: int) -> WorkerTask:
             function = TaskFunction(fails, name="ship", timeout=timedelta(seconds=seconds))
-            return worker_task("ship", function.policy)
+            return worker_task(function)
 
         for worker, seconds in (("w1", 1), ("w2", 2), ("w1", 1)):
             await tasks.register(worker, [code(seconds)])
@@ -242,8 +315,7 @@ def test_a_worker_without_policies_declares_nothing() -> None:
     async def story(stage: Stage) -> None:
         engine, _ = await stage.opened()
         tasks = TaskDefinitions(engine, "default")
-        policy = TaskFunction(fails, name="ship").policy
-        await tasks.register("w1", [worker_task("ship", policy)])
+        await tasks.register("w1", [worker_task(TaskFunction(untyped, name="ship"))])
         assert await tasks.list() == []
         await engine.close()
 

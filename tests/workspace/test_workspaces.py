@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -174,9 +174,23 @@ async def test_instances_are_listed_by_family_by_awaited_event_and_by_time_of_ch
     assert whole[1] == {**await other.details(), "currentSteps": ["paid"]}
 
 
+async def test_an_instance_is_found_by_the_key_that_it_was_started_with(place: Place) -> None:
+    workspace = place.workspace
+    keyed = await workspace.start("wait", {"orderId": 1}, key="order 1")
+    other = await workspace.start("wait", {"orderId": 2}, key="order 2")
+    assert [each.id for each in await workspace.instances(key="order 1")] == [keyed.id]
+    assert await workspace.instances(key="order 1", workflow="double") == []
+    assert await workspace.instances(key="order") == []
+    for which in (InstanceFilter(key="order 2", ids=(keyed.id,)), InstanceFilter(key="")):
+        with suppress(InvalidInput):
+            assert (await workspace.page(which)).items == []
+    assert (await workspace.page(InstanceFilter(key="order 2", ids=(other.id,)))).items
+
+
 @pytest.mark.parametrize(
     "which",
     [
+        InstanceFilter(key="order 1"),
         InstanceFilter(workflow="wait", updated_from=datetime(2026, 1, 1, tzinfo=UTC)),
         InstanceFilter(roots=True),
     ],
@@ -300,6 +314,9 @@ async def test_dead_letters_are_listed_run_again_and_discarded(place: Place) -> 
     assert len((await page(code=str(error["code"]), kind="task-failed")).items) == len(letters)
     for none in (page(code="OTHER"), page(workflow="other"), page(task_id="other")):
         assert (await none).items == []
+    [group] = (await workspace.dead_letters.groups()).items
+    assert (group.code, group.count, group.kind) == (error["code"], 2, "task-failed")
+    assert (await workspace.dead_letters.groups(DeadLetterFilter(workflow="other"))).items == []
     letter = await workspace.dead_letters.get(str(letters[one.id]["id"]))
     assert letters[one.id].items() <= letter.items()
     assert letter["history"]
@@ -415,9 +432,9 @@ async def test_keys_are_made_and_revoked_and_the_audit_log_tells_of_it(place: Pl
         await place.app.keys.revoke("nothing")
     await place.app.keys.revoke(str(made["id"]))
     assert [each["state"] for each in await place.app.keys.list()] == ["revoked"]
-    page = await place.app.audit.page(action="keys.revoke", limit=2)
+    page = await place.app.audit.page(action="revoke_key", limit=2)
     assert [each["outcome"] for each in page.items] == ["done", "asked"]
-    rest = await place.app.audit.page(action="keys.revoke", cursor=page.next_cursor)
+    rest = await place.app.audit.page(action="revoke_key", cursor=page.next_cursor)
     assert [each["outcome"] for each in rest.items] == ["failed", "asked"]
 
 

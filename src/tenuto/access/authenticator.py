@@ -27,6 +27,9 @@ class Tokens(Protocol):
     async def verify(self, token: str, now: datetime) -> Principal:
         """The principal of a token; Unauthenticated, or ProviderUnavailable."""
 
+    async def endpoint(self) -> str | None:
+        """Where browsers get tokens; None: it is not known."""
+
     async def close(self) -> None: ...
 
 
@@ -54,6 +57,10 @@ class Authenticator:
         if self._is_required or self._admin_hash is not None or self._tokens is not None:
             return True
         return await self.ring.has_keys()
+
+    async def token_endpoint(self) -> str | None:
+        """Where browsers get tokens of the identity provider; None: nowhere, or not known."""
+        return None if self._tokens is None else await self._tokens.endpoint()
 
     async def authenticate(
         self, authorization: str | None, now: datetime, *, tenant: str | None = None

@@ -11,10 +11,11 @@ from collections.abc import Collection
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv6Address
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?\Z")
 _ORIGIN = re.compile(r"(?P<scheme>https?)://(?P<host>[^/?#@\\\s]+)\Z", re.IGNORECASE)
-_USUAL_PORTS = {"http": 80, "https": 443}
+USUAL_PORTS = {"http": 80, "https": 443}
 _HIGHEST_PORT = 65_535
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -57,7 +58,17 @@ def read_origin(text: str) -> Origin | None:
     if found is None or host is None:
         return None
     scheme = found["scheme"].lower()
-    return Origin(scheme, host.name, host.port or _USUAL_PORTS[scheme])
+    return Origin(scheme, host.name, host.port or USUAL_PORTS[scheme])
+
+
+def origin_of(url: str) -> str | None:
+    """The origin of a URL, as a header may name it; None where it has none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    origin = f"{parts.scheme}://{parts.netloc}"
+    return None if read_origin(origin) is None else origin
 
 
 def is_allowed_host(header: str | None, allowed: Collection[str]) -> bool:

@@ -27,6 +27,7 @@ _PAUSE = 30.0
 """Seconds between fetches, however many unknown keys are named."""
 _PAUSE_WITHOUT_KEYS = 2.0
 _PATIENCE = 5.0
+_PATIENCE_OF_PAGES = 1.0
 _MOST_BYTES = 1_000_000
 _MOST_KEYS = 100
 
@@ -34,6 +35,7 @@ _MOST_KEYS = 100
 class _Discovery(Struct, frozen=True):
     issuer: str
     jwks_uri: str
+    token_endpoint: str | None = None
 
 
 class _KeySet(Struct, frozen=True):
@@ -52,6 +54,7 @@ class Provider:
         self._fetcher = fetcher
         self._clock = clock
         self._keys: dict[str, PyJWK] = {}
+        self._token_endpoint: str | None = None
         self._fetched: float | None = None
         self._tried: float | None = None
         self._has_failed = False
@@ -77,6 +80,12 @@ class Provider:
         elif self._age() > _FRESH:
             self._begin_fetch()
         return found
+
+    async def token_endpoint(self) -> str | None:
+        """Where browsers get tokens; None while it is not known: it is not waited for for long."""
+        if not self._is_usable() and (fetching := self._begin_fetch()) is not None:
+            await asyncio.wait((fetching,), timeout=_PATIENCE_OF_PAGES)
+        return self._token_endpoint
 
     async def close(self) -> None:
         if self._fetching is not None:
@@ -126,6 +135,7 @@ class Provider:
         said = msgspec.json.decode(await self._body(url), type=_Discovery)
         if said.issuer != self.issuer:
             raise _Unfit(f"it calls itself {said.issuer!r}")
+        self._token_endpoint = said.token_endpoint
         published = msgspec.json.decode(await self._body(said.jwks_uri), type=_KeySet)
         keys = {
             str(each.get("kid", "")): key

@@ -64,6 +64,9 @@ class OidcTokens:
         _refuse_outdated(claims, now)
         return self._principal(claims)
 
+    async def endpoint(self) -> str | None:
+        return await self._provider.token_endpoint()
+
     async def close(self) -> None:
         await self._provider.close()
 

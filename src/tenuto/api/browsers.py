@@ -8,7 +8,10 @@ from tenuto.access.origins import is_allowed_host, is_allowed_origin
 from tenuto.api.config import ServiceConfig
 from tenuto.api.problems import Refusal
 
-_ASKED = "authorization, content-type, idempotency-key, if-match, tenuto-tenant, x-request-id"
+_ASKED = (
+    "authorization, content-type, idempotency-key, if-match, tenuto-reason, tenuto-tenant, "
+    "x-request-id"
+)
 _SHOWN = "etag, location, retry-after, x-request-id"
 _RELAYED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 """Headers that proxies add."""

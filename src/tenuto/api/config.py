@@ -6,8 +6,9 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
-from tenuto.access.origins import LOCAL_HOSTS
+from tenuto.access.origins import LOCAL_HOSTS, USUAL_PORTS
 from tenuto.api.ui.built_files import ASSETS
 from tenuto.model.json import JSON
 
@@ -93,6 +94,10 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
     drain_seconds: float = 10.0
     """How long requests that are under way may take when it stops."""
 
+    def __post_init__(self) -> None:
+        if self.public_url is not None:
+            force_setattr(self, "public_url", spelled_url(self.public_url))
+
     @property
     def is_local(self) -> bool:
         """Whether it listens on this machine alone."""
@@ -109,20 +114,26 @@ class ServiceConfig(Struct, frozen=True, kw_only=True):
         return self.origins | own
 
     @property
-    def sign_in_origins(self) -> tuple[str, ...]:
-        """Where the web UI's page asks for tokens, beside this service."""
-        if self.browser_sign_in is None:
-            return ()
-        issuer = urlsplit(self.browser_sign_in.issuer)
-        return (f"{issuer.scheme}://{issuer.netloc}",)
-
-    @property
     def allowed_hosts(self) -> frozenset[str] | None:
         """Host names by which it may be called; None: any."""
         if self.is_local:
             own = f"[{self.host.strip('[]')}]" if ":" in self.host else self.host
             return LOCAL_HOSTS | self.hosts | {own}
         return self.hosts or None
+
+
+def spelled_url(url: str) -> str:
+    """A URL as browsers spell it: scheme and host in small letters, no usual port."""
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+    except ValueError:
+        return url
+    user, at, _ = parts.netloc.rpartition("@")
+    host = (parts.hostname or "").lower()
+    host = f"[{host}]" if ":" in host else host
+    named = "" if port is None or port == USUAL_PORTS.get(parts.scheme) else f":{port}"
+    return parts._replace(netloc=f"{user}{at}{host}{named}").geturl()
 
 
 def is_loopback(host: str) -> bool:

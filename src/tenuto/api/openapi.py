@@ -11,6 +11,7 @@ import msgspec
 from tenuto import __version__
 from tenuto.api.operation import Operation
 from tenuto.api.problems import MEDIA, ProblemDetails
+from tenuto.api.request_audit import REASON
 from tenuto.model.json import JSON, Object
 
 _REFERENCE = "#/components/schemas/{name}"
@@ -133,6 +134,13 @@ def _parameters(
             "name": header,
             "in": "header",
             "description": description,
+            "schema": {"type": "string"},
+        }
+    if operation.is_audited:
+        yield {
+            "name": REASON,
+            "in": "header",
+            "description": "Why, for the audit log: percent-encoded UTF-8.",
             "schema": {"type": "string"},
         }
     if operation.query is not None:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from functools import cache
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import inspect
 from starlette.responses import Response
@@ -69,7 +70,6 @@ class RequestPipeline:
         self._pages = UiPages(
             service.operations,
             base=self._base.quoted,
-            connect=service.config.sign_in_origins,
             folder=service.config.ui_folder,
         )
         self._browsers = Browsers(service.config)
@@ -136,11 +136,12 @@ class RequestPipeline:
                 return
             method = "GET" if scope["method"] == "HEAD" else scope["method"]
             incoming.found = self._routes.find(method, incoming.path)
-            page = self._page(incoming, method)
+            page = await self._page(incoming, method)
             if page is not None:
                 await page(scope, receive, with_headers(send, around))
                 return
             operation = await self._permitted(incoming)
+            around += self._environment(incoming)
             call = self._call(incoming, operation)
             if operation.admit is not None:
                 call.admitted = await operation.admit(call)
@@ -188,6 +189,13 @@ class RequestPipeline:
         """CORS headers for the answer; refuses a foreign host or origin, and too many requests."""
         self.service.count_source(incoming.source or "")
         return self._browsers.checked(incoming.scope["scheme"], incoming.headers)
+
+    def _environment(self, incoming: IncomingRequest) -> Pairs:
+        """The name of the environment, for principals: commands show where they act."""
+        name = self.service.config.environment
+        if name is None or incoming.principal is None:
+            return []
+        return [(b"tenuto-environment", quote(name).encode())]
 
     def _preflight(self, incoming: IncomingRequest) -> Pairs:
         methods = self._routes.methods_at(incoming.path)
@@ -239,11 +247,14 @@ class RequestPipeline:
             source=incoming.source,
         )
 
-    def _page(self, incoming: IncomingRequest, method: str) -> Response | None:
+    async def _page(self, incoming: IncomingRequest, method: str) -> Response | None:
         """A file or a page of the web UI, which are for everybody: they have no data."""
         if method != "GET" or incoming.found is not None:
             return None
-        return self._pages.find(incoming.path, incoming.headers)
+        # Files need no policy of their own, and wait for nothing.
+        is_page = "text/html" in incoming.headers.get("accept", "")
+        origins = await self.service.sign_in_origins() if is_page else ()
+        return self._pages.find(incoming.path, incoming.headers, connect=origins)
 
     def _no_operation(self, incoming: IncomingRequest) -> Refusal:
         methods = self._routes.methods_at(incoming.path)

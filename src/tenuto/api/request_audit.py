@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+from urllib.parse import unquote
 
+from tenuto.access.redaction import storable
 from tenuto.api.access_ports import AuditTrail
 from tenuto.api.call import Call, ClientGone
 from tenuto.api.incoming import IncomingRequest
 from tenuto.api.problems import BROKEN, Refusal
 from tenuto.model.errors import Forbidden, TenutoError, Unauthenticated
+from tenuto.model.json import Object
+
+REASON: Final = "Tenuto-Reason"
+"""The header with the reason of a change, for its lines; percent-encoded UTF-8."""
 
 _FOREIGN = frozenset({"TEN-5020", "TEN-5021"})
 """Codes of refusals for a foreign host or origin."""
@@ -28,7 +34,8 @@ class RequestAudit:
     ) -> object:
         """The result of a change; the line that it was asked for is durable before it begins."""
         assert incoming.found is not None
-        await self._record(incoming, "asked")
+        reason = _reason(incoming)
+        await self._record(incoming, "asked", after=reason or None)
         try:
             answer = await change()
         except (Forbidden, Unauthenticated, ClientGone):
@@ -40,8 +47,11 @@ class RequestAudit:
             await self._record(incoming, "failed", after={"code": code}, is_waited_for=False)
             raise
         is_waited_for = not incoming.found.operation.is_frequent
+        after = call.after
+        if reason and isinstance(after, Mapping | None):
+            after = {**reason, **(after or {})}
         await self._record(
-            incoming, "done", before=call.before, after=call.after, is_waited_for=is_waited_for
+            incoming, "done", before=call.before, after=after, is_waited_for=is_waited_for
         )
         return answer
 
@@ -83,6 +93,12 @@ class RequestAudit:
             after=after,
             is_waited_for=is_waited_for,
         )
+
+
+def _reason(incoming: IncomingRequest) -> Object:
+    """Why the client makes the change, as far as it says so."""
+    said = incoming.headers.get(REASON.lower())
+    return {} if said is None else {"reason": storable(unquote(said, errors="replace"))}
 
 
 def _action(incoming: IncomingRequest) -> str:

@@ -1,13 +1,11 @@
 """Parses bodies and query parameters strictly, and lists everything that is wrong with them.
 
-JSON is parsed once, by msgspec. A duplicate key, which msgspec does not report, is found by
-counting: encoded again, the value has as many keys as the text, or it has lost one.
+JSON is parsed once, in pieces where it is large.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
@@ -23,14 +21,13 @@ from tenuto.model.checks import MOST_UNKNOWN, moment_problem, unknown_names
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.model.json_words import in_json_words
+from tenuto.model.large_json import decode_strictly
 
 MOST_DEPTH = 100
 """How deeply arrays and objects may be nested."""
 WRONG_FIELD = "TEN-2031"
 _NOT_JSON = "TEN-2004"
 _WRONG_MEDIA = "TEN-2032"
-_KEY = re.compile(rb'"[ \t\r\n]*:')
-_encode = msgspec.json.Encoder().encode
 
 T = TypeVar("T")
 
@@ -62,23 +59,23 @@ def refuse_size(size: int, most: int) -> None:
 def read_json(body: bytes) -> JSON:
     """The JSON of a body; 400 where it is none, has a key twice, or is nested too deeply."""
     try:
-        value: JSON = msgspec.json.decode(body)
+        value, twice = decode_strictly(body)
     except RecursionError:
         raise _malformed(f"it is nested more than {MOST_DEPTH} deep") from None
     except UnicodeDecodeError:
         raise _malformed("it is not UTF-8") from None
     except msgspec.DecodeError as error:
         raise _malformed(_lowered(str(error))) from None
-    if isinstance(value, dict | list):
-        _refuse_deep(body, value)
-        _refuse_duplicates(body, value)
+    _refuse_deep(body, value)
+    if twice is not None:
+        raise _malformed(f"the key {json.dumps(twice[:80])} is there twice")
     return value
 
 
 def _refuse_deep(body: bytes, value: JSON) -> None:
     if body.count(b"[") + body.count(b"{") <= MOST_DEPTH:
         return
-    level: list[Any] = [value]
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_DEPTH):
         level = [
             item
@@ -89,25 +86,6 @@ def _refuse_deep(body: bytes, value: JSON) -> None:
         if not level:
             return
     raise _malformed(f"it is nested more than {MOST_DEPTH} deep")
-
-
-def _refuse_duplicates(body: bytes, value: JSON) -> None:
-    # Inside text a quote is escaped, so that text which looks like the end of a key looks so in
-    # both encodings; unless a numeric escape hides it.
-    if b"\\u" not in body:
-        before, after = len(_KEY.findall(body)), len(_KEY.findall(_encode(value)))
-        if before == after:
-            return
-    json.loads(body, object_pairs_hook=_without_duplicates)
-
-
-def _without_duplicates(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise _malformed(f"the key {json.dumps(twice[:80])} is there twice")
-    return found
 
 
 def _malformed(what: str) -> Refusal:

@@ -102,11 +102,13 @@ async def serving(pipeline: RequestPipeline, listener: socket.socket) -> AsyncIt
         service.url = service.config.public_url or url_of(listener)
         service.start()
         pushing = asyncio.ensure_future(service.push.run())
+        sampling = asyncio.ensure_future(service.queue_depths.run())
         try:
             async with service.metrics.loop_lag.watching():
                 yield
         finally:
             pushing.cancel()
+            sampling.cancel()
     finally:
         try:
             await _leave(service)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -14,17 +16,23 @@ from tenuto.access.client_network import client_network
 from tenuto.access.guesses import Guesses
 from tenuto.access.key_ring import KeyRing
 from tenuto.access.keys import Keys
+from tenuto.access.origins import origin_of
 from tenuto.access.principal import Principal
 from tenuto.access.rates import RateLimiter
 from tenuto.api.access_ports import AuditTrail, Authentication
 from tenuto.api.config import ServiceConfig
 from tenuto.api.event_tickets import event_tickets
+from tenuto.api.large_documents.asking import Asking
+from tenuto.api.large_documents.inputs import check_input
+from tenuto.api.large_documents.reader import DocumentReader
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
+from tenuto.api.queue_depths import QueueDepths
 from tenuto.api.widget_tickets import widget_tickets
 from tenuto.app import Tenuto
 from tenuto.compose import build_caller
 from tenuto.definition.json_check import MOST_BYTES
+from tenuto.engine.engine import Engine
 from tenuto.engine.turns.held import Held
 from tenuto.executions.broker import TaskBroker
 from tenuto.executions.push_dispatcher import PushDispatcher
@@ -32,6 +40,7 @@ from tenuto.live import LiveHub
 from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
 from tenuto.model.errors import TenutoError
+from tenuto.model.policy import Limits
 from tenuto.ports import Clock
 from tenuto.store.parts.access import KEY
 from tenuto.workspace.engine_workspace import EngineWorkspace
@@ -96,6 +105,13 @@ class Service:
             build_caller(may_be_private=app.engine.settings.private_targets),
             lambda: self.url,
         )
+        seconds = app.engine.settings.bounds.document_seconds
+        self.document_process, self.input_process = Asking(seconds=seconds), Asking(seconds=seconds)
+        """Processes for what takes long in requests: inputs do not wait for documents."""
+        self.documents = _reader(app.engine, self.document_process)
+        app.engine.plans.inputs.costly = partial(check_input, self.input_process)
+        self.queue_depths = QueueDepths(app.engine)
+        """Samples how many tasks wait."""
         self.metrics = Metrics(app.engine)
         self.metrics.sources.append(lambda: of_breakers(self.push.breakers()))
         self.spans: Spans | None = None
@@ -110,16 +126,7 @@ class Service:
         """Live updates of instances, for sockets and streams."""
         self.bulk = app.bulk_runner
         """Runs bulk operations in the background."""
-        limits = app.engine.settings.limits
-        self.sizes: Mapping[Size, int] = MappingProxyType(
-            {
-                "command": _ENVELOPE,
-                "value": max(limits.input_bytes, limits.event_bytes) + _ENVELOPE,
-                "outcome": limits.output_bytes + _ENVELOPE,
-                "batch": max(_BATCH, limits.output_bytes + _ENVELOPE),
-                "document": MOST_BYTES + _ENVELOPE,
-            }
-        )
+        self.sizes = _sizes(app.engine.settings.limits)
         """The most bytes of a body, by size class."""
 
     def start(self) -> None:
@@ -162,6 +169,16 @@ class Service:
         guesses.end(source or "", given, None)
         return principal
 
+    async def sign_in_origins(self) -> tuple[str, ...]:
+        """Where the pages may ask for tokens, beside this service: the provider, as it says."""
+        sign_in, authentication = self.config.browser_sign_in, self.authentication
+        if sign_in is None:
+            return ()
+        found = [sign_in.issuer]
+        if isinstance(authentication, Authenticator):
+            found += filter(None, [await authentication.token_endpoint()])
+        return tuple(dict.fromkeys(filter(None, map(origin_of, found))))
+
     async def authenticate_again(self, headers: Mapping[str, str]) -> Principal:
         """The principal of a request that was authenticated when it came."""
         return await self.authentication.authenticate(
@@ -182,6 +199,7 @@ class Service:
 
     async def close(self) -> None:
         """Write the audit lines and uses of keys that are left; there are no requests any more."""
+        await asyncio.gather(self.document_process.close(), self.input_process.close())
         for each in (self.authentication, self.audit):
             if isinstance(each, Authenticator | AuditLog):
                 await each.close()
@@ -204,3 +222,25 @@ def _too_many(code: str, message: str, seconds: float) -> Refusal:
 
 def _limiter(clock: Clock, rate: float | None, burst: int) -> RateLimiter | None:
     return None if rate is None else RateLimiter(clock, rate=rate, burst=burst)
+
+
+def _reader(engine: Engine, process: Asking) -> DocumentReader:
+    return DocumentReader(
+        process,
+        engine.clock,
+        large=engine.settings.bounds.process_document,
+        events_kept=timedelta(seconds=engine.settings.inbox_retention),
+    )
+
+
+def _sizes(limits: Limits) -> Mapping[Size, int]:
+    """The most bytes of a body, by size class."""
+    return MappingProxyType(
+        {
+            "command": _ENVELOPE,
+            "value": max(limits.input_bytes, limits.event_bytes) + _ENVELOPE,
+            "outcome": limits.output_bytes + _ENVELOPE,
+            "batch": max(_BATCH, limits.output_bytes + _ENVELOPE),
+            "document": MOST_BYTES + _ENVELOPE,
+        }
+    )

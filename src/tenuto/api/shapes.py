@@ -168,9 +168,9 @@ def instance_item(row: InstanceRow) -> InstanceItem:
         updated_at=iso(row.updated_at),
         started_at=moment(row.started_at),
         completed_at=moment(row.completed_at),
-        output=_raw(row.output),
-        last_error=_raw(row.last_error),
-        cancellation=_raw(row.cancellation),
+        output=raw(row.output),
+        last_error=raw(row.last_error),
+        cancellation=raw(row.cancellation),
         root_id=row.root_id or row.id,
         tenant=row.tenant,
         parent_id=row.parent_id if row.parent_id is not None else UNSET,
@@ -201,7 +201,8 @@ def decoded(stored: bytes | None) -> JSON:
     return value
 
 
-def _raw(stored: bytes | None) -> JSON:
+def raw(stored: bytes | None) -> JSON:
+    """Stored JSON, which is passed on without decoding."""
     return Raw(stored) if stored else None  # type: ignore[return-value]
 
 

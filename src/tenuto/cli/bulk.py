@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -13,8 +14,10 @@ from msgspec import Struct
 from tenuto.cli import exits
 from tenuto.cli.foreseen import Basis, bases_of
 from tenuto.cli.live_feed import interruptible
+from tenuto.cli.lookup import refuse_unknown_workflow
 from tenuto.cli.selection import Asked, filter_of, filtered, ids_of, named
 from tenuto.cli.served_address import IN_USE
+from tenuto.cli.views.advice import say_advice, with_warnings
 from tenuto.cli.views.bulk import (
     MOST_EXAMPLES,
     Progress,
@@ -22,8 +25,11 @@ from tenuto.cli.views.bulk import (
     preview,
     progress_of,
     say_bases,
+    say_failures,
     show_result,
+    show_stopped,
 )
+from tenuto.cli.views.outcome import if_not_worked_on
 from tenuto.cli.views.terminal import say, say_command, show, show_json
 from tenuto.model.errors import StoreUnavailable, TenutoError, not_there
 from tenuto.model.json import Object
@@ -81,7 +87,9 @@ class Outcome:
         self.failures: list[BulkFailure] = []
         self.made: list[Object] = []
         self.exit_code = exits.DONE
-        """That of the first refusal."""
+        """That of the first refusal, or of the stop."""
+        self.stopped: BulkOperation | None = None
+        """The operation that was stopped before its end: nothing follows it."""
 
     def refuse(self, id: str, error: TenutoError) -> None:
         self.failed += 1
@@ -97,18 +105,48 @@ class Outcome:
         for each in operation.failures[:1]:
             error = TenutoError(each.message, code=each.code)
             self.exit_code = self.exit_code or exits.exit_code(error)
+        if operation.status == "cancelled":
+            self.stopped = operation
+            self.exit_code = self.exit_code or exits.FAILED
+
+    def view(self, action: str, status: str, matched: int) -> Object:
+        """The same as JSON; `status` is that of an action that was not stopped."""
+        view: Object = {
+            "action": action,
+            "status": status if self.stopped is None else "cancelled",
+            "matched": matched,
+            "done": self.done,
+            "failed": self.failed,
+            "failures": msgspec.to_builtins(self.failures),
+        }
+        if self.stopped is not None:
+            view["stoppedBy"] = self.stopped.stopped_by
+        return view
+
+    def show(self, action: str, matched: int, *, place: str) -> None:
+        """Tell people what came of it."""
+        if self.stopped is not None:
+            show_stopped(action, self.stopped, self.done, matched, place=place)
+            say_failures(self.failures, self.failed)
+            return
+        show_result(action, self.done, self.failures, self.failed, place=place)
 
 
 async def act_on_many(backend: Backend, many: Many, *, is_json: bool) -> int:
     """Do it to all that are meant; the exit code is that of the first refusal."""
     outcome = Outcome()
     found, which = await _meant(backend.space, many, outcome)
+    if not found and which is not None:
+        await refuse_unknown_workflow(backend.space, which.workflow)
     more = "+" if len(found) >= _MOST_COUNTED else ""
     bases: list[tuple[Basis, int]] = []
     if many.action in ("retry", "rerun"):
         bases = await bases_of(backend, found, many.version, is_edited=many.is_edited)
     if many.dry_run or not found:
-        return _previewed(many, found, outcome, more, bases, is_json=is_json)
+        code = _previewed(many, found, outcome, more, bases, is_json=is_json)
+        if which is not None and not found and not is_json:
+            _say_why_none(which, backend.flag)
+        return code
     # Ids that were typed are meant, and are not asked about.
     if not (many.yes or many.asked.is_typed):
         confirm(many.action, "\n".join([preview(many.action, found, more), *basis_lines(bases)]))
@@ -118,10 +156,13 @@ async def act_on_many(backend: Backend, many: Many, *, is_json: bool) -> int:
         ended = await _all_done(backend, many, which, found, outcome=outcome, progress=progress)
     if ended is not None:
         return ended
+    goes_on = outcome.done and many.action not in ("cancel", "pause")
+    warnings = if_not_worked_on(backend) if goes_on else []
     if is_json:
-        show_json(_view(many, outcome, "done", len(found), bases))
+        show_json(with_warnings(_view(many, outcome, "done", len(found), bases), warnings))
     else:
-        _show_done(backend, many, outcome)
+        _show_done(backend, many, outcome, len(found))
+        say_advice(warnings)
     return outcome.exit_code
 
 
@@ -146,14 +187,10 @@ async def _meant(
     return found, which
 
 
-def _show_done(backend: Backend, many: Many, outcome: Outcome) -> None:
-    place = backend.described
-    show_result(many.action, outcome.done, outcome.failures, outcome.failed, place=place)
+def _show_done(backend: Backend, many: Many, outcome: Outcome, matched: int) -> None:
+    outcome.show(many.action, matched, place=backend.described)
     for made in outcome.made:
         show(f"  {made['instanceId']}  of {made['rerunOf']}")
-    if outcome.done and many.action not in ("cancel", "pause") and not backend.is_worked_on:
-        say("  No process works on the store now. To run the steps that follow:")
-        say_command(f"tenuto run FILE --outstanding{backend.flag}")
 
 
 async def _all_done(
@@ -165,7 +202,7 @@ async def _all_done(
     outcome: Outcome,
     progress: Progress,
 ) -> int | None:
-    """None once all is done; an exit code where watching it was stopped."""
+    """None once it has ended; an exit code where watching it was stopped."""
     if many.is_alone:
         await _one_by_one(backend, many, found, outcome, progress)
         return None
@@ -177,6 +214,8 @@ async def _all_done(
             )
             if ended is not None:
                 return ended
+            if outcome.stopped is not None:
+                return None
     except StoreUnavailable as error:
         if error.code != IN_USE or outcome.done:
             raise
@@ -272,6 +311,13 @@ def _previewed(
     return outcome.exit_code
 
 
+def _say_why_none(which: InstanceFilter, flag: str) -> None:
+    """Tell people which statuses were looked for, and how to see the instances in others."""
+    say(f"  None is {', '.join(each.value for each in which.status)}. All like that:")
+    options = "" if which.workflow is None else f" --workflow {shlex.quote(which.workflow)}"
+    say_command(f"tenuto list{options}{flag}")
+
+
 def confirm(action: str, previewed: str) -> None:
     """Show what would be done, and ask on a terminal."""
     say(previewed)
@@ -283,7 +329,7 @@ def confirm(action: str, previewed: str) -> None:
         )
     if not typer.confirm("Go on?", err=True):
         say("nothing was done")
-        raise typer.Exit(exits.DONE)
+        raise typer.Exit(exits.FAILED)
 
 
 def _view(
@@ -293,14 +339,7 @@ def _view(
     matched: int,
     bases: Sequence[tuple[Basis, int]],
 ) -> Object:
-    view: Object = {
-        "action": many.action,
-        "status": status,
-        "matched": matched,
-        "done": outcome.done,
-        "failed": outcome.failed,
-        "failures": msgspec.to_builtins(outcome.failures),
-    }
+    view = outcome.view(many.action, status, matched)
     if many.action in ("retry", "rerun"):
         view["versions"] = [{**basis.view(), "matched": count} for basis, count in bases]
     if many.action == "rerun":

@@ -17,6 +17,7 @@ import typer
 from tenuto.cli.backends import looked_up
 from tenuto.cli.backends.place import STORE, Place
 from tenuto.model.tenants import DEFAULT_TENANT
+from tenuto.model.unsafe_text import escaped_line
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.reader import Reader
@@ -156,4 +157,9 @@ def _given(ctx: typer.Context, name: str, variable: str) -> tuple[Any, str]:
 
 
 def _beginning(incomplete: str, found: Completed) -> Completed:
-    return [each for each in found if each[0].startswith(incomplete)]
+    return [
+        (value, escaped_line(what))
+        for value, what in found
+        # A shell prints what it completes, also what would control its terminal.
+        if value.startswith(incomplete) and value.isprintable()
+    ]

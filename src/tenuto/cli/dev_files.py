@@ -7,14 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from tenuto.cli.misspelled_tasks import misspelled, tasks_of
 from tenuto.cli.positions import Located
 from tenuto.cli.python_files import named
-from tenuto.cli.sources import Source, read_sources
-from tenuto.cli.task_modules import load_tasks
+from tenuto.cli.sources import Refusal, Source, read_sources, refuse
+from tenuto.cli.task_modules import BESIDE, load_tasks
+from tenuto.cli.task_warnings import misspelled, tasks_of
 from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.terminal import say
-from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, TenutoError
 from tenuto.model.tenants import DEFAULT_TENANT
 
 if TYPE_CHECKING:
@@ -31,28 +31,51 @@ def read_files(
 ) -> list[tuple[Path, list[Source]]]:
     """Import the tasks and read the definitions; raises what is not tolerated."""
     of_code: Tolerance = "none" if tolerance == "definitions" else tolerance
+    reader = _Reader()
     for module in tasks:
-        _tolerated(partial(load_tasks, [module], None), module, of_code)
+        reader.read(partial(load_tasks, [module], None), module, of_code)
     for file in files:
         # A definition in Python is imported when it is read.
         if named(file) is None:
-            _tolerated(partial(load_tasks, (), file), file, of_code)
-    found = [(file, _tolerated(partial(_read, file), file, tolerance)) for file in files]
+            reader.read(partial(load_tasks, (), file), str(file.parent / BESIDE), of_code)
+    found = [(file, reader.read(partial(_read, file), file, tolerance)) for file in files]
+    if reader.faults:
+        refuse(reader.faults)
     return [(file, sources) for file, sources in found if sources is not None]
 
 
-def _tolerated(read: Callable[[], T], file: str | Path, tolerance: Tolerance) -> T | None:
-    """What `read` gives; None where it fails and that is tolerated."""
-    try:
-        return read()
-    except NotFound:
-        # The command line names what is not there.
-        raise
-    except (TenutoError, Located) as error:
-        if not _is_tolerated(file, tolerance):
+class _Reader:
+    """Reads files, and goes on after those that cannot be read."""
+
+    def __init__(self) -> None:
+        self.faults: list[Refusal | Located] = []
+        """What is not tolerated."""
+        self._shown: set[str] = set()
+        """Errors that were shown: code beside many definitions fails for each of them alike."""
+
+    def read(self, read: Callable[[], T], file: str | Path, tolerance: Tolerance) -> T | None:
+        """What `read` gives; None where it fails."""
+        try:
+            return read()
+        except NotFound:
+            # The command line names what is not there.
             raise
-        _leave_out(file, error)
+        except (InvalidDefinition, InvalidInput, Located) as error:
+            if _is_tolerated(file, tolerance):
+                self._leave_out(file, error)
+            else:
+                self.faults.append(error)
+        except TenutoError as error:
+            if not _is_tolerated(file, tolerance):
+                raise
+            self._leave_out(file, error)
         return None
+
+    def _leave_out(self, file: str | Path, error: TenutoError | Located) -> None:
+        text = str(error.error if isinstance(error, Located) else error)
+        if text not in self._shown:
+            self._shown.add(text)
+            _leave_out(file, error)
 
 
 async def deploy_files(

@@ -30,7 +30,7 @@ _COMES_TO_REST = 5.0
 
 
 class DevStart(NamedTuple):
-    """An instance to start, once however often this process is restarted."""
+    """An instance to start where none is under way."""
 
     workflow: str
     input: JSON
@@ -74,6 +74,11 @@ async def _begun(app: Tenuto, given: DevStart, *, is_again: bool) -> InstanceRef
     return await app.start(given.workflow, given.input)
 
 
+def say_where(url: str) -> None:
+    """The address, before all else: the socket listens, and a request waits until it is served."""
+    say(f"  Open   {url}", style="bold")
+
+
 async def say_what_to_try(
     url: str,
     sources: Sequence[Source],
@@ -82,12 +87,18 @@ async def say_what_to_try(
     stopped: asyncio.Event,
     *,
     flag: str,
+    sample_in: str | None = None,
 ) -> None:
-    """Commands to copy: to start, to list, and to send the events that are waited for."""
-    say(f"  Open   {url}")
+    """Commands to copy: to start, to list, and to send the events that are waited for.
+
+    `sample_in`: the store of the sample that is served, where there are no other definitions.
+    """
     say(f"  API    {url}/docs")
-    if not sources:
-        say("  No definition is served; `tenuto init` makes a project, or name a FILE.")
+    if sample_in is not None:
+        say(f"  This folder is empty: a built-in sample is served, an order kept in {sample_in}")
+    elif not sources:
+        say("  No definition is served; `tenuto init NAME` makes a project, or name a FILE.")
+        say("  In an empty folder `tenuto dev` serves a sample.")
     say("  Try")
     for start in offered_starts(sources, starts)[:3]:
         say_command(f"tenuto start {start} --follow{flag}")
@@ -98,6 +109,9 @@ async def say_what_to_try(
             say(f"  {details['workflowDefinitionId']} {instance.id} waits for it:")
             say_command(f"tenuto events send {event}{flag}")
             say_command(f"tenuto history {instance.id} -f{flag}")
+    if sample_in is not None:
+        say("  To make a project of your own:")
+        say_command("tenuto init orders")
 
 
 async def _at_rest(instance: InstanceRef, stopped: asyncio.Event) -> Object:

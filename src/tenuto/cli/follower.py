@@ -12,6 +12,7 @@ from tenuto.cli.live_feed import first_of, interruptible, unless
 from tenuto.cli.lookup import find_instance
 from tenuto.cli.sources import read_source
 from tenuto.cli.views.instance import entry_line
+from tenuto.cli.views.masking import masked
 from tenuto.cli.views.outcome import conclude
 from tenuto.cli.views.terminal import say, say_command, show, show_as_it_is
 from tenuto.cli.views.watchers import watcher_for
@@ -87,22 +88,37 @@ async def _followed(backend: Backend, id: str, timeout: float | None) -> Held | 
     return held
 
 
-async def show_log(backend: Backend, text: str, *, follows: bool, is_json: bool) -> int:
-    """Print each entry of a log on a line of its own, in JSON with all that it says."""
+async def show_log(
+    backend: Backend, text: str, *, follows: bool, is_json: bool, tail: int | None = None
+) -> int:
+    """Print each entry of a log on a line of its own, in JSON with all that it says.
+
+    `tail`: begin with so many entries before the end.
+    """
     found = await find_instance(backend.space, text)
+    first = 0
+    if tail is not None:
+        details = await backend.space.at(found.id).details()
+        first = max(int(str(details["version"])) - tail, 0)
     if not follows:
-        await _show_after(backend, found, 0, is_json=is_json)
+        await _show_after(backend, found, first, is_json=is_json)
         return exits.DONE
     with interruptible() as stopped:
-        async with backend.watching(found.id, 0) as grown:
-            return await _tail(backend, found, stopped, grown, is_json=is_json)
+        async with backend.watching(found.id, first) as grown:
+            return await _tail(backend, found, stopped, grown, first, is_json=is_json)
 
 
 async def _tail(
-    backend: Backend, found: Summary, stopped: asyncio.Event, grown: asyncio.Event, *, is_json: bool
+    backend: Backend,
+    found: Summary,
+    stopped: asyncio.Event,
+    grown: asyncio.Event,
+    seen: int,
+    *,
+    is_json: bool,
 ) -> int:
-    """Print the log and what is added to it, to the end of the instance or until Ctrl-C."""
-    held, seen = await backend.held(found.id), 0
+    """Print the log after an entry, and what is added, to the end of the instance or Ctrl-C."""
+    held = await backend.held(found.id)
     while True:
         seen = await _show_after(backend, found, seen, is_json=is_json)
         # Only what was read before it had ended may have grown since.
@@ -121,7 +137,7 @@ async def _show_after(backend: Backend, found: Summary, seen: int, *, is_json: b
     """Print the entries after one; the number of the last."""
     for item in await backend.space.at(found.id).history(after=seen):
         if is_json:
-            show_as_it_is(msgspec.json.encode(item).decode())
+            show_as_it_is(msgspec.json.encode(masked(item)).decode())
         else:
             show(entry_line(item, found.created_at))
         seen = int(str(item["seq"]))

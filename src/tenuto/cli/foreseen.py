@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.cli.backends.log_rows import log_row
+from tenuto.cli.views.advice import Advice
 from tenuto.core import Plan, blank, decide
 from tenuto.core.reopening import reopened_by_retry
 from tenuto.core.rerun import reusable
 from tenuto.definition import compile_definition
 from tenuto.engine.definitions.reruns import refuse_misfits, refuse_step
+from tenuto.engine.definitions.start_checks import raise_rejection, refuse_bad_input
+from tenuto.engine.turns.requests import Answer
 from tenuto.model.errors import Conflict, TenutoError
-from tenuto.model.inputs import Input, RetryAsked, Started
-from tenuto.model.json import Object
+from tenuto.model.inputs import Input, RetryAsked, Reused, Started
+from tenuto.model.json import JSON, Object
 from tenuto.model.log import from_row
-from tenuto.model.policy import NO_POLICIES
+from tenuto.model.policy import DEFAULT_LIMITS, NO_POLICIES
 from tenuto.model.status import NodeStatus
 
 if TYPE_CHECKING:
@@ -109,6 +112,15 @@ async def bases_of(
     ]
 
 
+def if_of_other_input(id: str, kept: Sequence[str], basis: Basis, flag: str) -> list[Advice]:
+    """Where outcomes are taken over that were computed from another input."""
+    if not kept or not basis.is_edited:
+        return []
+    verb = "was" if len(kept) == 1 else "were"
+    message = f"{_listed(tuple(kept))} {verb} computed from the earlier input; to run all of it"
+    return [Advice(message, f"tenuto rerun {id} --input JSON{flag}")]
+
+
 def outermost(plan: Plan, step: str) -> str:
     """The step itself, or the outermost loop around it: a rerun begins outside of loops."""
     while (loop := plan[step].loop) is not None:
@@ -146,33 +158,39 @@ def of_retry(held: Held, backend: Backend) -> Foreseen:
 
 
 async def of_rerun(
-    backend: Backend, held: Held, from_step: str | None, version: int | None
+    backend: Backend,
+    held: Held,
+    from_step: str | None,
+    version: int | None,
+    *,
+    input: JSON | UnsetType = UNSET,
 ) -> Foreseen:
     """What a rerun takes over and what runs; InvalidInput, NotFound where it would be refused."""
     state, space = held.state, backend.space
+    given = state.input if isinstance(input, UnsetType) else input
     chosen = state.definition_version if version is None else version
     plan = Plan(
         compile_definition((await space.definition(state.definition_id, chosen)).definition)
     )
+    refuse_bad_input(plan, given, DEFAULT_LIMITS)
     names = [name for name, planned in plan.nodes.items() if planned.loop is None]
-    if from_step is None:
-        why = why_nothing_is_kept(None, None)
-        return Foreseen(kept=(), again=tuple(names), why_nothing=why)
-    refuse_step(plan, from_step)
-    entries = [from_row(log_row(each)) for each in await space.at(state.id).history()]
-    reused = tuple(reusable(plan, state, entries, from_step, ran_by=held.plan))
-    refuse_misfits(plan, chosen, held, reused)
+    reused: tuple[Reused, ...] = ()
+    if from_step is not None:
+        refuse_step(plan, from_step)
+        entries = [from_row(log_row(each)) for each in await space.at(state.id).history()]
+        reused = tuple(reusable(plan, state, entries, from_step, ran_by=held.plan))
+        refuse_misfits(plan, chosen, held, reused)
     started = Started(
         definition_id=state.definition_id,
         definition_version=chosen,
-        input=state.input,
+        input=given,
         rerun_of=state.id,
         reused=reused,
         from_step=from_step,
     )
-    refused = decide(plan, blank(state.id), started, backend.clock.now(), NO_POLICIES).rejection
-    if refused is not None:
-        raise Conflict(refused.message, code=refused.code)
+    decision = decide(plan, blank(state.id), started, backend.clock.now(), NO_POLICIES)
+    status, refused = decision.state.status, decision.rejection
+    raise_rejection(Answer(instance_id=state.id, status=status, version=0, rejection=refused))
     kept = [each.node for each in reused]
     undoing = state.compensation
     return Foreseen(

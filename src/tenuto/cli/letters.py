@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
 
-import msgspec
 import typer
 from msgspec import Struct, UnsetType
 
@@ -14,16 +13,16 @@ from tenuto.cli import exits
 from tenuto.cli.backends.place import ACTOR
 from tenuto.cli.bulk import Outcome, confirm, watched
 from tenuto.cli.foreseen import refuse
-from tenuto.cli.lookup import LAST
+from tenuto.cli.lookup import LAST, refuse_unknown_workflow
 from tenuto.cli.served_address import IN_USE
-from tenuto.cli.views.bulk import MOST_EXAMPLES, Progress, progress_of, show_result
+from tenuto.cli.views.bulk import MOST_EXAMPLES, Progress, progress_of
 from tenuto.cli.views.terminal import say, say_command, show, show_json
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import CompensationRetryAsked, Input, RetryAsked
 from tenuto.model.json import JSON, Object
 from tenuto.workspace.dead_letters import late_result
-from tenuto.workspace.values import DeadLetterFilter, in_groups
+from tenuto.workspace.values import DeadLetterFilter
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -36,12 +35,21 @@ _MOST: Final = 100_000
 _MOST_NAMED: Final = 3
 
 
+class _Query(TypedDict):
+    kind: str | None
+    task_id: str | None
+    workflow: str | None
+    step_id: str | None
+    code: str | None
+
+
 class LetterFilter(Struct, frozen=True, kw_only=True):
     """What the options of a command say; one that is not given does not count."""
 
     id: str | None = None
     task: str | None = None
     workflow: str | None = None
+    step: str | None = None
     code: str | None = None
     kind: str | None = None
 
@@ -50,14 +58,20 @@ class LetterFilter(Struct, frozen=True, kw_only=True):
         return self != LetterFilter()
 
     @property
-    def query(self) -> dict[str, str | None]:
+    def query(self) -> _Query:
         """The same for a list of dead letters."""
         return {
             "kind": self.kind,
             "task_id": self.task,
             "workflow": self.workflow,
+            "step_id": self.step,
             "code": self.code,
         }
+
+    @property
+    def letters(self) -> DeadLetterFilter:
+        """The same for groups, and for a bulk operation, whose audit line keeps it."""
+        return DeadLetterFilter(**self.query)
 
 
 def refuse_unclear(id: str | None, which: LetterFilter) -> None:
@@ -67,7 +81,7 @@ def refuse_unclear(id: str | None, which: LetterFilter) -> None:
     message = "an id is named, or a filter, and not both"
     if id is None:
         message = "name a dead letter by its id, or several by a filter such as --task pay"
-    raise typer.BadParameter(message, param_hint="ID, --task, --workflow, --code, --kind")
+    raise typer.BadParameter(message, param_hint="ID, --task, --workflow, --step, --code, --kind")
 
 
 async def letter_id(space: Workspace, text: str) -> str:
@@ -122,33 +136,44 @@ async def act_on_letters(
     dry_run: bool,
     yes: bool,
     is_json: bool,
+    is_edited: bool | None = None,
 ) -> int:
-    """Do it to all that the filter finds now; the exit code is that of the first refusal."""
+    """Do it to all that the filter finds now; the exit code is that of the first refusal.
+
+    `is_edited`: of a retry of one, whether it has another input.
+    """
     found: list[Object] = []
     async for each in matching(backend.space, which):
         found.append(each)
         if len(found) >= _MOST:
             break
+    if not found:
+        await refuse_unknown_workflow(backend.space, which.workflow)
     outcome = Outcome()
     if dry_run or not found:
         if is_json:
-            view = _view(action, outcome, "dry-run" if dry_run else "done", len(found))
-            show_json({**view, "examples": [each["id"] for each in found[:MOST_EXAMPLES]]})
+            view = outcome.view(action, "dry-run" if dry_run else "done", len(found))
+            edited: Object = {"inputEdited": is_edited} if is_edited is not None else {}
+            examples: list[JSON] = [each["id"] for each in found[:MOST_EXAMPLES]]
+            show_json({**view, **edited, "examples": examples})
         else:
             show(preview(action, found))
+            if is_edited is not None:
+                show(f"  input     {'edited' if is_edited else 'unchanged'}")
+            if not found:
+                say_command(f"tenuto dead-letters list{backend.flag}")
         return exits.DONE
     if not yes:
         confirm(action, preview(action, found))
     ids = [str(each["id"]) for each in found]
     with progress_of(action, len(ids)) as progress:
-        ended = await _all_done(backend, action, ids, outcome, progress)
+        ended = await _all_done(backend, action, which, ids, outcome=outcome, progress=progress)
     if ended is not None:
         return ended
     if is_json:
-        show_json(_view(action, outcome, "done", len(ids)))
+        show_json(outcome.view(action, "done", len(ids)))
         return outcome.exit_code
-    place = backend.described
-    show_result(action, outcome.done, outcome.failures, outcome.failed, place=place)
+    outcome.show(action, len(ids), place=backend.described)
     if outcome.done and action == "retry" and not backend.is_worked_on:
         say("  No process works on the store now. To run the steps that follow:")
         say_command(f"tenuto run FILE --outstanding{backend.flag}")
@@ -169,16 +194,18 @@ def preview(action: Action, found: Sequence[Object]) -> str:
 
 
 async def _all_done(
-    backend: Backend, action: Action, ids: Sequence[str], outcome: Outcome, progress: Progress
+    backend: Backend,
+    action: Action,
+    which: LetterFilter,
+    ids: Sequence[str],
+    *,
+    outcome: Outcome,
+    progress: Progress,
 ) -> int | None:
-    """None once all is done; an exit code where watching it was stopped."""
-    bulk = backend.space.bulk
+    """None once it has ended; an exit code where watching it was stopped."""
     try:
-        for group in in_groups(ids):
-            operation = await bulk.start_on_dead_letters(action, DeadLetterFilter(ids=tuple(group)))
-            ended = await watched(backend, operation, outcome, progress=progress, matched=len(ids))
-            if ended is not None:
-                return ended
+        operation = await backend.space.bulk.start_on_dead_letters(action, which.letters)
+        return await watched(backend, operation, outcome, progress=progress, matched=len(ids))
     except StoreUnavailable as error:
         if error.code != IN_USE or outcome.done:
             raise
@@ -201,14 +228,3 @@ async def _one_by_one(
             outcome.refuse(id, error)
             continue
         outcome.done += 1
-
-
-def _view(action: Action, outcome: Outcome, status: str, matched: int) -> Object:
-    return {
-        "action": action,
-        "status": status,
-        "matched": matched,
-        "done": outcome.done,
-        "failed": outcome.failed,
-        "failures": msgspec.to_builtins(outcome.failures),
-    }

@@ -7,17 +7,20 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 import msgspec
 
 from tenuto.cli.views.terminal import SHORT_ID
 from tenuto.model.durations import Duration, from_epoch_ms, parse_duration, parse_moment
-from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem
 from tenuto.model.json import Given, Object
 from tenuto.model.status import Status
 from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter, Page, Summary
+
+if TYPE_CHECKING:
+    from tenuto.workspace.protocol import Workspace
 
 LAST: Final = "@last"
 LAST_FAILED: Final = "@last-failed"
@@ -116,6 +119,21 @@ def _moment_or_duration(text: str) -> datetime | Duration:
     with suppress(ValueError):
         return parse_duration(text)
     return parse_moment(text)
+
+
+async def refuse_unknown_workflow(space: Workspace, workflow: str | None) -> None:
+    """NotFound for a workflow without a definition and instances: a filter by it finds nothing."""
+    if workflow is None:
+        return
+    try:
+        await space.definition(workflow)
+    except NotFound:
+        # A definition that was removed has left instances.
+        if not (await space.page(InstanceFilter(workflow=workflow), limit=1)).items:
+            raise
+    except Forbidden:
+        # Definitions may not be read: the list stays empty.
+        return
 
 
 async def find_instance(space: Lists, text: str) -> Summary:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tenuto.cli.event_hints import event_hint
 from tenuto.cli.foreseen import of_rerun, outermost
 from tenuto.cli.views.terminal import say, say_command
 from tenuto.model.errors import NotFound, TenutoError
-from tenuto.model.failure import failed_child, is_in_the_definition
+from tenuto.model.failure import INVALID_INPUT, failed_child, is_in_the_definition
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.workspace.values import InstanceFilter
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
-    from tenuto.workspace.values import Summary
+    from tenuto.workspace.values import DeadLetterGroup, Summary
 
 _MOST: Final = 3
 """So many of one kind are named."""
+_LETTERS: Final = 100
+"""The dead letter of an instance is looked for among so many of its cause."""
 _WILD: Final = frozenset("*?")
 
 
@@ -40,6 +42,7 @@ async def say_next_steps(backend: Backend, shown: Summary, explained: Object) ->
     found = next_steps(explained, state, parent_id=shown.parent_id, can_rerun=can_rerun)
     if shown.parent_id is None and (failed := _in_the_definition(explained)) is not None:
         found = await _by_a_correction(backend, shown, failed)
+        found += await _with_another_input(backend, shown, failed)
         found += _undone_again(shown.id, explained)
     purpose = ""
     for step in found:
@@ -69,6 +72,19 @@ async def say_letter_steps(backend: Backend, letter: Object) -> None:
     say_command(f"tenuto dead-letters discard {id}{backend.flag}")
 
 
+def say_group_steps(found: Sequence[DeadLetterGroup], flag: str) -> None:
+    """Tell people how the most frequent cause of dead letters is looked at, and retried."""
+    first = found[0]
+    options = f" --kind {first.kind}"
+    told = (("workflow", first.workflow_id), ("step", first.step_id), ("code", first.code))
+    for name, value in told:
+        options += "" if value is None else f" --{name} {shlex.quote(value)}"
+    say("  To look at the first of them, and to retry them all:")
+    say_command(f"tenuto dead-letters list{options}{flag}")
+    if first.kind != "late-result":
+        say_command(f"tenuto dead-letters retry{options} --dry-run{flag}")
+
+
 def next_steps(
     explained: Object, input: JSON, *, parent_id: str | None, can_rerun: bool
 ) -> list[Next]:
@@ -90,6 +106,11 @@ def next_steps(
                 found += _sent(details, input)
             case "approval":
                 found.append(_decided(id, cause, details))
+            case "retry":
+                step = shlex.quote(_step(cause))
+                found.append(Next("What its attempts logged", f"tenuto logs {id} --step {step}"))
+            case "child" if isinstance(child := details.get("childId"), str):
+                found.append(Next("It runs as another instance", f"tenuto explain {child}"))
             case _:
                 pass
     found += _undone_again(id, explained)
@@ -198,6 +219,29 @@ async def _by_a_correction(backend: Backend, shown: Summary, failed: Object) -> 
     start = await _from_step(backend, shown, failed, shown.version)
     purpose = _corrected(below.workflow, version, "with that child", is_newer=is_newer)
     return [Next(purpose, f"tenuto rerun {shown.id}{start}")]
+
+
+async def _with_another_input(backend: Backend, shown: Summary, failed: Object) -> list[Next]:
+    """The retry of the step whose input does not fit its task, with an edited one."""
+    error, details = _error(failed), failed["details"]
+    if error is None or error[0] != INVALID_INPUT:
+        return []
+    if not isinstance(details, dict) or details.get("canRetry") is not True:
+        return []
+    try:
+        page = await backend.space.dead_letters.page(
+            workflow=shown.workflow, code=INVALID_INPUT, limit=_LETTERS
+        )
+    except TenutoError:
+        return []
+    return [
+        Next(
+            "Or go on where it failed, with another input of the step",
+            f"tenuto dead-letters retry {shlex.quote(str(each['id']))} --input JSON",
+        )
+        for each in page.items
+        if each["instanceId"] == shown.id and each["kind"] != "late-result"
+    ][:1]
 
 
 def _corrected(workflow: str, version: int, how: str, *, is_newer: bool) -> str:

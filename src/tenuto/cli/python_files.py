@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tenuto.cli.sources import Source, read_file
-from tenuto.cli.task_modules import load_file
-from tenuto.model.errors import InvalidInput, Problem
+from tenuto.cli.task_modules import load_file, namesakes
+from tenuto.model.errors import InvalidDefinition, InvalidInput, Problem
 from tenuto.python_form.workflow import WorkflowFunction
 
 Flows = dict[str, WorkflowFunction[..., Any]]
@@ -34,8 +34,7 @@ def read_flows(path: Path, which: Named) -> list[Source]:
     read_file(which.file)
     flows = _flows_in(which.file)
     if which.name is None and flows:
-        _refuse_namesakes(which, flows)
-        return [_source(path, flow) for flow in flows.values()]
+        return _sources(path, which, flows)
     chosen = _chosen(flows, which.name)
     if chosen is None:
         raise _none_such(which, flows)
@@ -78,13 +77,21 @@ def _source(path: Path, flow: WorkflowFunction[..., Any]) -> Source:
     )
 
 
-def _refuse_namesakes(which: Named, flows: Flows) -> None:
-    seen: Flows = {}
-    for flow in flows.values():
-        other = seen.setdefault(flow.id, flow)
-        if other is not flow:
-            message = f"two of its workflows have the id `{flow.id}`: {other.place}, {flow.place}"
-            raise _refused(which, message, 'Give one of them another id: @workflow("…").')
+def _sources(path: Path, which: Named, flows: Flows) -> list[Source]:
+    """Every workflow; where one cannot be described, the problems of all."""
+    described = [flow for flow in flows.values() if _is_described(flow)]
+    problems = namesakes(which.file, flows.values())
+    if len(described) == len(flows) and not problems:
+        return [_source(path, flow) for flow in described]
+    problems += [each for flow in flows.values() for each in flow.errors(is_whole=True)]
+    raise InvalidDefinition(f"{which.file} has workflows that cannot be saved", problems)
+
+
+def _is_described(flow: WorkflowFunction[..., Any]) -> bool:
+    try:
+        return flow.described is not None
+    except InvalidDefinition:
+        return False
 
 
 def _none_such(which: Named, flows: Flows) -> InvalidInput:

@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tenuto.api.config import ServiceConfig
-from tenuto.api.server import bind
+from tenuto.api.server import bind, url_of
 from tenuto.cli import exits
+from tenuto.cli.dev_hints import say_where
 from tenuto.cli.file_names import FILES
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.python_files import named
-from tenuto.cli.served_address import kept_announced
+from tenuto.cli.served_address import kept_announced, reachable
+from tenuto.cli.unserved_files import unserved
 from tenuto.cli.views.terminal import PROGRAM, say
 from tenuto.config.config import Config
 from tenuto.definition import check, parse_document
@@ -38,10 +40,20 @@ class Started(NamedTuple):
 
     process: asyncio.subprocess.Process
     ready: int
+    stopped: asyncio.Event
 
     async def has_come_further(self) -> bool:
-        """Wait until it has read its files, then until it works; False where it has ended."""
-        return bool(await asyncio.to_thread(os.read, self.ready, 1))
+        """Wait until it has read its files, then until it works; False where it has ended.
+
+        With Ctrl-C it is ended: it may read its files for long.
+        """
+        said = asyncio.ensure_future(asyncio.to_thread(os.read, self.ready, 1))
+        stopping = asyncio.ensure_future(self.stopped.wait())
+        await asyncio.wait({said, stopping}, return_when=_ONE)
+        stopping.cancel()
+        if not said.done():
+            await _stop(self.process)
+        return bool(await said) and not self.stopped.is_set()
 
     def go(self) -> None:
         """Let it work."""
@@ -59,12 +71,18 @@ class Reloading(NamedTuple):
     """What it does, as people are told."""
     handing_over: Callable[[], AbstractContextManager[None]] = nullcontext
     """Entered while one process ends and the next one begins."""
+    read: Callable[[], Sequence[Path]] | None = None
+    """The files that it reads: other definitions that change are named. None: it serves none."""
 
 
-async def serve_and_reload(config: Config, files: Sequence[Path]) -> int:
-    """Serve until Ctrl-C."""
+async def serve_and_reload(
+    config: Config, files: Sequence[Path], read: Callable[[], Sequence[Path]]
+) -> int:
+    """Serve until Ctrl-C. `read`: the files that a restarted process reads, with those of tasks."""
     with bind(ServiceConfig(host=config.host, port=config.port)) as listener:
         listener.listen()
+        if config.log_format == "text":
+            say_where(reachable(url_of(listener)))
         descriptor = listener.fileno()
         return await reload(
             Reloading(
@@ -72,6 +90,7 @@ async def serve_and_reload(config: Config, files: Sequence[Path]) -> int:
                 ("--listener", str(descriptor)),
                 (descriptor,),
                 handing_over=lambda: kept_announced(config.store),
+                read=read,
             )
         )
 
@@ -86,30 +105,33 @@ async def reload(wish: Reloading) -> int:
     with interruptible() as stopped:
         changes = _changes(wish.folders, stopped)
         first = asyncio.ensure_future(anext(changes, None))
-        child = await _begun(wish)
+        child = await _begun(wish, stopped)
         await asyncio.wait({first, ending := asyncio.ensure_future(child.wait())}, return_when=_ONE)
-        if not first.done():
+        if not first.done() and not stopped.is_set():
             # Its arguments are wrong, or its port or store is in use: no change of a file helps.
             first.cancel()
             await asyncio.gather(first, return_exceptions=True)
             return ending.result()
-        changed = first.result()
+        changed = await first
         while changed is not None:
-            child = await _restarted(wish, child, changed)
+            child = await _restarted(wish, child, changed, stopped)
             changed = await anext(changes, None)
         await _stop(child)
     return exits.DONE
 
 
-async def _begun(wish: Reloading) -> asyncio.subprocess.Process:
-    async with _started(wish) as begun:
+async def _begun(wish: Reloading, stopped: asyncio.Event) -> asyncio.subprocess.Process:
+    async with _started(wish, stopped) as begun:
         if await begun.has_come_further():
             begun.go()
         return begun.process
 
 
 async def _restarted(
-    wish: Reloading, child: asyncio.subprocess.Process, changed: set[Path]
+    wish: Reloading,
+    child: asyncio.subprocess.Process,
+    changed: set[Path],
+    stopped: asyncio.Event,
 ) -> asyncio.subprocess.Process:
     """The process that works from now on: the old one, unless a new one could read its files."""
     names = ", ".join(sorted(each.name for each in changed))
@@ -120,8 +142,13 @@ async def _restarted(
         say(f"  Still {wish.works} what was there before.")
         return child
     say(f"reload  {names} changed", style="bold")
-    async with _started(wish, "--again") as fresh:
-        if not await fresh.has_come_further() and child.returncode is None:
+    _say_unserved(wish, changed)
+    async with _started(wish, stopped, "--again") as fresh:
+        can_work = await fresh.has_come_further()
+        if stopped.is_set():
+            await _stop(fresh.process)
+            return child
+        if not can_work and child.returncode is None:
             await fresh.process.wait()
             say(f"  Still {wish.works} what was there before.")
             return child
@@ -132,13 +159,31 @@ async def _restarted(
         return fresh.process
 
 
+def _say_unserved(wish: Reloading, changed: set[Path]) -> None:
+    """Definitions are served where they are named: say so of a new file."""
+    if wish.read is None:
+        return
+    try:
+        found = unserved(changed, wish.read())
+    except TenutoError:
+        # The settings cannot be read: the process that is started says why.
+        return
+    for each in found:
+        say(
+            f"  {each.name} is not served: add it to `files` under [dev] in tenuto.toml, or name "
+            "it after `tenuto dev`; then start that again.",
+            style="yellow",
+        )
+
+
 @asynccontextmanager
-async def _started(wish: Reloading, *more: str) -> AsyncIterator[Started]:
+async def _started(wish: Reloading, stopped: asyncio.Event, *more: str) -> AsyncIterator[Started]:
     ready, told = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            *("-m", "tenuto", *sys.argv[1:], *wish.arguments, "--ready", str(told), *more),
+            # Like the program itself, without this folder before the libraries (-P).
+            *("-P", "-m", "tenuto", *sys.argv[1:], *wish.arguments, "--ready", str(told), *more),
             pass_fds=(*wish.descriptors, told),
             env={**os.environ, PROGRAM: sys.argv[0]},
             # It ends with this process, however that ends: the pipe is closed then.
@@ -149,7 +194,7 @@ async def _started(wish: Reloading, *more: str) -> AsyncIterator[Started]:
     finally:
         os.close(told)
     try:
-        yield Started(process, ready)
+        yield Started(process, ready, stopped)
     finally:
         os.close(ready)
 

@@ -82,6 +82,11 @@ def find_served(store: str) -> ServedAddress | None:
     return found if _is_held(file) or has_engine(store) else None
 
 
+def reachable(url: str) -> str:
+    """The address for clients on this machine: one of all its networks is none to connect to."""
+    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+
+
 def with_address(error: StoreUnavailable, store: str, words: Sequence[str]) -> StoreUnavailable:
     """The refusal of a store that is in use, with the command that asks its service instead."""
     found = find_served(store) if error.code == IN_USE else None

@@ -21,6 +21,7 @@ from tenuto.api.server import bind, serving, url_of
 from tenuto.app import Tenuto
 from tenuto.cli import exits
 from tenuto.cli.access_setup import (
+    AccessWish,
     access_wish,
     authenticator_of,
     browser_sign_in,
@@ -32,10 +33,11 @@ from tenuto.cli.backends.place import STORE
 from tenuto.cli.backends.reader import described, make_room
 from tenuto.cli.dev_events import DevEvents
 from tenuto.cli.dev_files import Tolerance, deploy_files, read_files
-from tenuto.cli.dev_hints import read_starts, say_what_to_try, started
+from tenuto.cli.dev_hints import DevStart, read_starts, say_what_to_try, say_where, started
+from tenuto.cli.dev_sample import SHOWN
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.parent_process import ParentProcess
-from tenuto.cli.served_address import address_file, announced
+from tenuto.cli.served_address import address_file, announced, reachable
 from tenuto.cli.views.terminal import say
 from tenuto.compose import MEMORY, is_postgres
 from tenuto.config.config import Config
@@ -61,6 +63,13 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
     tolerance: Tolerance = "none"
     starts: Sequence[str] | None = None
     """Of `dev`: instances to start, `WORKFLOW=JSON`; None: print no commands to try."""
+    is_sample: bool = False
+    """Whether the files are those of the sample, and not of the user."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether people read what is printed while they develop."""
+        return self.starts is not None and self.config.log_format == "text"
 
 
 async def serve(options: ServeOptions) -> int:
@@ -72,13 +81,29 @@ async def serve(options: ServeOptions) -> int:
         service_config(chosen, checked(chosen.host, chosen.port, access)), settings=options.settings
     )
     await refuse_open_door(chosen.host, chosen.store, access)
+    listener = bind(config) if options.listener is None else socket.socket(fileno=options.listener)
+    with listener:
+        if options.is_terminal and options.listener is None:
+            say_where(reachable(url_of(listener)))
+        return await _serve(options, config, access, starts, listener)
+
+
+async def _serve(
+    options: ServeOptions,
+    config: ServiceConfig,
+    access: AccessWish,
+    starts: Sequence[DevStart],
+    listener: socket.socket,
+) -> int:
+    chosen = options.config
     files = read_files(chosen.tasks, options.files, options.tolerance)
+    if options.is_sample:
+        files = [(SHOWN, sources) for _, sources in files]
     parent = None if options.ready is None else ParentProcess(options.ready)
     if parent is not None:
         await parent.hand_over()
     make_room(chosen.store)
     raise_file_limit()
-    listener = bind(config) if options.listener is None else socket.socket(fileno=options.listener)
     app = Tenuto(
         None if chosen.store == MEMORY else chosen.store,
         listen_url=chosen.listen_url if is_postgres(chosen.store) else None,
@@ -86,16 +111,15 @@ async def serve(options: ServeOptions) -> int:
     )
     announce = _announcer(chosen)
     logs = logging_to(form=chosen.log_format, level=chosen.log_level, to=chosen.log_to)
-    with interruptible() as stopped, logs, _quiet_in_dev(options), listener, ExitStack() as here:
+    with interruptible() as stopped, logs, _quiet_in_dev(options), ExitStack() as here:
         with unlocked(chosen.store, ["list"]):
             await app.open()
-        is_terminal = options.starts is not None and chosen.log_format == "text"
-        app.engine.listen(DevEvents().show if is_terminal else instance_lines.log_instance)
+        app.engine.listen(DevEvents().show if options.is_terminal else instance_lines.log_instance)
         try:
             needs_key = access.is_on or await app.engine.store.access.has_keys()
             # The store is taken: commands ask this process from now on, and wait until it serves.
             listener.listen()
-            url = _reachable(url_of(listener))
+            url = reachable(url_of(listener))
             here.enter_context(announced(chosen.store, url, needs_key=needs_key))
             if parent is not None:
                 parent.stop_with_it(stopped.set)
@@ -103,9 +127,11 @@ async def serve(options: ServeOptions) -> int:
             sources = await deploy_files(app, files, announce, options.tolerance)
             gate = build_api(app, config, authentication=authenticator_of(app, access))
             async with _traced(gate, chosen), serving(gate, listener):
-                announce(f"serving {url_of(listener)} from {described(chosen.store)}; Ctrl-C stops")
+                name = "" if chosen.environment is None else f" ({chosen.environment})"
+                where = f"{url_of(listener)}{name} from {described(chosen.store)}"
+                announce(f"serving {where}; Ctrl-C stops")
                 instances = await started(app, starts, is_again=options.tolerance == "definitions")
-                if is_terminal and options.tolerance != "definitions":
+                if options.is_terminal and options.tolerance != "definitions":
                     await say_what_to_try(
                         url_of(listener),
                         sources,
@@ -113,6 +139,7 @@ async def serve(options: ServeOptions) -> int:
                         instances,
                         stopped,
                         flag=_flag(chosen.store, url_of(listener)),
+                        sample_in=described(chosen.store) if options.is_sample else None,
                     )
                 await stopped.wait()
                 announce("stopping: requests and running tasks may end; nothing is lost")
@@ -142,11 +169,6 @@ def _flag(store: str, url: str) -> str:
     """The option that names the service; empty where commands in this folder find it."""
     is_found = store == os.environ.get("TENUTO_STORE", STORE) and address_file(store) is not None
     return "" if is_found else f" --server {url}"
-
-
-def _reachable(url: str) -> str:
-    """The address for clients on this machine: one of all its networks is none to connect to."""
-    return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def service_config(chosen: Config, access: ServiceConfig) -> ServiceConfig:

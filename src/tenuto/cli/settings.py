@@ -11,7 +11,8 @@ import msgspec
 
 from tenuto.api.config import ShownSetting
 from tenuto.cli import exits
-from tenuto.cli.views.terminal import show, show_json, table_of
+from tenuto.cli.views.tables import table_of
+from tenuto.cli.views.terminal import show, show_json
 from tenuto.compose import MEMORY, without_password
 from tenuto.config.config import SECRET, URLS
 from tenuto.config.names import settings, value_of

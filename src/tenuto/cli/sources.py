@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.cli.positions import Located, Positions
+from tenuto.cli.views.masking import MASK, is_masked
 from tenuto.definition import check, parse_document, unavailable
 from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.graph import Definition
@@ -19,6 +21,9 @@ from tenuto.model.json import JSON, Object
 if TYPE_CHECKING:
     from tenuto.python_form.workflow import WorkflowFunction
     from tenuto.workspace.protocol import Workspace
+
+
+Refusal: TypeAlias = InvalidDefinition | InvalidInput
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -100,6 +105,49 @@ def read_sources(path: Path) -> list[Source]:
     return [_read_document(path)] if which is None else read_flows(path, which)
 
 
+def read_all(paths: Sequence[Path]) -> list[Source]:
+    """Read and check every definition in files; the problems of all of them are told together."""
+    sources: list[Source] = []
+    errors: list[Refusal] = []
+    for path in paths:
+        try:
+            sources += read_sources(path)
+        except (InvalidDefinition, InvalidInput) as error:
+            errors.append(error)
+    if errors:
+        refuse(errors, sources)
+    return sources
+
+
+def refuse(errors: Sequence[Refusal | Located], sources: Sequence[Source] = ()) -> NoReturn:
+    """Raise one error with the problems of several files, and those of sources that are read."""
+    found = [*errors]
+    for source in sources:
+        try:
+            source.checked()
+        except Located as error:
+            found.append(error)
+    if len(found) == 1:
+        raise found[0]
+    problems = [problem for each in found for problem in _placed(each)]
+    raise InvalidDefinition("several definitions have errors", problems)
+
+
+def _placed(error: Refusal | Located) -> Iterable[Problem]:
+    """The problems of an error, each with its place in a file."""
+    if not isinstance(error, Located):
+        return error.problems
+    positions = error.positions
+    if positions is None:
+        return error.error.problems
+    return [
+        replace(each, path=str(at), message=f"{each.path}: {each.message}")
+        if (at := positions.place(each.path)) is not None
+        else each
+        for each in error.error.problems
+    ]
+
+
 def _read_document(path: Path) -> Source:
     """A document without an id is called like its file."""
     text = read_file(path)
@@ -126,7 +174,7 @@ def read_json(text: str, option: str) -> JSON:
     else:
         content, where = text, option
     try:
-        return parse_document(content, where)
+        found = parse_document(content, where)
     except InvalidDefinition as error:
         problems = [
             Problem(
@@ -139,6 +187,15 @@ def read_json(text: str, option: str) -> JSON:
             for problem in error.problems
         ]
         raise InvalidInput(f"{option} is not JSON", problems) from None
+    if is_masked(found):
+        problem = Problem(
+            code="TEN-2004",
+            path=option,
+            message=f"a value is {MASK}, which stands for one that was masked when it was read",
+            advice="Read it again with --reveal, or write the value itself.",
+        )
+        raise InvalidInput(f"{option} has a masked value", [problem])
+    return found
 
 
 def read_file(path: Path) -> bytes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from itertools import groupby
 
@@ -10,7 +11,9 @@ from msgspec import UNSET, UnsetType
 
 from tenuto.core import Plan
 from tenuto.core.incomplete_joins import join_message
+from tenuto.core.iterations import unended
 from tenuto.core.scope import scope_of
+from tenuto.core.undo_plan import shown_input
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.turns.held import Held
 from tenuto.expr import ExpressionError, Undefined
@@ -19,6 +22,7 @@ from tenuto.model.errors import NotFound
 from tenuto.model.graph import SubWorkflow, Task
 from tenuto.model.ids import NodeKey, path_of
 from tenuto.model.json import JSON, Object
+from tenuto.model.status import NodeStatus
 
 _ENDS = {
     "NODE_COMPLETED": "completed",
@@ -38,7 +42,7 @@ def step_details(held: Held, history: list[Object], step: str, iteration: str) -
     """A step, or one iteration of it; NotFound where the definition has none of that name.
 
     Of a step in a loop without an iteration, and of a loop, there are `iterations` instead of
-    attempts.
+    attempts; of one iteration of a loop, its `steps`.
     """
     refuse_unknown(held.plan, step)
     about: Object = {"instanceId": held.state.id, "stepId": step, "iteration": iteration}
@@ -47,20 +51,55 @@ def step_details(held: Held, history: list[Object], step: str, iteration: str) -
     is_loop = planned is not None and bool(planned.body)
     is_inside = planned is not None and planned.loop is not None
     is_inside |= planned is None and any(each["iteration"] for each in own)
+    key = NodeKey(step, iteration)
+    depth = _depth(held.plan, step)
+    if is_loop and _length(iteration) > depth:
+        turn = [each for each in own if each["iteration"] == iteration]
+        if not turn:
+            raise _no_iteration(held, step, iteration)
+        return {**about, **_turn(held, turn, key), "steps": _steps(held, history, key)}
     if is_loop or (is_inside and not iteration):
-        turns = [each for each in own if _is_turn(each) or not is_loop]
+        turns = [each for each in own if not is_loop or _length(str(each["iteration"])) > depth]
         turns = [each for each in turns if _is_within(str(each["iteration"]), iteration)]
-        node = held.state.nodes.get(NodeKey(step, iteration))
+        node = held.state.nodes.get(key)
         if node is not None:
             about |= {"status": node.status.value.lower(), "output": node.output}
-        return {**about, "iterations": list(_iterations(turns))}
+            if node.error is not None and node.status is NodeStatus.FAILED:
+                about["error"] = {"code": node.error.code, "message": node.error.message}
+        if not is_loop:
+            return {**about, "iterations": list(_iterations(turns, _summary))}
+        children = _children(held.plan.nodes[step].body, history)
+
+        def turn_of(own: list[Object]) -> Object:
+            place = NodeKey(step, str(own[0]["iteration"]))
+            return _turn(held, own, place) | children.get(place.iteration, {})
+
+        return {**about, "iterations": list(_iterations(turns, turn_of))}
     entries = [each for each in own if each["iteration"] == iteration]
     if not entries and iteration:
-        raise NotFound(
-            f"{step} has no iteration {iteration}",
-            advice=f"`tenuto show {held.state.id} --step {step}` lists its iterations.",
-        )
-    return {**about, **_activation(held, entries, history, NodeKey(step, iteration))}
+        raise _no_iteration(held, step, iteration)
+    return {**about, **_activation(held, entries, history, key)}
+
+
+def _no_iteration(held: Held, step: str, iteration: str) -> NotFound:
+    return NotFound(
+        f"{step} has no iteration {iteration}",
+        advice=f"`tenuto show {held.state.id} --step {step}` lists its iterations.",
+    )
+
+
+def commands_further(found: Object) -> list[str]:
+    """The commands that show the steps of an iteration, and the children that it started."""
+    steps = found.get("steps")
+    rows = [each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else []
+    commands = [
+        f"tenuto show {found['instanceId']} --step '{row['stepId']}[{row['iteration']}]'"
+        for row in rows
+        if row["status"] != "not started"
+    ]
+    return commands + [
+        f"tenuto explain {row['childId']}" for row in (found, *rows) if "childId" in row
+    ]
 
 
 def refuse_unknown(plan: Plan, step: str) -> None:
@@ -71,24 +110,80 @@ def refuse_unknown(plan: Plan, step: str) -> None:
         raise NotFound(f"there is no step {step!r} in {plan.definition.id}", advice=advice)
 
 
-def _is_turn(entry: Object) -> bool:
-    return str(entry["eventType"]).startswith("ITERATION_")
+def _depth(plan: Plan, step: str) -> int:
+    """How many loops are around a step."""
+    planned = plan.nodes.get(step)
+    loop = None if planned is None else planned.loop
+    return 0 if loop is None else 1 + _depth(plan, loop)
+
+
+def _length(iteration: str) -> int:
+    """How many loops a path is in; it may be one that a person has misspelled."""
+    return len(iteration.split("/")) if iteration else 0
 
 
 def _is_within(iteration: str, around: str) -> bool:
     return not around or iteration.startswith(f"{around}/")
 
 
-def _iterations(entries: list[Object]) -> Iterable[Object]:
+def _iterations(
+    entries: list[Object], view_of: Callable[[list[Object]], Object]
+) -> Iterable[Object]:
     def place(each: Object) -> str:
         return str(each["iteration"])
 
     entries = sorted(entries, key=lambda each: (path_of(place(each)), each["seq"]))
     for iteration, group in groupby(entries, key=place):
-        own = list(group)
-        numbers = [each["attempt"] for each in own if isinstance(each["attempt"], int)]
-        count: Object = {"attemptCount": max(numbers)} if numbers else {}
-        yield {"iteration": iteration, **_outcome(own), **_times(own), **count}
+        yield {"iteration": iteration, **view_of(list(group))}
+
+
+def _turn(held: Held, own: list[Object], key: NodeKey) -> Object:
+    """One iteration of a loop."""
+    view = _outcome(own)
+    found = unended(held.plan, held.state, key)
+    if found is not None and found.status is not NodeStatus.RUNNING:
+        view["status"] = found.status.value.lower()
+        if found.error is not None:
+            view["error"] = {"code": found.error.code, "message": found.error.message}
+    return view
+
+
+def _children(body: Collection[str], history: list[Object]) -> dict[str, Object]:
+    """By iteration of a loop, the newest child of each step of its body."""
+    found: defaultdict[str, dict[str, JSON]] = defaultdict(dict)
+    for each in history:
+        if each["eventType"] == "CHILD_STARTED" and each["nodeId"] in body:
+            found[str(each["iteration"])][str(each["nodeId"])] = _payload(each)["childId"]
+    return {iteration: {"childIds": [*ids.values()]} for iteration, ids in found.items()}
+
+
+def _steps(held: Held, history: list[Object], key: NodeKey) -> list[JSON]:
+    """The steps of one iteration of a loop, in the order of the graph."""
+    names = sorted(held.plan.nodes[key.node].body, key=held.plan.order_of)
+    inside = [each for each in history if each["iteration"] == key.iteration]
+    views: list[JSON] = []
+    for name in names:
+        entries = [each for each in inside if each["nodeId"] == name]
+        view: Object = {"stepId": name, "iteration": key.iteration, **_summary(entries)}
+        node = held.state.nodes.get(NodeKey(name, key.iteration))
+        if node is not None and node.is_loop:
+            # Its entries are those of its iterations.
+            view["status"] = node.status.value.lower()
+        views.append(view)
+    return views
+
+
+def _summary(own: list[Object]) -> Object:
+    """An activation of a step in one row: its outcome, times, attempts and child."""
+    numbers = [each["attempt"] for each in own if isinstance(each["attempt"], int)]
+    count: Object = {"attemptCount": max(numbers)} if numbers else {}
+    return {**_outcome(own), **_times(own), **count, **_child(own)}
+
+
+def _child(own: list[Object]) -> Object:
+    """The instance that was started for its newest attempt."""
+    found = [_payload(each)["childId"] for each in own if each["eventType"] == "CHILD_STARTED"]
+    return {"childId": found[-1]} if found else {}
 
 
 def _activation(held: Held, entries: list[Object], history: list[Object], key: NodeKey) -> Object:
@@ -98,10 +193,19 @@ def _activation(held: Held, entries: list[Object], history: list[Object], key: N
     given = _input(held, entries, history, key)
     if given is not UNSET:
         view["input"] = given
-    child = [_payload(each)["childId"] for each in entries if each["eventType"] == "CHILD_STARTED"]
-    if child:
-        view["childId"] = child[-1]
-    return {**view, "attempts": list(_attempts(entries))}
+        template = _template(held.plan, key)
+        if template is not UNSET and template != given:
+            view["template"] = template
+    return {**view, **_child(entries), "attempts": list(_attempts(entries))}
+
+
+def _template(plan: Plan, key: NodeKey) -> JSON | UnsetType:
+    """Its input as the definition writes it; unset where the definition says nothing."""
+    planned = plan.nodes.get(key.node)
+    config = None if planned is None else planned.node.config
+    if not isinstance(config, Task | SubWorkflow) or not config.has_input:
+        return UNSET
+    return config.input
 
 
 def _outcome(entries: list[Object]) -> Object:
@@ -163,17 +267,19 @@ def _attempts(entries: list[Object]) -> Iterable[Object]:
 
 
 def _times(entries: list[Object]) -> Object:
-    """Milliseconds for which the last attempt that has ended ran, and waited before that."""
+    """Of the last attempt that has ended: milliseconds that it ran, and waited; its worker."""
     ended = [each for each in entries if each["eventType"] in _ENDS]
-    took = _payload(ended[-1]).get("executionTime") if ended else None
+    said = _payload(ended[-1]) if ended else {}
+    ran: Object = {"worker": said["worker"]} if "worker" in said else {}
+    took = said.get("executionTime")
     if not isinstance(took, int):
-        return {}
+        return ran
     last = ended[-1]
     own = (each for each in entries if each["attempt"] == last["attempt"])
     began = next(each for each in own if each["eventType"] != "RETRY_SCHEDULED")
     moments = (datetime.fromisoformat(str(each["at"])) for each in (began, last))
     since, until = map(epoch_ms, moments)
-    return {"executionTime": took, "queueTime": max(until - since - took, 0)}
+    return {"executionTime": took, "queueTime": max(until - since - took, 0), **ran}
 
 
 def _input(
@@ -193,6 +299,8 @@ def _input(
                     pass
         elif each["seq"] in seqs and "input" in _payload(each):
             found = _payload(each)["input"]
+    if found is UNSET and key.node in held.plan.undo_steps:
+        return _undo_input(held, key)
     planned = held.plan.nodes.get(key.node)
     if found is not UNSET or planned is None or key.node not in held.plan.fixed_inputs:
         return found
@@ -206,6 +314,19 @@ def _input(
     except ExpressionError:
         return UNSET
     return None if isinstance(value, Undefined) else value
+
+
+def _undo_input(held: Held, key: NodeKey) -> JSON | UnsetType:
+    """What a compensation step is given that spells no input out, which the log does not repeat.
+
+    Without the state of the instance, as in an undo plan.
+    """
+    undoing = held.state.compensation
+    item = next((each for each in undoing.plan if each.key == key), None) if undoing else None
+    try:
+        return UNSET if item is None else shown_input(held.plan, held.state, item)
+    except ExpressionError:
+        return UNSET
 
 
 def _payload(entry: Object) -> Object:

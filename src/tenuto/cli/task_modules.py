@@ -8,16 +8,20 @@ import os
 import sys
 import sysconfig
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tenuto.cli.positions import Located
 from tenuto.cli.sources import Source
 from tenuto.definition.task_places import task_places
 from tenuto.model.errors import InvalidDefinition, InvalidInput, NotFound, Problem, TenutoError
+from tenuto.tasks.project_folders import import_from
 from tenuto.tasks.registry import Registry
+
+if TYPE_CHECKING:
+    from tenuto.python_form.workflow import WorkflowFunction
 
 BESIDE: Final = "tasks.py"
 NOT_THEIRS: Final = (
@@ -74,29 +78,44 @@ def load_file(path: Path) -> ModuleType:
 
 
 def _load_all(path: Path) -> ModuleType:
-    """Import a file to its end; InvalidDefinition lists every faulty workflow in it."""
+    """Import a file to its end; InvalidDefinition lists every problem of the workflows in it."""
     from tenuto.python_form.problems import collecting
 
-    with collecting() as faulty:
+    with collecting() as made:
         try:
             module = _load(str(path))
         except (InvalidDefinition, InvalidInput) as error:
-            if not faulty:
+            problems = [each for flow in made for each in flow.errors(is_whole=False)]
+            if not problems:
                 raise
-            problems = [*_problems_of(faulty), *error.problems]
-            raise InvalidDefinition(f"{path} cannot be loaded", problems) from error
-    if faulty:
-        del sys.modules[module.__name__]
+            message = f"{path} cannot be loaded"
+            raise InvalidDefinition(message, [*problems, *error.problems]) from error
+    if all(flow.fault is None for flow in made):
+        return module
+    del sys.modules[module.__name__]
+    faulty = [(flow, errors) for flow in made if (errors := flow.errors(is_whole=True))]
+    problems = [each for _, errors in faulty for each in errors] + namesakes(path, made)
     if len(faulty) == 1:
-        raise faulty[0]
-    if faulty:
-        message = f"{path} has {len(faulty)} workflows that cannot be described"
-        raise InvalidDefinition(message, _problems_of(faulty))
-    return module
+        count = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise InvalidDefinition(f"workflow `{faulty[0][0].id}` has {count}", problems)
+    message = f"{path} has {len(faulty)} workflows that cannot be saved"
+    raise InvalidDefinition(message, problems)
 
 
-def _problems_of(faulty: Sequence[InvalidDefinition]) -> list[Problem]:
-    return [problem for each in faulty for problem in each.problems]
+def namesakes(file: Path, flows: Iterable[WorkflowFunction[..., Any]]) -> list[Problem]:
+    """A problem for each workflow of a file that has the id of an earlier one."""
+    seen: dict[str, WorkflowFunction[..., Any]] = {}
+    return [
+        Problem(
+            code="TEN-1118",
+            path=str(file),
+            message=f"two of its workflows have the id `{flow.id}`: {other.place}, {flow.place}",
+            advice='Give one of them another id: @workflow("…").',
+        )
+        for flow in flows
+        if Path(flow.place.file) == file.resolve()
+        and (other := seen.setdefault(flow.id, flow)) is not flow
+    ]
 
 
 def _python_file(definition: Path) -> Path | None:
@@ -112,10 +131,9 @@ def _load(named: str) -> ModuleType:
         raise NotFound(f"there is no file {named}", advice="Correct the path.")
     folder = path.parent.resolve() if path.is_file() else Path.cwd()
     name = path.stem if path.is_file() else named
-    # The folder comes first, so that tasks can import the modules beside them, and
-    # so that child processes find the module under the same name.
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    # Tasks can import the modules beside them, and child processes find the module under the same
+    # name.
+    import_from([str(folder)])
     try:
         if path.is_file() and _is_taken(name, path):
             return _load_as_another(path)

@@ -28,6 +28,11 @@ _MOST_KEPT: Final = 1_000
 """So many differences are listed; the others are counted."""
 _FIRST: Final = "0001 "
 """How the name of the first migration begins."""
+_ALONE: Final = "Stop that process, do it, and start the process again: nothing is lost."
+_ALONE_TO_PRUNE: Final = (
+    f"{_ALONE} A running process also forgets by itself, every hour, what ended longer ago than "
+    "the setting engine.instance_retention or the retention of a definition."
+)
 _FORGOTTEN: Final = {
     "instances": ("instance", "with all that was started by it"),
     "events": ("event", ""),
@@ -112,7 +117,7 @@ async def reindex(url: str, workflow: str | None, *, is_json: bool) -> int:
     refuse_memory(url)
     await require_there(url)
     done = 0
-    async with engine(url, is_brief=True, is_guest=True) as app:
+    async with engine(url, is_brief=True, is_guest=True, needs_store=_ALONE) as app:
         ours = app.engine
         reindexer = Reindexer(store=ours.store, plans=ours.plans, index_again=ours.index_again)
         with talk().status("indexing …") as status:
@@ -143,7 +148,7 @@ async def prune(url: str, options: PruneOptions, *, is_json: bool) -> int:
     await require_there(url)
     manner = Erasure(dry_run=options.dry_run, with_dead_letters=options.with_dead_letters)
     tenants = None if options.tenant is None else [options.tenant]
-    async with engine(url, is_brief=True, is_guest=True) as app:
+    async with engine(url, is_brief=True, is_guest=True, needs_store=_ALONE_TO_PRUNE) as app:
         ours = app.engine
         gone = {"instances": await ours.upkeep.instances.prune(manner, older_than, tenants)}
         if tenants is None and not options.dry_run:

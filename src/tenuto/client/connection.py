@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -51,6 +51,7 @@ _NOT_RECORDED: Final = "TEN-5030"
 _MAY_BE_DONE: Final = frozenset({STRANGE, MAY_BE_WRITTEN, _STORED, _NOT_RECORDED})
 """Codes of a 503 that do not say that nothing was accepted."""
 _RANDOM: Final = 1 << 64
+_REASON: Final = "tenuto-reason"
 
 
 class Ask(NamedTuple):
@@ -125,6 +126,14 @@ class Connection:
         if tenant is not None:
             self._headers["tenuto-tenant"] = tenant
         self._session: aiohttp.ClientSession | None = None
+        self.answered: Callable[[Answered], None] | None = None
+        """Called with each answer, a refusal too."""
+
+    def because(self, reason: str | None) -> None:
+        """Have the service's audit log keep a reason with the changes that follow."""
+        self._headers.pop(_REASON, None)
+        if reason is not None:
+            self._headers[_REASON] = quote(reason, safe=" ", errors="replace")
 
     @property
     def url(self) -> str:
@@ -268,7 +277,10 @@ class Connection:
                 ) as response,
             ):
                 body = await response.read()
-                return Answered(response.status, response.headers, body, server)
+                answered = Answered(response.status, response.headers, body, server)
+                if self.answered is not None:
+                    self.answered(answered)
+                return answered
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise _unreachable(server, error) from error
         except (TimeoutError, aiohttp.ClientError, OSError) as error:

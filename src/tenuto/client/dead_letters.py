@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, convert
 
 from tenuto.client.operations import Operations
 from tenuto.client.pages import up_to
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.workspace.values import Page
+from tenuto.workspace.values import ALL_DEAD_LETTERS, DeadLetterFilter, DeadLetterGroups, Page
 
 
 class RemoteDeadLetters:
@@ -42,6 +42,7 @@ class RemoteDeadLetters:
         kind: str | None = None,
         task_id: str | None = None,
         workflow: str | None = None,
+        step_id: str | None = None,
         code: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
@@ -51,7 +52,22 @@ class RemoteDeadLetters:
             kind=kind,
             task_id=task_id,
             workflow_id=workflow,
+            step_id=step_id,
             code=code,
             limit=limit,
             cursor=cursor,
         )
+
+    async def groups(self, which: DeadLetterFilter = ALL_DEAD_LETTERS) -> DeadLetterGroups:
+        """The newest dead letters that a filter finds, by cause; the most frequent first."""
+        found = await self._operations.group_dead_letters(
+            kind=which.kind,
+            task_id=which.task_id,
+            workflow_id=which.workflow,
+            step_id=which.step_id,
+            code=which.code,
+            instance_id=which.instance_id,
+            created_from=which.created_from,
+            created_before=which.created_before,
+        )
+        return convert(found, DeadLetterGroups)

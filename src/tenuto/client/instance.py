@@ -157,6 +157,11 @@ class RemoteInstance:
         """Continue after a pause."""
         return (await self._operations.resume_instance(self.id)).status
 
+    async def skip_delay(self, step: str, iteration: str = "") -> Status:
+        """End a delay of a test run now; Conflict where it is no test run, or in no delay."""
+        answer = await self._operations.skip_delay(self.id, step, iteration=iteration)
+        return answer.status
+
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
         """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
 

@@ -22,6 +22,7 @@ from tenuto.workspace.values import (
     BulkOperation,
     DeclaredTask,
     DefinitionVersion,
+    ListedTask,
     Page,
     PendingDelivery,
     SavedWorkflow,
@@ -163,6 +164,7 @@ class Operations(OperationsBase):
         status: str | None = None,
         workflow_id: str | None = None,
         correlation_id: str | None = None,
+        key: str | None = None,
         current_step: str | None = None,
         ids: str | None = None,
         created_from: datetime | None = None,
@@ -187,6 +189,7 @@ class Operations(OperationsBase):
                 "status": status,
                 "workflowId": workflow_id,
                 "correlationId": correlation_id,
+                "key": key,
                 "currentStep": current_step,
                 "ids": ids,
                 "createdFrom": created_from,
@@ -373,6 +376,16 @@ class Operations(OperationsBase):
                 "by": by,
                 "roles": roles,
             },
+        )
+
+    async def skip_delay(self, id: str, step_id: str, *, iteration: str = "") -> StatusAnswer:
+        """End a delay of a test run before its time."""
+        return await self._ask(
+            StatusAnswer,
+            "POST",
+            f"/instances/{part(id)}/steps/{part(step_id)}/skip-delay",
+            fields={"iteration": iteration},
+            is_repeatable=False,
         )
 
     async def start_bulk(
@@ -627,9 +640,9 @@ class Operations(OperationsBase):
 
     async def list_tasks(
         self, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[DeclaredTask]:
-        """List declared tasks."""
-        return await self._page(Page[DeclaredTask], "/tasks", limit, cursor)
+    ) -> Page[ListedTask]:
+        """List tasks that are declared, run by this service, or taken by connected workers."""
+        return await self._page(Page[ListedTask], "/tasks", limit, cursor)
 
     async def get_task(self, task_id: str) -> DeclaredTask:
         """Get a declared task, with the state of the address that it is pushed to."""
@@ -688,7 +701,7 @@ class Operations(OperationsBase):
     async def register_worker(
         self, *, worker_id: str, tasks: Sequence[Mapping[str, Any]]
     ) -> Object:
-        """Register the policies of a worker's tasks: retries and time-outs, where no step sets them."""  # noqa: E501 - the summary of the operation
+        """Register the settings of a worker's tasks: retries, time-outs and inputs."""
         return await self._ask_results(
             "POST", "/executions/register", fields={"workerId": worker_id, "tasks": tasks}
         )
@@ -759,6 +772,7 @@ class Operations(OperationsBase):
         delay: str | float | None = None,
         queue_delay: str | float | None = None,
         logs: Mapping[str, Any] | None = None,
+        worker_id: str | None = None,
     ) -> Object:
         """Report that an attempt has succeeded; a repeated report changes nothing."""
         return await self._ask(
@@ -773,6 +787,7 @@ class Operations(OperationsBase):
                 "delay": delay,
                 "queueDelay": queue_delay,
                 "logs": logs,
+                "workerId": worker_id,
             },
         )
 
@@ -784,6 +799,7 @@ class Operations(OperationsBase):
         error: Mapping[str, Any],
         execution_time: float | None = None,
         logs: Mapping[str, Any] | None = None,
+        worker_id: str | None = None,
     ) -> Object:
         """Report that an attempt has failed; code CANCELLED confirms a cancellation."""
         return await self._ask(
@@ -795,6 +811,7 @@ class Operations(OperationsBase):
                 "error": error,
                 "executionTime": execution_time,
                 "logs": logs,
+                "workerId": worker_id,
             },
         )
 
@@ -1042,7 +1059,7 @@ class Operations(OperationsBase):
         return await self._ask(Object, "GET", "/stats", query={"hours": hours})
 
     async def get_series(self, *, hours: int | None = None, points: int | None = None) -> Object:
-        """Get throughput, failures, latency and open instances over time."""
+        """Get throughput, failures, latency, open instances and waiting tasks over time."""
         return await self._ask(
             Object, "GET", "/stats/series", query={"hours": hours, "points": points}
         )
@@ -1072,11 +1089,28 @@ class Operations(OperationsBase):
         return await self._text("GET", "/docs", is_of_api=False)
 
     async def list_approvals(
-        self, *, limit: int | None = None, cursor: str | None = None, mine: bool | None = None
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        mine: bool | None = None,
+        overdue: bool | None = None,
+        user: str | None = None,
+        role: str | None = None,
     ) -> Object:
-        """List open approvals, those of the newest instances first."""
+        """List open approvals: those of the newest instances first, of one the oldest first."""
         return await self._ask(
-            Object, "GET", "/approvals", query={"limit": limit, "cursor": cursor, "mine": mine}
+            Object,
+            "GET",
+            "/approvals",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+                "mine": mine,
+                "overdue": overdue,
+                "user": user,
+                "role": role,
+            },
         )
 
     async def get_attention(self, *, hours: int | None = None, limit: int | None = None) -> Object:

@@ -47,6 +47,7 @@ class SyncInstance(InstanceFace):
     resume = waited(RemoteInstance.resume)
     retry = waited(RemoteInstance.retry)
     retry_compensation = waited(RemoteInstance.retry_compensation)
+    skip_delay = waited(RemoteInstance.skip_delay)
     state = waited(RemoteInstance.state)
     status = waited(RemoteInstance.status)
     undo_plan = waited(RemoteInstance.undo_plan)
@@ -84,6 +85,7 @@ class SyncDeadLetters(Face[RemoteDeadLetters]):
 
     discard = waited(RemoteDeadLetters.discard)
     get = waited(RemoteDeadLetters.get)
+    groups = waited(RemoteDeadLetters.groups)
     list = waited(RemoteDeadLetters.list)
     page = waited(RemoteDeadLetters.page)
     retry = waited(RemoteDeadLetters.retry)
@@ -173,6 +175,7 @@ class SyncOperations(Face[Operations]):
     retry_instance = waited(Operations.retry_instance)
     rerun_instance = waited(Operations.rerun_instance)
     decide_on_step = waited(Operations.decide_on_step)
+    skip_delay = waited(Operations.skip_delay)
     start_bulk = waited(Operations.start_bulk)
     start_bulk_of_dead_letters = waited(Operations.start_bulk_of_dead_letters)
     list_bulks = waited(Operations.list_bulks)

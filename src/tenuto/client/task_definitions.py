@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.operations import Operations
 from tenuto.client.pages import up_to
 from tenuto.model.json import Given
 from tenuto.model.task_definition import TaskDefinition
-from tenuto.workspace.values import DeclaredTask, Page
+from tenuto.workspace.values import DeclaredTask, ListedTask, Page
 
 
 class RemoteTaskDefinitions:
@@ -50,9 +52,11 @@ class RemoteTaskDefinitions:
     async def list(self, *, after: str = "", limit: int = 100) -> list[DeclaredTask]:
         """Declared tasks with ids after `after`, ordered by id."""
         # A cursor is the server's own: there is none for an id.
-        wanted = (lambda each: each.id > after) if after else None
-        return await up_to(limit, self._operations.list_tasks, wanted)
+        found = await up_to(
+            limit, self._operations.list_tasks, lambda each: each.is_declared and each.id > after
+        )
+        return [msgspec.convert(each, DeclaredTask, from_attributes=True) for each in found]
 
-    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[DeclaredTask]:
-        """A page of declared tasks, ordered by id."""
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[ListedTask]:
+        """A page of tasks that are declared, run by the server, or taken by workers, by id."""
         return await self._operations.list_tasks(limit=limit, cursor=cursor)

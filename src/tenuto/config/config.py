@@ -41,7 +41,7 @@ class DevConfig(Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     """Definitions to deploy, if none is named on the command line."""
     start: tuple[str, ...] = ()
-    """Instances to start, once each, as `WORKFLOW=JSON`."""
+    """Instances to start where none is under way, as `WORKFLOW=JSON`."""
 
 
 class Config(Struct, frozen=True, kw_only=True):

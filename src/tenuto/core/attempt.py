@@ -13,7 +13,7 @@ from tenuto.core.child_start import order_child
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import LATE, STALE, Deciding, Rejection
 from tenuto.core.delay import hold
-from tenuto.core.outcome import complete, expression_failure, fail
+from tenuto.core.outcome import NOT_KNOWN, Ran, complete, expression_failure, fail
 from tenuto.core.state import InstanceState, NodeState, attempt_of
 from tenuto.core.task_input import render_input
 from tenuto.expr import ExpressionError
@@ -117,13 +117,11 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
             retryable=False,
             was_done=True,
         )
-        took = report.execution_time
-        fail(d, key, report.attempt, failure, output=report.output, execution_time=took)
+        fail(d, key, report.attempt, failure, output=report.output, ran=_ran(report))
         return None
     check = d.policies.policy(config.task_id).check_output
     if (misfit := d.misfit(check, report.output)) is not None:
-        took = report.execution_time
-        fail(d, key, report.attempt, misfit, output=report.output, execution_time=took)
+        fail(d, key, report.attempt, misfit, output=report.output, ran=_ran(report))
         return None
     if hold(d, report):
         return None
@@ -133,7 +131,7 @@ def succeeded(d: Deciding, report: TaskSucceeded) -> Rejection | None:
         report.output,
         handles=(report.handle,),
         attempt=report.attempt,
-        execution_time=report.execution_time,
+        ran=_ran(report),
     )
     return None
 
@@ -143,7 +141,7 @@ def failed(d: Deciding, report: TaskFailed) -> Rejection | None:
     key = NodeKey(report.node, report.iteration)
     refused = _refuse_stale(d, key, report.attempt)
     if refused is None:
-        tried_in_vain(d, key, report.attempt, report.error, report.execution_time)
+        tried_in_vain(d, key, report.attempt, report.error, _ran(report))
     return refused
 
 
@@ -176,7 +174,7 @@ def tried_in_vain(
     key: NodeKey,
     attempt: int,
     failure: Failure,
-    execution_time: int | None = None,
+    ran: Ran = NOT_KNOWN,
 ) -> None:
     """An attempt failed: try again later, as the policy allows, or give up."""
     node = d.state.nodes[key]
@@ -185,7 +183,7 @@ def tried_in_vain(
     is_cancelled = d.state.ending is not None and d.state.pause is None
     if is_cancelled or node.grace_until is not None:
         if failure.code != CANCELLED:
-            _note(d, key, attempt, failure, "cancel", execution_time=execution_time)
+            _note(d, key, attempt, failure, "cancel", ran=ran)
         cancelled(d, key, attempt)
         return
     failures = node.failures + 1
@@ -196,9 +194,9 @@ def tried_in_vain(
         and d.state.ending is None
     )
     if not may_retry:
-        fail(d, key, attempt, failure, execution_time=execution_time)
+        fail(d, key, attempt, failure, ran=ran)
         return
-    _note(d, key, attempt, failure, "retry", execution_time=execution_time)
+    _note(d, key, attempt, failure, "retry", ran=ran)
     wait = backoff(policy, idempotency_key(d.state.id, key), failures)
     d.emit(
         RetryScheduled(
@@ -306,7 +304,7 @@ def _note(
     then: Literal["retry", "cancel"],
     *,
     counts: bool = True,
-    execution_time: int | None = None,
+    ran: Ran = NOT_KNOWN,
 ) -> None:
     d.emit(
         NodeFailed(
@@ -317,9 +315,14 @@ def _note(
             error=failure,
             then=then,
             counts=counts,
-            execution_time=execution_time,
+            execution_time=ran.execution_time,
+            worker=ran.worker,
         )
     )
+
+
+def _ran(report: TaskSucceeded | TaskFailed) -> Ran:
+    return Ran(report.execution_time, report.worker)
 
 
 def _policy(d: Deciding, config: Task | SubWorkflow) -> TaskPolicy:

@@ -169,7 +169,7 @@ def reported(d: Deciding, report: Report) -> Rejection | None:
         case TaskSucceeded():
             _succeeded(d, item, report)
         case TaskFailed():
-            _tried_in_vain(d, item, report.attempt, report.error)
+            _tried_in_vain(d, item, report)
         case AttemptLost():
             _lost(d, item, report)
     return None
@@ -302,17 +302,18 @@ def _succeeded(d: Deciding, item: PlannedUndo, report: TaskSucceeded) -> None:
     if report.handle == DEFAULT:
         check = _policy(d, item).check_output
         if (misfit := d.misfit(check, report.output)) is not None:
-            _give_up(d, item, report.attempt, misfit)
+            _give_up(d, item, report.attempt, misfit, report.worker)
         else:
-            _complete(d, item, report.attempt, report.output)
+            _complete(d, item, report.attempt, report.output, report.worker)
         return
     message = f"the task answered with handle {report.handle!r}; a compensation step has none"
     failure = Failure(code=UNKNOWN_HANDLE, message=message, retryable=False)
-    _give_up(d, item, report.attempt, failure)
+    _give_up(d, item, report.attempt, failure, report.worker)
 
 
-def _tried_in_vain(d: Deciding, item: PlannedUndo, attempt: int, failure: Failure) -> None:
+def _tried_in_vain(d: Deciding, item: PlannedUndo, report: TaskFailed) -> None:
     """Try again later, as the policy allows, or give up."""
+    attempt, failure = report.attempt, report.error
     work = _of(d).work
     assert work is not None
     policy = d.plan.undo_retry(item.step_id, d.policies)
@@ -322,9 +323,9 @@ def _tried_in_vain(d: Deciding, item: PlannedUndo, attempt: int, failure: Failur
         or failure.code in policy.non_retryable
         or failures >= policy.max_attempts
     ):
-        _give_up(d, item, attempt, failure)
+        _give_up(d, item, attempt, failure, report.worker)
         return
-    _note(d, item, attempt, failure)
+    _note(d, item, attempt, failure, worker=report.worker)
     wait = backoff(policy, idempotency_key(d.state.id, item.key), failures)
     d.emit(
         RetryScheduled(
@@ -357,15 +358,24 @@ def _lost(d: Deciding, item: PlannedUndo, report: AttemptLost) -> None:
     _again(d, item, report.attempt + 1)
 
 
-def _complete(d: Deciding, item: PlannedUndo, attempt: int, output: JSON) -> None:
+def _complete(
+    d: Deciding, item: PlannedUndo, attempt: int, output: JSON, worker: str | None = None
+) -> None:
     d.emit(
         CompensationCompleted(
-            at=d.now, node=item.step_id, iteration=item.iteration, attempt=attempt, output=output
+            at=d.now,
+            node=item.step_id,
+            iteration=item.iteration,
+            attempt=attempt,
+            output=output,
+            worker=worker,
         )
     )
 
 
-def _give_up(d: Deciding, item: PlannedUndo, attempt: int, failure: Failure) -> None:
+def _give_up(
+    d: Deciding, item: PlannedUndo, attempt: int, failure: Failure, worker: str | None = None
+) -> None:
     """Record that one could not be done, and keep it for people."""
     step = d.plan.undo_steps.get(item.step_id)
     d.order(
@@ -379,7 +389,7 @@ def _give_up(d: Deciding, item: PlannedUndo, attempt: int, failure: Failure) -> 
             error=failure,
         )
     )
-    _note(d, item, attempt, failure, then="fail")
+    _note(d, item, attempt, failure, then="fail", worker=worker)
 
 
 def _given(d: Deciding, item: PlannedUndo) -> JSON:
@@ -398,6 +408,7 @@ def _note(
     *,
     then: Literal["retry", "fail"] = "retry",
     counts: bool = True,
+    worker: str | None = None,
 ) -> None:
     d.emit(
         CompensationFailed(
@@ -408,6 +419,7 @@ def _note(
             error=failure,
             then=then,
             counts=counts,
+            worker=worker,
         )
     )
 

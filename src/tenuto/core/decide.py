@@ -15,6 +15,7 @@ from tenuto.core import (
     child,
     commands,
     compensation,
+    delay,
     more,
     refused,
     retry,
@@ -41,6 +42,7 @@ from tenuto.model.inputs import (
     PauseAsked,
     ResumeAsked,
     RetryAsked,
+    SkipDelayAsked,
     Started,
     TaskFailed,
     TaskSucceeded,
@@ -131,6 +133,8 @@ def _take(d: Deciding, input: Occurrence) -> Rejection | None:  # noqa: C901 - o
             return commands.pause(d, input)
         case ResumeAsked():
             return commands.resume(d, input)
+        case SkipDelayAsked():
+            return delay.skip(d, input)
         case RetryAsked():
             return retry.retry(d, input)
         case CompensationRetryAsked():

@@ -18,7 +18,12 @@ from tenuto.core.state import Compensation, InstanceState
 from tenuto.core.view import compensation_view, error_view
 from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
 from tenuto.model.durations import iso
-from tenuto.model.failure import IN_THE_DEFINITION, LastError, is_in_the_definition
+from tenuto.model.failure import (
+    IN_THE_DEFINITION,
+    INVALID_INPUT,
+    LastError,
+    is_in_the_definition,
+)
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import NO_POLICIES, Policies
@@ -209,6 +214,12 @@ def _failed(plan: Plan, state: InstanceState, facts: Facts) -> Cause:
 
 
 def _advice(error: LastError | None, *, can_retry: bool) -> str:
+    if error is not None and error.code == INVALID_INPUT:
+        return (
+            "A retry gives the step the same input: correct the definition, deploy it, then rerun "
+            "the instance with the new version; or retry the dead letter of the step with another "
+            "input. Where the types of the task are wrong, correct them, then retry."
+        )
     if error is not None and error.code in IN_THE_DEFINITION:
         return (
             "The cause is in the definition, and a retry uses the same version: "

@@ -22,7 +22,7 @@ from tenuto.model.graph import Approval, EventWait, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import Policies
+from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import NodeStatus
 
 MOST_CAUSES = 20
@@ -66,8 +66,10 @@ class Steps(Struct, frozen=True):
         for key in sorted(key for key in self.state.joins if not key.iteration):
             message = join_message(self.plan, self.state, key)
             if message is not None and len(causes) < MOST_CAUSES:
-                missing: list[JSON] = [*missing_steps(self.plan, self.state, key)]
-                details: Object = {"missing": missing}
+                missing = missing_steps(self.plan, self.state, key)
+                details: Object = {"missing": [*missing]}
+                if lost := {name: why for name, why in missing.items() if why is not None}:
+                    details["lost"] = {**lost}
                 causes.append(
                     Cause(kind=CauseKind.JOIN, message=message, step_id=key.node, details=details)
                 )
@@ -189,16 +191,29 @@ class Steps(Struct, frozen=True):
     def _retry(self, key: NodeKey, node: NodeState) -> Cause:
         error = node.error
         said = "" if error is None else f" after {error.code}: {error.message}"
-        details: Object = {"attempt": node.attempt + 1}
+        upcoming = node.attempt + 1
+        details: Object = {"attempt": upcoming}
+        of = ""
+        if (most := self._most_attempts(key)) is not None:
+            details["maxAttempts"] = most
+            # Attempts that were lost with their process are not counted.
+            of = f" of {most + max(upcoming - 1 - node.failures, 0)}"
         return Cause(
             kind=CauseKind.RETRY,
-            message=f"is tried again, attempt {node.attempt + 1}{said}",
+            message=f"is tried again, attempt {upcoming}{of}{said}",
             step_id=key.node,
             iteration=key.iteration,
             since=None if error is None else error.at,
             until=self._due(key, TimerKind.RETRY),
             details=details if error is None else details | {"error": error_view(error)},
         )
+
+    def _most_attempts(self, key: NodeKey) -> int | None:
+        """How often a step is tried; None where the policies of tasks are not known here."""
+        planned = self.plan.nodes.get(key.node)
+        if planned is None or (planned.node.retry is None and self.policies is NO_POLICIES):
+            return None
+        return self.plan.retry_of(planned.node, self.policies).max_attempts
 
     def _stopping(self, key: NodeKey, node: NodeState) -> Cause:
         return Cause(

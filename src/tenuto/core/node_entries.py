@@ -74,6 +74,7 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
             child_id=None,
             execution_time=None,
             queue_time=None,
+            worker=None,
         )
         change_node(state, key, node)
         clear_timer(state, TimerKey(TimerKind.RETRY, key.node, key.iteration))
@@ -102,6 +103,7 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
         is_taken_over=entry.reused_from is not None,
         execution_time=took,
         queue_time=queued,
+        worker=before.worker if entry.worker is None else entry.worker,
     )
     if node.is_loop:
         node = replace(node, errors=errors_of(state, key))
@@ -169,6 +171,7 @@ def failed(plan: Plan, state: InstanceState, entry: NodeFailed) -> None:
         failures=before.failures + entry.counts,
         losses=0 if entry.counts else before.losses + was_lost,
         error=error,
+        worker=entry.worker,
     )
     if entry.execution_time is not None:
         node = timed(node, entry.execution_time, entry.at)
@@ -288,7 +291,9 @@ def wait_resolved(plan: Plan, state: InstanceState, entry: WaitResolved) -> None
 def timer_set(plan: Plan, state: InstanceState, entry: TimerSet) -> None:
     key = entry.key
     if entry.held is not None:
-        node = replace(state.nodes[key], status=NodeStatus.WAITING, held=entry.held)
+        node = replace(
+            state.nodes[key], status=NodeStatus.WAITING, held=entry.held, worker=entry.held.worker
+        )
         took = entry.held.execution_time
         change_node(state, key, node if took is None else timed(node, took, entry.at))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,6 +21,16 @@ from tenuto.model.ids import NodeKey, around
 from tenuto.model.json import JSON, Object
 
 
+class Ran(NamedTuple):
+    """How an attempt was run, as its report says."""
+
+    execution_time: int | None = None
+    worker: str | None = None
+
+
+NOT_KNOWN = Ran()
+
+
 def complete(
     d: Deciding,
     key: NodeKey,
@@ -29,7 +39,7 @@ def complete(
     handles: tuple[str, ...] = (DEFAULT,),
     variables: Object | None = None,
     attempt: int | None = None,
-    execution_time: int | None = None,
+    ran: Ran = NOT_KNOWN,
 ) -> None:
     """Record a result; `conditions` are read with the output already in `ctx`.
 
@@ -47,14 +57,14 @@ def complete(
         total = d.state.context_bytes + context_growth(d.plan, d.state, key, written)
         if total > d.plan.limits.context_bytes:
             failure = _too_large(total, d.plan.limits.context_bytes)
-            fail(d, key, attempt, failure, output=output, execution_time=execution_time)
+            fail(d, key, attempt, failure, output=output, ran=ran)
             return
     if handles == (DEFAULT,) and planned.routes and may_be_followed:
         try:
             handles = (_routed(d, key, planned, written),)
         except ExpressionError as error:
             failure = replace(expression_failure(error), was_done=True)
-            fail(d, key, attempt, failure, output=output, execution_time=execution_time)
+            fail(d, key, attempt, failure, output=output, ran=ran)
             return
     d.emit(
         NodeCompleted(
@@ -66,7 +76,8 @@ def complete(
             output=output,
             handles=handles,
             variables=variables,
-            execution_time=execution_time,
+            execution_time=ran.execution_time,
+            worker=ran.worker,
         )
     )
     if planned.node.cancels and not is_cancelled:
@@ -80,7 +91,7 @@ def fail(
     failure: Failure,
     *,
     output: JSON = None,
-    execution_time: int | None = None,
+    ran: Ran = NOT_KNOWN,
 ) -> bool:
     """Record a final failure, and say whether anything handles it.
 
@@ -98,7 +109,8 @@ def fail(
             error=failure,
             then="cancel",
             output=output,
-            execution_time=execution_time,
+            execution_time=ran.execution_time,
+            worker=ran.worker,
         )
         d.emit(failed)
         cancelled(d, key, attempt)
@@ -118,7 +130,8 @@ def fail(
             error=failure,
             then=then,
             output=output,
-            execution_time=execution_time,
+            execution_time=ran.execution_time,
+            worker=ran.worker,
         )
     )
     if handle is None:

@@ -25,6 +25,7 @@ from tenuto.expr import (
 from tenuto.expr.paths import parse_path
 from tenuto.model.graph import (
     BODY,
+    Approval,
     CompensationStep,
     Definition,
     Edge,
@@ -125,6 +126,14 @@ class Plan:
         self._undo_inputs: dict[str, Expression | Template] = {}
         self.searchable = _searchable(definition.options.searchable)
         """Names by whose values instances are found, with their paths; none: nothing is kept."""
+        self.approvals = frozenset(
+            node.id
+            for node in definition.graph.nodes
+            if isinstance(node.config, Approval) and rehearsal is None
+        )
+        """Steps in which an instance is found by those who may decide; of a test run none."""
+        self.is_found = bool(self.searchable or self.approvals)
+        """Whether its instances have search terms."""
 
     def mock_of(self, step_id: str) -> Mock | None:
         """The mock that replaces a step in a test run."""

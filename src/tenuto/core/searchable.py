@@ -1,10 +1,11 @@
-"""By which values an instance is found: those that its definition lists in `options.searchable`."""
+"""By what an instance is found: values that its definition lists, and who may decide in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tenuto.core.open_approvals import approval_marks
 from tenuto.core.plan import Plan
 from tenuto.core.scope import Context, Seen, Sight
 from tenuto.core.state import InstanceState
@@ -27,6 +28,8 @@ class FoundBy(NamedTuple):
 
     values: tuple[Seen, ...]
     by_name: tuple[SearchTerm | None, ...]
+    marks: tuple[SearchTerm, ...]
+    """Of its open approvals."""
 
     @property
     def terms(self) -> tuple[SearchTerm, ...]:
@@ -41,12 +44,14 @@ def found_by(plan: Plan, state: InstanceState, known: FoundBy | None = None) -> 
     """
     values = tuple(seen_at(plan, state, keys) for _, keys in plan.searchable)
     names = [name for name, _ in plan.searchable]
+    marks = approval_marks(plan, state) if plan.approvals else ()
     if known is None:
-        return FoundBy(values, tuple(map(_term, names, values)))
-    each = zip(names, values, *known, strict=True)
+        return FoundBy(values, tuple(map(_term, names, values)), marks)
+    each = zip(names, values, known.values, known.by_name, strict=True)
     return FoundBy(
         values,
         tuple(term if value is old else _term(name, value) for name, value, old, term in each),
+        marks,
     )
 
 

@@ -35,6 +35,11 @@ class Asked(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     reminded: int = 0
     escalated_at: datetime | None = None
 
+    @property
+    def is_overdue(self) -> bool:
+        """Whether it was reminded of, or has escalated."""
+        return bool(self.reminded) or self.escalated_at is not None
+
 
 class Counted(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The events that a wait for several has taken."""
@@ -65,6 +70,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     """Milliseconds that the newest attempt ran; None: it has not ended, or that is unknown."""
     queue_time: int | None = None
     """Milliseconds between its order and when it began, as far as that is known."""
+    worker: str | None = None
+    """The worker that ran the newest attempt that has ended; None: a process of the service."""
     input: JSON | UnsetType = UNSET
     """The input that was recorded, while a further attempt may need it."""
     output: JSON = None

@@ -204,6 +204,8 @@ def _step(node: NodeState) -> Object:
     if node.execution_time is not None and node.queue_time is not None:
         view["executionTime"] = node.execution_time
         view["queueTime"] = node.queue_time
+    if node.worker is not None:
+        view["worker"] = node.worker
     if node.errors:
         view["errors"] = list(node.errors)
     if node.error is not None and node.status is not NodeStatus.COMPLETED:

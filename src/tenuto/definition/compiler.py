@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import cast
 
@@ -86,10 +86,15 @@ def compile_definition(
     """
     checked = check(document, fallback_id=fallback_id, is_saved=is_saved)
     if checked.definition is None:
-        errors = [each for each in checked.problems if each.severity == "error"]
-        count = f"{len(errors)} problems" if len(errors) != 1 else "a problem"
-        raise InvalidDefinition(f"the definition has {count}", errors)
+        raise invalid_definition(checked.problems)
     return checked.definition
+
+
+def invalid_definition(problems: Iterable[Problem]) -> InvalidDefinition:
+    """The error for a document with these problems; it lists no warnings."""
+    errors = [each for each in problems if each.severity == "error"]
+    count = f"{len(errors)} problems" if len(errors) != 1 else "a problem"
+    return InvalidDefinition(f"the definition has {count}", errors)
 
 
 def check(
@@ -106,7 +111,7 @@ def check(
     """
     # One that is saved was read before, and is needed.
     characters = math.inf if is_saved else MOST_EXPRESSION_CHARACTERS
-    report = Report(events_kept, characters=characters)
+    report = Report(events_kept, characters=characters, is_saved=is_saved)
     root = Place("$", report, BASE)
     definition: Definition | None = None
     if is_sound(document, root) and is_object(document, root):

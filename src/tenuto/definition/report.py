@@ -41,10 +41,18 @@ class Report:
     """The problems found so far, in order."""
 
     def __init__(
-        self, events_kept: timedelta = EVENTS_KEPT, *, characters: float = math.inf
+        self,
+        events_kept: timedelta = EVENTS_KEPT,
+        *,
+        characters: float = math.inf,
+        is_saved: bool = False,
     ) -> None:
-        """`events_kept`: for how long events are kept; `characters`: the most of expressions."""
+        """`events_kept`: for how long events are kept; `characters`: the most of expressions.
+
+        `is_saved`: the document was checked when it was saved.
+        """
         self.events_kept = events_kept
+        self.is_saved = is_saved
         self._characters = characters
         self._compared = 0
         self._problems: list[Problem] = []

@@ -96,7 +96,7 @@ class Nodes:
         self._whole = schema
         self._nodes: list[Node] = []
         self._numbers: dict[int, int] = {}
-        self._pattern_size = 0
+        self.pattern_size = 0
         self._pattern_schemas: dict[str, Object] = {}
         self._marks: dict[str, list[JSON]] | None = None
         self.is_backtracking = False
@@ -195,8 +195,8 @@ class Nodes:
         if isinstance(pattern, str):
             units += pattern_units(pattern)
             self.is_backtracking = self.is_backtracking or is_backtracking(pattern)
-            self._pattern_size += pattern_size(pattern)
-            if self._pattern_size > _MOST_PATTERNS:
+            self.pattern_size += pattern_size(pattern)
+            if self.pattern_size > _MOST_PATTERNS:
                 raise SchemaTooCostly(keys, "its patterns are too large together")
         return Node(
             keys=keys,

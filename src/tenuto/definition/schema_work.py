@@ -91,6 +91,11 @@ class SchemaWork:
         return self._nodes.is_backtracking
 
     @property
+    def pattern_size(self) -> int:
+        """The characters of its patterns, repetitions counted: what compiling it costs."""
+        return self._nodes.pattern_size
+
+    @property
     def has_branches(self) -> bool:
         """Whether one problem may quote the problems of several branches."""
         return any(node.has_branches for node in self._nodes)

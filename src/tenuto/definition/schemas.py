@@ -13,7 +13,7 @@ import jsonschema_rs
 from jsonschema_rs import FancyRegexOptions, RegexOptions, ValidationError, Validator
 
 from tenuto.definition.fields import UNUSABLE
-from tenuto.definition.report import MOST_PROBLEMS, Place, Report
+from tenuto.definition.report import MOST_PROBLEMS, Place, Report, did_you_mean
 from tenuto.definition.schema_nodes import ReferenceNotFound, SchemaTooCostly
 from tenuto.definition.schema_patterns import BACKTRACKS
 from tenuto.definition.schema_work import MOST_STEPS, STEPS_OF_A_PROBLEM, SchemaWork
@@ -34,6 +34,10 @@ _MOST_NAMED = 8
 """The most properties that an advice names."""
 _STEPS_OF_A_REFUSAL = MOST_STEPS // 10
 """To find that a value would take too many steps costs at most about as many."""
+_OF_SHAPES = frozenset(
+    {"type", "required", "additionalProperties", "minItems", "maxItems", "minProperties"}
+)
+"""Keywords whose problems do not depend on the parts of a value."""
 _LINEAR = RegexOptions()
 _BACKTRACKING = FancyRegexOptions(backtrack_limit=BACKTRACKS)
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$schema")
@@ -59,8 +63,11 @@ class Schema:
         if not isinstance(value, dict | bool):
             place.wrong("TEN-1010", f"expected a schema, found {kind_of(value)}")
             return UNUSABLE
+        if place.report.is_saved:
+            # It is compiled when a value is first checked: that may take long, and not here.
+            return value
         try:
-            _compile(value)
+            _compile(value, SchemaWork(value))
         except ReferenceNotFound as error:
             if not _refuse_references(value, place):
                 place.wrong("TEN-1060", f"not a JSON Schema: {error}")
@@ -104,7 +111,43 @@ def schema_problems(value: Object, path: str = "$") -> tuple[Problem, ...]:
 
 def input_problems(definition: Definition, value: JSON) -> tuple[Problem, ...]:
     """All problems of an input by the definition's `inputSchema`."""
-    return _problems(definition.input_schema, value, _INPUT)
+    return problems_by_schema(definition.input_schema, value)
+
+
+def problems_by_schema(schema: JSON, value: JSON) -> tuple[Problem, ...]:
+    """The same, where only the schema is known."""
+    return _problems(schema, value, _INPUT)
+
+
+_MOST_STEPS_AT_ONCE = 20_000
+"""The most steps of a check that takes at most some milliseconds."""
+_MOST_STEPS_OF_A_LIST_AT_ONCE = 1_000
+"""The same, where all problems are listed."""
+_MOST_PATTERNS_AT_ONCE = 1_000
+"""The most characters of patterns in a schema that takes at most some milliseconds to compile."""
+
+
+def quick_input_problems(definition: Definition, value: JSON) -> tuple[Problem, ...] | None:
+    """The same as `input_problems`; None where that may take longer than some milliseconds.
+
+    A small value may take as long as a large one.
+    """
+    schema = definition.input_schema
+    if schema is None:
+        return ()
+    try:
+        made = _VALIDATORS.quickly(cast("SchemaJSON", schema))
+        if made is None:
+            return None
+        validator, work = made
+        steps = work.admit(value)
+        if steps > _MOST_STEPS_AT_ONCE:
+            return None
+        if steps > _MOST_STEPS_OF_A_LIST_AT_ONCE:
+            return () if validator.is_valid(value) else None
+    except (SchemaTooCostly, ValueError):
+        pass  # it is refused at once
+    return input_problems(definition, value)
 
 
 def form_problems(schema: JSON, value: JSON) -> tuple[Problem, ...]:
@@ -134,6 +177,43 @@ def check_task_output(schema: JSON, value: JSON) -> Finding:
     return _found(schema, value, _TASK_OUTPUT, most=_MOST_OF_A_TASK)
 
 
+def check_literals(schema: JSON, template: JSON) -> Finding:
+    """The problems of a step's input that it has whatever the expressions in it give."""
+    try:
+        validator, work = _VALIDATORS.of(cast("SchemaJSON", schema))
+        steps = work.admit(template)
+        if not work.of(template).may_list or validator.is_valid(template):
+            return Finding((), steps)
+    except (SchemaTooCostly, ValueError):
+        # It is refused where a value is checked.
+        return Finding((), _STEPS_OF_A_REFUSAL)
+    report = Report()
+    root = Place(_TASK_INPUT.path, report)
+    for each in _meant(validator.iter_errors(template)):
+        if not _depends(cast("JSON", each.instance)) or _is_of_the_shape(each):
+            there = _inside(root, each.instance_path)
+            there.wrong(_TASK_INPUT.code, _message(each), _advice(each, _TASK_INPUT, schema))
+    return Finding(report.problems, steps * (1 + STEPS_OF_A_PROBLEM))
+
+
+def _depends(value: JSON) -> bool:
+    """Whether there is an expression in a value."""
+    match value:
+        case str():
+            return "{{" in value
+        case dict():
+            return any(map(_depends, value.values()))
+        case list():
+            return any(map(_depends, value))
+        case _:
+            return False
+
+
+def _is_of_the_shape(error: ValidationError) -> bool:
+    """Whether it is about an object or a list as such, and not about what is in it."""
+    return not isinstance(error.instance, str) and error.kind.name in _OF_SHAPES
+
+
 class _Checked(NamedTuple):
     """A kind of checked value: its name, its path, the code of its problems, its schema's field."""
 
@@ -146,7 +226,7 @@ class _Checked(NamedTuple):
 _INPUT = _Checked("input", "$", "TEN-2101", "inputSchema")
 _GIVEN = _Checked("input", "$.input", "TEN-2101", "inputSchema")
 _FORM = _Checked("form", "$.form", "TEN-2110", "formSchema")
-_TASK_INPUT = _Checked("input", "$", "TEN-2112", "inputSchema")
+_TASK_INPUT = _Checked("input of the step", "$", "TEN-2112", "inputSchema")
 _TASK_OUTPUT = _Checked("output", "$", "TEN-2113", "outputSchema")
 
 
@@ -223,15 +303,16 @@ def _is_of_another_kind(option: Iterable[ValidationError], error: ValidationErro
 
 
 class _Kept(NamedTuple):
-    """A schema and what it was compiled to, or why it was not."""
+    """A schema, its bounds or why it has none, and what it was compiled to, once it was."""
 
     schema: SchemaJSON
-    made: tuple[Validator, SchemaWork] | SchemaTooCostly
+    work: SchemaWork | SchemaTooCostly
     size: int
+    validator: Validator | None = None
 
 
 class _Validators:
-    """The compiled schemas that were used last, with their bounds."""
+    """The schemas that were used last, with their bounds; compiled when they are first needed."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[int, _Kept] = OrderedDict()
@@ -241,13 +322,29 @@ class _Validators:
 
     def of(self, schema: SchemaJSON) -> tuple[Validator, SchemaWork]:
         """The validator of a schema; SchemaTooCostly."""
+        # The library expands branches when it compiles, so the bounds come first.
+        kept, work = self._bounded(schema)
+        validator = kept.validator
+        if validator is None:
+            validator = _compile(schema, work)
+            self._keep(kept._replace(validator=validator))
+        return validator, work
+
+    def quickly(self, schema: SchemaJSON) -> tuple[Validator, SchemaWork] | None:
+        """The same; None where compiling it takes longer than some milliseconds."""
+        kept, work = self._bounded(schema)
+        if kept.validator is not None:
+            return kept.validator, work
+        return None if work.pattern_size > _MOST_PATTERNS_AT_ONCE else self.of(schema)
+
+    def _bounded(self, schema: SchemaJSON) -> tuple[_Kept, SchemaWork]:
         kept = self._found(schema)
         if kept is None:
-            kept = _Kept(schema, _compile_or_refuse(schema), size_of(schema))
+            kept = _Kept(schema, _work_of(schema), size_of(schema))
             self._keep(kept)
-        if isinstance(kept.made, SchemaTooCostly):
-            raise kept.made
-        return kept.made
+        if isinstance(kept.work, SchemaTooCostly):
+            raise kept.work
+        return kept, kept.work
 
     def _found(self, schema: SchemaJSON) -> _Kept | None:
         key = id(schema)
@@ -268,22 +365,19 @@ class _Validators:
                 self._size -= self._kept.popitem(last=False)[1].size
 
 
-def _compile_or_refuse(schema: SchemaJSON) -> tuple[Validator, SchemaWork] | SchemaTooCostly:
+def _work_of(schema: SchemaJSON) -> SchemaWork | SchemaTooCostly:
     try:
-        return _compile(schema)
+        return SchemaWork(schema)
     except SchemaTooCostly as error:
         return SchemaTooCostly(error.keys, str(error))
 
 
-def _compile(schema: SchemaJSON) -> tuple[Validator, SchemaWork]:
-    # The library expands branches when it compiles, so the bounds come first.
-    work = SchemaWork(schema)
-    validator = jsonschema_rs.validator_for(
+def _compile(schema: SchemaJSON, work: SchemaWork) -> Validator:
+    return jsonschema_rs.validator_for(
         schema,
         offline=True,
         pattern_options=_BACKTRACKING if work.is_backtracking else _LINEAR,
     )
-    return validator, work
 
 
 def _refuse_references(schema: SchemaJSON, place: Place) -> bool:
@@ -335,23 +429,42 @@ def _advice(error: ValidationError, what: _Checked, schema: JSON) -> str:
             return f"Write it as `{form.example}`."
         case "type" if error.instance is None and not error.instance_path:
             return f"Send the {what.name}{_needed(schema)}."
+        case "required" if what is _TASK_INPUT and getattr(error.kind, "property", "") == "ctx":
+            return "To get the context, annotate the parameter: `ctx: Context`."
         case "required":
             return f"Add the property to the {what.name}."
         case "additionalProperties" | "unevaluatedProperties":
-            return f"Remove the property from the {what.name}, or correct its name."
+            instead = f"Remove the property from the {what.name}, or correct its name."
+            return _near(error, schema, instead)
+        case _ if what is _TASK_INPUT:
+            return f"Correct the {what.name}, or the type that the task declares."
         case "type":
             return "Send a value of the expected type."
         case _:
             return f"Correct the value, or the definition's `{what.field}`."
 
 
-def _needed(schema: JSON) -> str:
-    """The properties that an object needs, as far as the beginning of its schema tells them."""
+def _near(error: ValidationError, schema: JSON, instead: str) -> str:
+    """The name that an unknown property at the beginning of the value may be a misspelling of."""
+    names = begun(schema).get("properties")
+    unknown: list[str] = getattr(error.kind, "unexpected", [])
+    if error.instance_path or not isinstance(names, dict) or len(unknown) != 1:
+        return instead
+    return did_you_mean(unknown[0], names, instead)
+
+
+def begun(schema: JSON) -> Object:
+    """The beginning of a schema: itself, or what it refers to."""
     whole = schema if isinstance(schema, dict) else {}
     shared, name = whole.get("$defs"), str(whole.get("$ref", "")).removeprefix("#/$defs/")
     if isinstance(shared, dict) and isinstance(found := shared.get(name), dict):
-        whole = found
-    names = whole.get("required")
+        return found
+    return whole
+
+
+def _needed(schema: JSON) -> str:
+    """The properties that an object needs, as far as the beginning of its schema tells them."""
+    names = begun(schema).get("required")
     if not isinstance(names, list) or not names:
         return ""
     listed = ", ".join(f"`{each}`" for each in names[:_MOST_NAMED])

@@ -31,8 +31,13 @@ class Bounds(Struct, frozen=True, kw_only=True):
     decision_entries: int = MOST_ENTRIES
     """The most entries of one decision; further decisions continue it."""
     large_document: int = 20_000
-    """From how many bytes a document or value is checked in a thread, one at a time; documents with
-    an input schema count tenfold."""
+    """From how many bytes a value is checked in a thread, one at a time; definitions from a tenth
+    of that on."""
+    process_document: int = 20_000
+    """From how many bytes a definition in a request is read by another process; one with schemas
+    from a tenth of that on."""
+    document_seconds: float = 120.0
+    """Seconds after which that process is killed in the midst of a document."""
     waiting: int = 10_000
     """The most starts and commands that may wait, and the most events."""
     turn_messages: int = 1_000

@@ -71,8 +71,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     report_block_after: float = 1.0
     """Seconds that something may block the event loop before the log says where."""
     decision_timeout: float | None = None
-    """Seconds that deciding on one instance may take until it is stopped, or its process killed,
-    and the instance quarantined; None: for ever. `serve`, `dev` and `run` have 10."""
+    """Seconds of processor time that deciding on one instance may take until it is stopped, or its
+    process killed, and the instance quarantined; a decision that computes nothing may take ten
+    times as long. None: for ever. `serve`, `dev` and `run` have 10."""
     notes_folder: str | None = None
     """The folder in which a process of a database notes what it decides on, for the next one on
     this machine; None: one in the system's folder for temporary files. It is made if it is missing,

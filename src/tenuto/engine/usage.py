@@ -61,8 +61,9 @@ class Usage:
 
     async def admit_event(self, tenant: str) -> None:
         """QuotaExceeded where a tenant has too many events, or bytes, for another from outside."""
-        await _refuse("bytes", self._bytes, tenant)
-        if not await self._events.admit(tenant):
+        if not self._bytes.has_room(tenant):
+            await _refuse("bytes", self._bytes, tenant)
+        if not (self._events.admits(tenant) or await self._events.admit(tenant)):
             raise QuotaExceeded("events", self._events.most, self._events.most)
 
     def settle_event(self, event: Event, *, is_stored: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from asyncio import Future
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from tenuto.engine.batcher import Batcher
@@ -23,7 +24,14 @@ from tenuto.executions.tokens import Purpose, execution_id
 from tenuto.executions.worker_recorder import WorkerRecorder
 from tenuto.model.entries import CompensationFailed, NodeFailed
 from tenuto.model.errors import StoreUnavailable, TenutoError
-from tenuto.model.executions import ClaimedTask, Heartbeat, ReleasedTask, TaskReport
+from tenuto.model.executions import (
+    PUSHED,
+    UNNAMED,
+    ClaimedTask,
+    Heartbeat,
+    ReleasedTask,
+    TaskReport,
+)
 from tenuto.model.failure import Failure
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.model.task_logs import LogChunk
@@ -51,6 +59,7 @@ class TaskBroker:
         # Tasks that are pushed are claimed by processes of the service.
         recorder = WorkerRecorder(engine.store, engine.clock, engine.spawn)
         self._workers = recorder if purpose == "pull" else None
+        self._unnamed = UNNAMED if purpose == "pull" else PUSHED
         self._claims = Claims(engine, self._proof, self._workers)
         self._beats: Batcher[Beat, Extension | None] = Batcher(self._claims.extend)
 
@@ -138,21 +147,46 @@ class TaskBroker:
         leases = [
             await self._proof.lease(tenant, each.execution_id, each.lease_token) for each in reports
         ]
-        sent = [self._send(lease, each) for lease, each in zip(leases, reports, strict=True)]
+        outcomes = [
+            await self._outcome(tenant, lease, each)
+            for lease, each in zip(leases, reports, strict=True)
+        ]
+        sent = [
+            self._send(lease, each, outcome)
+            for lease, each, outcome in zip(leases, reports, outcomes, strict=True)
+        ]
         return [
             await self._result(tenant, report, each)
             for report, each in zip(reports, sent, strict=True)
         ]
 
-    def _send(self, lease: Lease | None, report: TaskReport) -> _Sent | TenutoError | None:
-        """Send a report to the engine; None if there is no such lease."""
+    async def _outcome(
+        self, tenant: str, lease: Lease | None, report: TaskReport
+    ) -> TaskSucceeded | TaskFailed | TenutoError | None:
+        """The outcome in a report, read beside the loop where its output is large."""
         if lease is None:
+            return None
+        limit = self._engine.settings.limits.output_bytes
+        read = partial(outcome_of, lease.key, report, limit, self._unnamed)
+        try:
+            return await self._engine.plans.values.check(report.output, read, tenant=tenant)
+        except TenutoError as error:
+            return error
+
+    def _send(
+        self,
+        lease: Lease | None,
+        report: TaskReport,
+        outcome: TaskSucceeded | TaskFailed | TenutoError | None,
+    ) -> _Sent | TenutoError | None:
+        """Send a report to the engine; None if there is no such lease."""
+        if lease is None or outcome is None:
             return None
         # Also of an attempt whose outcome does not count any more: they are its lines.
         self._keep(lease, report.logs)
+        if isinstance(outcome, TenutoError):
+            return outcome
         try:
-            limit = self._engine.settings.limits.output_bytes
-            outcome = outcome_of(lease.key, report, limit)
             future = self._engine.report(lease.key.instance_id, outcome, lease.token)
         except TenutoError as error:
             return error

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from tenuto.model.errors import InvalidInput, Problem
-from tenuto.model.executions import ReportedError, TaskReport
+from tenuto.model.executions import UNNAMED, ReportedError, TaskReport
 from tenuto.model.failure import TOO_LARGE, Failure
 from tenuto.model.graph import DEFAULT
 from tenuto.model.inputs import TaskFailed, TaskSucceeded
@@ -19,25 +19,31 @@ _LONGEST_MESSAGE = 4_000
 _DETAILS_BYTES = 64_000
 
 
-def outcome_of(key: JobKey, report: TaskReport, limit: int) -> TaskSucceeded | TaskFailed:
+def outcome_of(
+    key: JobKey, report: TaskReport, limit: int, worker: str = UNNAMED
+) -> TaskSucceeded | TaskFailed:
     """The outcome of the attempt; InvalidInput for one that cannot be recorded.
 
-    An output of more than `limit` bytes is a failure of the task, as it is in process.
+    `worker` ran it, where the report names none. An output of more than `limit` bytes is a failure
+    of the task, as it is in process.
     """
     if (report.error is None) == (report.output is UNSET):
         raise _invalid("$", "a report has either an output or an error")
     took = None if report.execution_time is None else round(report.execution_time)
+    if report.worker_id is not None:
+        _check(report.worker_id, "$.workerId")
+        worker = report.worker_id
     if report.error is not None:
         if report.next_handle is not None:
             raise _invalid("$.nextHandle", "an error takes no handle")
-        return _failed(key, _failure(report.error), took)
+        return _failed(key, _failure(report.error), took, worker)
     handle = DEFAULT if report.next_handle is None else report.next_handle
     _check(handle, "$.nextHandle")
     try:
         output = to_json(report.output, limit)
     except Unusable as error:
         if error.code == TOO_LARGE:
-            return _failed(key, failure_of(error), took)
+            return _failed(key, failure_of(error), took, worker)
         raise _invalid("$.output", error.message) from None
     try:
         delay = delay_ms(report.queue_delay if report.delay is None else report.delay)
@@ -51,6 +57,7 @@ def outcome_of(key: JobKey, report: TaskReport, limit: int) -> TaskSucceeded | T
         handle=handle,
         execution_time=took,
         delay=delay,
+        worker=worker,
     )
 
 
@@ -91,13 +98,14 @@ def _check(text: str, path: str) -> None:
         raise _invalid(path, error.message) from None
 
 
-def _failed(key: JobKey, failure: Failure, took: int | None) -> TaskFailed:
+def _failed(key: JobKey, failure: Failure, took: int | None, worker: str) -> TaskFailed:
     return TaskFailed(
         node=key.node,
         iteration=key.iteration,
         attempt=key.attempt,
         error=failure,
         execution_time=took,
+        worker=worker,
     )
 
 

@@ -7,7 +7,6 @@ an API key in a request must not appear in the log: both are handled here, for a
 from __future__ import annotations
 
 import logging
-import re
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
@@ -16,6 +15,7 @@ import msgspec
 
 from tenuto.access.redaction import without_secrets
 from tenuto.logs.context import fields_of_context
+from tenuto.model.unsafe_text import escaped_line
 
 FIELDS: Final = (
     "tenant",
@@ -35,10 +35,6 @@ FIELDS: Final = (
 )
 """The fields of a line beside its message, given as `extra`."""
 MOST_TEXT: Final = 16_000
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\n\t]"
-)
-"""Characters that end a line, move the cursor, change colours or reverse the writing direction."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -57,7 +53,7 @@ class JsonLines(logging.Formatter):
             said["error"] = _cut(self.formatException(record.exc_info))
         # JSON has no line breaks in it; characters that reverse the direction are escaped as well.
         text = _encode(without_secrets(said)).decode()
-        return _UNSAFE.sub(_escaped, text)
+        return escaped_line(text)
 
 
 class TextLines(logging.Formatter):
@@ -67,10 +63,10 @@ class TextLines(logging.Formatter):
         fields = [f"{name}={value}" for name, value in _fields(record).items()]
         said = f"{record.levelname.lower()} {_cut(record.getMessage())}"
         # Searched as a whole for speed: there is a line for each request.
-        text = f"{_moment(record)} {_line(str(without_secrets(' '.join([said, *fields]))))}"
+        text = f"{_moment(record)} {escaped_line(str(without_secrets(' '.join([said, *fields]))))}"
         if record.exc_info:
             stack = str(without_secrets(_cut(self.formatException(record.exc_info))))
-            text += "".join(f"\n    {_line(each)}" for each in stack.splitlines())
+            text += "".join(f"\n    {escaped_line(each)}" for each in stack.splitlines())
         return text
 
 
@@ -92,11 +88,3 @@ def _fields(record: logging.LogRecord) -> dict[str, object]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}… ({len(text):,} characters)"
-
-
-def _line(text: str) -> str:
-    return _UNSAFE.sub(_escaped, text)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"

@@ -25,6 +25,10 @@ class People(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
         is_named = user in self.users or _subject(user) in self.users
         return is_named or not set(self.roles).isdisjoint(roles)
 
+    def marks(self) -> tuple[str, ...]:
+        """Each person and role as one text: a user and a role of the same name differ."""
+        return (*map(mark_of_user, self.users), *map(mark_of_role, self.roles))
+
     def with_others(self, others: People) -> People:
         """Both groups together, each name and role once."""
         return People(
@@ -49,6 +53,23 @@ class Asking(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     escalate_at: datetime | None = None
     escalate_to: People | None = None
     """The people who may also decide from then on."""
+
+
+def mark_of_user(user: str) -> str:
+    """A user, as the index of open approvals names those who may decide."""
+    return f"user:{user}"
+
+
+def mark_of_role(role: str) -> str:
+    """A role, as the index of open approvals names it."""
+    return f"role:{role}"
+
+
+def marks_for(user: str, roles: tuple[str, ...]) -> tuple[str, ...]:
+    """The marks of all approvals on which a person may decide (`People.include`)."""
+    subject = _subject(user)
+    names = (user,) if subject is None else (user, subject)
+    return (*map(mark_of_user, names), *map(mark_of_role, roles))
 
 
 def _subject(user: str) -> str | None:

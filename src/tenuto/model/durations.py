@@ -146,6 +146,7 @@ def exactly_from_epoch_ms(milliseconds: int) -> datetime:
     return _EPOCH + milliseconds * _MILLISECOND
 
 
+@lru_cache(maxsize=1024)
 def iso(moment: datetime) -> str:
     """`moment` as users see it, bounded by the first and last representable ones.
 

@@ -132,6 +132,8 @@ class NodeCompleted(_NodeEntry, frozen=True, kw_only=True):
     """The failures of single iterations of a loop there."""
     execution_time: int | None = None
     """Milliseconds that the attempt took, without the time for which it was queued."""
+    worker: str | None = None
+    """The worker that ran the attempt; None: a process of the service, or no task ran."""
 
 
 class NodeFailed(_NodeEntry, frozen=True, kw_only=True):
@@ -148,6 +150,7 @@ class NodeFailed(_NodeEntry, frozen=True, kw_only=True):
     """Its output, if the work was done but the step failed all the same (`wasDone`)."""
     execution_time: int | None = None
     """As that of a completed node."""
+    worker: str | None = None
 
 
 class NodeSkipped(_NodeEntry, frozen=True, kw_only=True):
@@ -231,6 +234,7 @@ class HeldResult(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True
     handle: str | None = None
     """None: `default`. Equal results are written as equal bytes, so a default is never spelled."""
     execution_time: int | None = None
+    worker: str | None = None
 
 
 class TimerSet(_NodeEntry, frozen=True, kw_only=True):
@@ -255,6 +259,8 @@ class TimerFired(_NodeEntry, frozen=True, kw_only=True):
     """When the next reminder is due."""
     assignees: People | None = None
     """The people that a reminder addresses, or an escalation adds."""
+    skipped_by: str | None = None
+    """The principal that ended the delay of a test run before its time."""
 
 
 class _IterationEntry(_NodeEntry, frozen=True, kw_only=True):
@@ -403,6 +409,8 @@ class CompensationCompleted(_NodeEntry, frozen=True, kw_only=True):
 
     event_type = EventType.COMPENSATION_COMPLETED
     output: JSON = None
+    worker: str | None = None
+    """As that of a completed node."""
 
 
 class CompensationFailed(_NodeEntry, frozen=True, kw_only=True):
@@ -413,6 +421,7 @@ class CompensationFailed(_NodeEntry, frozen=True, kw_only=True):
     then: Literal["retry", "fail"]
     counts: bool = True
     """Whether it uses up the retry budget; an attempt lost or stopped with its process does not."""
+    worker: str | None = None
 
 
 class CompensationEnded(_Entry, frozen=True, kw_only=True):

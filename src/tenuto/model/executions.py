@@ -12,8 +12,14 @@ from tenuto.model.task_logs import LogChunk
 
 LOGS = "logs"
 """The field of reports and heartbeats that has lines of the attempt."""
-REPORT_FIELDS = ("executionTime", "delay")
+WORKER = "workerId"
+"""The field of reports that names the worker."""
+REPORT_FIELDS = ("executionTime", "delay", WORKER)
 """Fields of reports that servers of earlier versions do not take."""
+PUSHED = "pushed"
+"""Instead of a worker: the task was pushed to an address."""
+UNNAMED = "unnamed worker"
+"""Of a worker that did not name itself in its report."""
 MOST_OUTPUT_BYTES = 64_000
 """The largest JSON of earlier outputs that is sent with a task."""
 
@@ -100,6 +106,8 @@ class TaskReport(Body, frozen=True, kw_only=True):
     """Another name of `delay`."""
     logs: LogChunk | None = None
     """Lines that the attempt logged and printed since those that were sent before."""
+    worker_id: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    """The worker that ran the attempt, for people."""
 
 
 class ReleasedTask(Body, frozen=True, kw_only=True):

@@ -106,6 +106,8 @@ class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succe
     """Milliseconds that the attempt took, from when its task began; None: not known."""
     delay: int = 0
     """Milliseconds by which what follows is dispatched later."""
+    worker: str | None = None
+    """The worker that ran it; None: a process of the service."""
 
 
 class TaskFailed(Struct, frozen=True, gc=False, kw_only=True, tag="task-failed"):
@@ -117,6 +119,7 @@ class TaskFailed(Struct, frozen=True, gc=False, kw_only=True, tag="task-failed")
     iteration: str = ""
     execution_time: int | None = None
     """As that of a success."""
+    worker: str | None = None
 
 
 class AttemptLost(Struct, frozen=True, gc=False, kw_only=True, tag="attempt-lost"):
@@ -234,6 +237,14 @@ class ResumeAsked(Struct, frozen=True, gc=False, kw_only=True, tag="resume-asked
     by: str
 
 
+class SkipDelayAsked(Struct, frozen=True, gc=False, kw_only=True, tag="skip-delay-asked"):
+    """The end of a delay of a test run was requested, before its time."""
+
+    node: str
+    by: str
+    iteration: str = ""
+
+
 class RetryAsked(Struct, frozen=True, gc=False, kw_only=True, tag="retry-asked"):
     """The retry of a failed instance was requested."""
 
@@ -270,6 +281,7 @@ Occurrence: TypeAlias = (
     | CancelAsked
     | PauseAsked
     | ResumeAsked
+    | SkipDelayAsked
     | RetryAsked
     | CompensationRetryAsked
 )

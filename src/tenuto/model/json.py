@@ -103,12 +103,12 @@ def _can_be_kept(value: object) -> bool:
     pending = [cast("Collection[object]", value)]
     while pending:
         values = pending.pop()
-        is_kept = _are_few_kept if len(values) < _FEW else _are_kept
+        are_kept = _are_few_kept if len(values) < _FEW else _are_kept
         if type(values) is dict:
-            if not (is_kept(values) and set(map(type, values)) <= _TEXT):
+            if not (are_kept(values) and _TEXT.issuperset(map(type, values))):
                 return False
             values = values.values()
-        if not is_kept(values):
+        if not are_kept(values):
             return False
         inner = [each for each in values if type(each) in _CONTAINERS and each]
         pending += cast("list[Collection[object]]", inner)
@@ -135,7 +135,13 @@ def _is_kept(value: object) -> bool:
 
 
 def _are_few_kept(values: Collection[object]) -> bool:
-    return all(map(_is_kept, values))
+    for value in values:
+        # Most values are short text: it is not worth a call.
+        if type(value) is str and value.isascii() and value.isprintable():
+            continue
+        if not _is_kept(value):
+            return False
+    return True
 
 
 def _are_kept(values: Collection[object]) -> bool:

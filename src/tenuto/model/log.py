@@ -160,6 +160,8 @@ def _completed(seq: int, entry: NodeCompleted, at_ms: int) -> LogRow:
             payload["errors"] = entry.errors
     if entry.execution_time is not None:
         payload["executionTime"] = entry.execution_time
+    if entry.worker is not None:
+        payload["worker"] = entry.worker
     body = _encode(payload) if payload else None
     place = entry.node, entry.iteration, entry.attempt
     outcome = entry.status, entry.variable, body

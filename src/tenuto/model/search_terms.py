@@ -43,6 +43,14 @@ def term_of(name: str, value: JSON) -> SearchTerm | None:
     return SearchTerm(_bounded(name), _bounded("".join(text.parts)))
 
 
+def mark_of(kind: str, name: str = "") -> SearchTerm:
+    """A term by which instances of any workflow are found.
+
+    No path begins as it does: it is the term of no variable.
+    """
+    return SearchTerm(_bounded(f"@{kind}:{name}" if name else f"@{kind}"), "")
+
+
 class _NotLookedFor(Exception):
     """The value is not searchable."""
 

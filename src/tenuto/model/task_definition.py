@@ -26,27 +26,31 @@ class BreakerPolicy(Body, frozen=True, kw_only=True):
     """Milliseconds until one request probes the address again."""
 
 
-class WorkerTask(Body, frozen=True, kw_only=True):
-    """A task of a worker, with the policy that its code declares."""
+class TaskSettings(Body, frozen=True, kw_only=True):
+    """What holds for steps of a task that set nothing themselves."""
 
-    id: str
     retry: dict[str, JSON] | None = None
     timeout: str | float | None = None
     heartbeat_timeout: str | float | None = None
-
-
-class Registration(Body, frozen=True, kw_only=True):
-    """The policy of a task in the code of a worker."""
-
-    worker_id: str
-    """The last worker that registered this policy."""
-    retry: dict[str, JSON] | None = None
-    timeout: str | float | None = None
-    heartbeat_timeout: str | float | None = None
+    input_schema: dict[str, JSON] | None = None
+    """In code: made from the types of its parameters."""
 
     @property
     def policy(self) -> tuple[object, ...]:
-        return (self.retry, self.timeout, self.heartbeat_timeout)
+        return (self.retry, self.timeout, self.heartbeat_timeout, self.input_schema)
+
+
+class WorkerTask(TaskSettings, frozen=True, kw_only=True):
+    """A task of a worker, with the settings of its code."""
+
+    id: str
+
+
+class Registration(TaskSettings, frozen=True, kw_only=True):
+    """The settings of a task in the code of a worker."""
+
+    worker_id: str
+    """The last worker that registered these settings."""
 
 
 class TaskDefinition(Body, frozen=True, kw_only=True):
@@ -72,5 +76,5 @@ class TaskDefinition(Body, frozen=True, kw_only=True):
     limits: TaskLimits = TaskLimits()
     breaker: BreakerPolicy = BreakerPolicy()
     registered: tuple[Registration, ...] = ()
-    """The policies in the code of workers, the newest first: that one is in force where neither the
+    """The settings in the code of workers, the newest first: that one is in force where neither the
     step nor the declaration sets one. Only workers change it."""

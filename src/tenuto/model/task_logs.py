@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tenuto.model.json import Body
 from tenuto.model.secret_text import whole_text, without_named_secrets, without_secret_text
+from tenuto.model.unsafe_text import UNSAFE, as_escape
 
 MOST_BYTES = 64_000
 """The most bytes of one attempt's lines."""
@@ -32,9 +33,7 @@ _FARTHEST = 1_000_000_000
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 """Sequences that colour text or move the cursor of a terminal."""
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
+_UNSAFE = re.compile(f"[{UNSAFE}\n]")
 """Characters that end a line, control a terminal or reverse the writing direction."""
 
 Stream = Literal["stdout", "stderr"]
@@ -83,7 +82,7 @@ def cleaned(text: str) -> str:
     shown = _ESCAPES.sub("", raw[:_MOST_RAW])
     if len(shown) > MOST_TEXT or len(raw) > _MOST_RAW:
         shown = f"{shown[:MOST_TEXT]}…"
-    return whole_text(_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))
+    return whole_text(_UNSAFE.sub(as_escape, shown))
 
 
 def cleaned_name(text: str) -> str:

@@ -12,6 +12,7 @@ from tenuto.definition.expressions import holds_template
 from tenuto.expr import is_rooted_path
 from tenuto.model.json import JSON
 from tenuto.python_form.future import FutureValue
+from tenuto.python_form.item_types import misfit
 from tenuto.python_form.json_values import Expression, write
 from tenuto.python_form.step import Step
 from tenuto.python_form.trace import Given, Trace, literal
@@ -108,6 +109,7 @@ def _declared(trace: Recording, task: TaskFunction[..., Any], *, is_said: bool) 
             )
         return None
     _refuse_misfit(trace, task, trace.known(undo))
+    _warn_of_misfit(trace, task, undo)
     return undo, None
 
 
@@ -130,6 +132,7 @@ def _said(trace: Recording, task: TaskFunction[..., Any], by: object, output: Fu
     trace.known(by)
     if by.undoes is not None:
         _refuse_misfit(trace, task, by)
+        _warn_of_misfit(trace, task, by)
         return by, None
     parameters = by.binding.data.parameters
     if len(parameters) > 1:
@@ -205,4 +208,23 @@ def _refuse_misfit(
             f"It gives {', '.join(f'`{name}`' for name in names)}."
             if names
             else "Take what it gives in one parameter, or nothing.",
+        )
+
+
+def _warn_of_misfit(
+    trace: Trace, task: TaskFunction[..., Any], undo: TaskFunction[..., Any]
+) -> None:
+    """Warn of a parameter that never takes what the task returns, judged by annotations."""
+    parameters = [*undo.binding.data.parameters.values()]
+    gives = task.binding.data.return_annotation
+    if len(parameters) != 1 or hints.is_nothing(gives):
+        return
+    [taking] = parameters
+    wrong = misfit(gives, taking.annotation)
+    if wrong is not None:
+        trace.warn(
+            MISFIT,
+            f"what `{task.name}` returns does not fit `{taking.name}` of what undoes it "
+            f"({undo.location}): {wrong}",
+            "A function that undoes a task gets the output of the task: correct one of the types.",
         )

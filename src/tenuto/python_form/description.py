@@ -10,7 +10,9 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tenuto.definition import check
 from tenuto.definition.report import did_you_mean
 from tenuto.model.errors import InvalidDefinition, Problem, TenutoError
 from tenuto.model.json import Object
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from tenuto.python_form.workflow import WorkflowFunction
 
 
+_SETTING = re.compile(r"\$\.nodes\[(\d+)\]\.config\.(.+)")
 _UNEXPECTED = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 
 
@@ -73,17 +76,20 @@ def describe(
     except EnoughFaults:
         pass
     except TenutoError:
-        trace.raise_problems()
+        _raise_problems(trace)
         raise
     except Exception as error:
-        # What comes after a problem is often its consequence.
-        trace.raise_problems()
-        if may_wait and _is_not_defined_yet(error, trace.code):
+        is_name = _is_not_defined_yet(error, trace.code)
+        # What comes after a problem is often its consequence; a name that is nowhere is none.
+        if trace.problems and is_name and not may_wait:
+            trace.problems += _failed(trace, error).problems
+        _raise_problems(trace)
+        if may_wait and is_name:
             raise NotYet from error
         raise _failed(trace, error) from error
     finally:
         RECORDER.reset(token)
-    trace.raise_problems()
+    _raise_problems(trace)
     written = write_graph(trace)
     trace.raise_problems()
     trace.frame = None
@@ -95,6 +101,42 @@ def describe(
         children=tuple(dict.fromkeys(trace.children)),
         warnings=written.warnings,
     )
+
+
+def _raise_problems(trace: Trace) -> None:
+    """InvalidDefinition if there are problems, with those of the steps that are described."""
+    if trace.problems:
+        of_steps = _of_steps(trace)
+        trace.problems = sorted([*trace.problems, *of_steps], key=lambda each: _line(each.path))
+    trace.raise_problems()
+
+
+def _of_steps(trace: Trace) -> list[Problem]:
+    """Problems in the settings of steps, on other lines than those that have problems already."""
+    places = [step.place for step in trace.steps]
+    told = [*trace.problems]
+    blamed = {each.path for each in told}
+    try:
+        graph = write_graph(trace).graph
+    except Exception:  # noqa: BLE001 - a function that stopped half-way may describe no graph
+        return []
+    finally:
+        # What is wrong with the edges may follow from what was told.
+        trace.problems = told
+    found: list[Problem] = []
+    for each in check({"id": "described", **graph}).problems:
+        inside = _SETTING.match(each.path)
+        place = None if inside is None else places[int(inside[1])]
+        if inside is None or place is None or each.severity != "error" or str(place) in blamed:
+            continue
+        message = place.quoted_behind(f"`{inside[2]}`: {each.message}")
+        found.append(replace(each, path=str(place), message=message))
+    return found
+
+
+def _line(path: str) -> tuple[str, int]:
+    file, _, line = path.rpartition(":")
+    return file, int(line) if line.isdecimal() else 0
 
 
 def _refuse_looks(trace: Trace) -> None:

@@ -37,7 +37,7 @@ def write_graph(trace: Trace) -> Written:
     }
     if trace.undone:
         written["compensationSteps"] = [_compensation(each, names) for each in trace.undone]
-    return Written(written, tuple(unguarded(edges)))
+    return Written(written, (*trace.warnings, *unguarded(edges)))
 
 
 def _node(step: Step, edges: Edges) -> JSON:

@@ -6,13 +6,16 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from tenuto.model.errors import InvalidDefinition, Problem
+from tenuto.model.errors import Problem
 from tenuto.python_form.description import Described
 from tenuto.python_form.places import Place
+
+if TYPE_CHECKING:
+    from tenuto.python_form.workflow import WorkflowFunction
 
 _NODE = re.compile(r"\$\.(nodes|compensationSteps)\[(\d+)\](?:\.config)?\.?(.*)")
 
@@ -34,26 +37,31 @@ def _located(problem: Problem, described: Described, around: Place) -> Problem:
     return replace(problem, path=str(place), message=message)
 
 
-_FAULTY: Final[ContextVar[list[InvalidDefinition] | None]] = ContextVar(
-    "tenuto_faulty", default=None
+_MADE: Final[ContextVar[list[WorkflowFunction[..., Any]] | None]] = ContextVar(
+    "tenuto_made", default=None
 )
 
 
 @contextmanager
-def collecting() -> Iterator[list[InvalidDefinition]]:
-    """Functions that cannot be described are listed, and raise only when they are used."""
-    found: list[InvalidDefinition] = []
-    token = _FAULTY.set(found)
+def collecting() -> Iterator[list[WorkflowFunction[..., Any]]]:
+    """Workflows that are made are listed; one that cannot be described raises when it is used."""
+    made: list[WorkflowFunction[..., Any]] = []
+    token = _MADE.set(made)
     try:
-        yield found
+        yield made
     finally:
-        _FAULTY.reset(token)
+        _MADE.reset(token)
 
 
-def is_collected(error: InvalidDefinition) -> bool:
-    """Add an error to the collected ones; False if errors are not collected."""
-    found = _FAULTY.get()
-    if found is None:
+def is_collecting() -> bool:
+    """Whether workflows are listed, and their faults are told together."""
+    return _MADE.get() is not None
+
+
+def is_collected(flow: WorkflowFunction[..., Any]) -> bool:
+    """Add a workflow to the collected ones; False if they are not collected."""
+    made = _MADE.get()
+    if made is None:
         return False
-    found.append(error)
+    made.append(flow)
     return True

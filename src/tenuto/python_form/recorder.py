@@ -9,6 +9,7 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tenuto.definition.report import nearest
 from tenuto.definition.settings import RETRY
 from tenuto.model.errors import TenutoError
 from tenuto.model.graph import ERROR
@@ -136,6 +137,7 @@ class Recording(Trace):
         config: dict[str, object] = {"taskId": task.name}
         if given is not None:
             config["input"] = self.traceable(given.value, f"an argument of `{task.name}`")
+            self._warn_of_misfit(task, given.value)
         step = self.record("task", task.name, config, has_output=True)
         self.prepare(step, order)
         undone = undoing(self, step, order)
@@ -143,6 +145,20 @@ class Recording(Trace):
             self.undone.append(undone)
         kind = task.binding.data.return_annotation
         return self.value_of(step, f"the result of task `{task.name}`", kind)
+
+    def _warn_of_misfit(self, task: TaskFunction[..., Any], value: object) -> None:
+        """Warn of a result that its only parameter never takes, judged by annotations."""
+        parameters = [*task.binding.data.parameters.values()]
+        if len(parameters) != 1 or not isinstance(value, FutureValue):
+            return
+        [taking] = parameters
+        wrong = misfit(kind_of(value), taking.annotation)
+        if wrong is not None:
+            self.warn(
+                "TEN-1110",
+                f"{about(value)} does not fit `{taking.name}` of task `{task.name}`: {wrong}",
+                f"It is `{task.name}{_typed(task.binding.data)}`, in {task.location}.",
+            )
 
     def known(self, task: TaskFunction[..., Any]) -> TaskFunction[..., Any]:
         """Register a used task; refuse one that cannot run, or whose name another task has."""
@@ -179,9 +195,10 @@ class Recording(Trace):
         try:
             bound = data.bind(*args, **kwargs)
         except TypeError as error:
+            faults = _faults(data, args, kwargs) or [str(error)]
             self.refuse(
                 "TEN-1110",
-                f"{called.what} cannot be called so: {error}",
+                f"{called.what} cannot be called so: {'; '.join(faults)}",
                 f"It is `{called.name}{_shown(data)}`, in {called.location}.",
             )
             return None
@@ -401,3 +418,28 @@ def _with_type(parameter: inspect.Parameter) -> str:
 
 def _shown(data: inspect.Signature) -> str:
     return f"({', '.join(data.parameters)})"
+
+
+def _faults(
+    data: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]
+) -> list[str]:
+    """Every unknown and every missing argument of a call; empty: another fault comes first."""
+    if any(each.kind is each.VAR_KEYWORD for each in data.parameters.values()):
+        return []
+    unknown = [name for name in kwargs if name not in data.parameters]
+    known = {name: value for name, value in kwargs.items() if name not in unknown}
+    try:
+        given = data.bind_partial(*args, **known).arguments
+    except TypeError:
+        return []
+    missing = [
+        each.name
+        for each in data.parameters.values()
+        if each.default is each.empty and each.name not in given
+    ]
+    faults = [f"missing a required argument: {name!r}" for name in missing]
+    for name in unknown:
+        meant = nearest(name, [each for each in data.parameters if each not in given])
+        hint = "" if meant is None else f" (did you mean {meant!r}?)"
+        faults.append(f"got an unexpected keyword argument {name!r}{hint}")
+    return faults

@@ -90,6 +90,7 @@ class Trace:
         """Receives the calls of tasks while they are not steps."""
         self.children: list[WorkflowFunction[..., Any]] = []
         self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
         self.unused: dict[object, tuple[Told, Place]] = {}
         """Constructs that must be used, and the problem to report if they are not."""
         self.tasks: dict[str, TaskFunction[..., Any]] = {}
@@ -290,6 +291,19 @@ class Trace:
             )
         if count > _MOST_AT_ONE_PLACE:
             raise EnoughFaults
+
+    def warn(self, code: str, message: str, advice: str) -> None:
+        """Record what is likely to be wrong, and is no error."""
+        where = self.here()
+        found = Problem(
+            code=code,
+            path=str(where),
+            message=where.quoted_behind(message),
+            advice=advice,
+            severity="warning",
+        )
+        if found not in self.warnings:
+            self.warnings.append(found)
 
     def misused(self, what: str, misuse: Misuse) -> None:
         """A future value was used as if it existed now."""

@@ -18,12 +18,12 @@ from tenuto.model.json import JSON, Object
 from tenuto.python_form.description import Described, NotYet, describe
 from tenuto.python_form.events import EventRule
 from tenuto.python_form.lengths import length
-from tenuto.python_form.parameters import input_schema
 from tenuto.python_form.places import Place
-from tenuto.python_form.problems import is_collected, located
+from tenuto.python_form.problems import is_collected, is_collecting, located
 from tenuto.python_form.recorder import Recording
 from tenuto.python_form.signature import Called, called_with, refuse_function
 from tenuto.tasks.function import names_around
+from tenuto.tasks.input_schemas import workflow_input
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.retry import BAD_OPTION, Length, Retry
 from tenuto.tasks.step_call import OUT_OF_PLACE
@@ -53,7 +53,7 @@ class WorkflowFunction(Generic[P, R_co]):
     """A workflow that a function describes; started like one from JSON."""
 
     def __init__(self, fn: Callable[..., Any], heading: Heading, around: Mapping[str, Any]) -> None:
-        refuse_function(fn)
+        fault = _fault_of(fn)
         functools.update_wrapper(self, fn, updated=())
         self.fn = fn
         self.__name__: str = getattr(fn, "__name__", type(fn).__name__)
@@ -64,14 +64,19 @@ class WorkflowFunction(Generic[P, R_co]):
         self._called: Called | None = None
         self._around = around
         self._described: Described | None = None
+        self._refused = fault
+        """Why the function cannot describe any workflow."""
+        self.fault: InvalidDefinition | None = fault
+        """Why it could not be described when it was made."""
         # A function that uses names defined below it in the module is described when it is used.
         try:
             self._described = self._describe(may_wait=True)
         except NotYet:
             pass
         except InvalidDefinition as error:
-            if not is_collected(error):
-                raise
+            self.fault = error
+        if not is_collected(self) and self.fault is not None:
+            raise self.fault
 
     def __repr__(self) -> str:
         return f"<workflow {self.id!r} at {self.place}>"
@@ -112,7 +117,19 @@ class WorkflowFunction(Generic[P, R_co]):
             self._described = self._describe(may_wait=False)
         return self._described
 
+    def errors(self, *, is_whole: bool) -> list[Problem]:
+        """All its errors; those of the file below it are left out unless that `is_whole`."""
+        if not is_whole and self._described is None:
+            return [] if self.fault is None else [*self.fault.problems]
+        try:
+            found = self.check().problems
+        except InvalidDefinition as error:
+            return [*error.problems]
+        return [each for each in found if each.severity == "error"]
+
     def _describe(self, *, may_wait: bool) -> Described:
+        if self._refused is not None:
+            raise self._refused
         return describe(self.id, self.fn, self._signature, self.place, may_wait=may_wait)
 
     @property
@@ -132,7 +149,7 @@ class WorkflowFunction(Generic[P, R_co]):
         schema = heading.input_schema
         if schema is None:
             # Read again: a class that an annotation names may be defined below the function.
-            schema = input_schema(
+            schema = workflow_input(
                 called_with(self.fn, self._around).data,
                 takes_payloads=any(rule.mapping is None for rule in _rules(heading.on)),
             )
@@ -239,6 +256,17 @@ def workflow(  # noqa: PLR0913 - one for each thing that can be said
     if callable(id):
         return WorkflowFunction(id, heading, around)
     return lambda fn: WorkflowFunction(fn, heading, around)
+
+
+def _fault_of(fn: Callable[..., Any]) -> InvalidDefinition | None:
+    """Why a function cannot describe a workflow; raised unless workflows are collected."""
+    try:
+        refuse_function(fn)
+    except InvalidDefinition as error:
+        if not is_collecting() or not inspect.isfunction(inspect.unwrap(fn)):
+            raise
+        return error
+    return None
 
 
 def _rules(events: Events) -> Iterable[EventRule]:

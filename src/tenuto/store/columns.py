@@ -21,7 +21,7 @@ from tenuto.store.errors import Superseded
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow, LetterQuery
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.inbox import EARLIER_MS, EventPlace, PastEvents
-from tenuto.store.parts.instances import InstanceRow
+from tenuto.store.parts.instances import ANY_DEFINITION, InstanceRow
 from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.timers import TimerRow
 from tenuto.store.parts.turns import InstanceUpdate, NewInstance, Searchable
@@ -267,10 +267,12 @@ def searchable_columns(id: str, searchable: Searchable) -> list[SearchableColumn
     """A row for each value that an instance is found by."""
     created_at = epoch_ms(searchable.created_at)
     return [
-        SearchableColumns(
-            id, term.name, searchable.tenant, searchable.definition_id, term.value, created_at
+        SearchableColumns(id, term.name, searchable.tenant, definition_id, term.value, created_at)
+        for definition_id, terms in (
+            (searchable.definition_id, searchable.terms),
+            (ANY_DEFINITION, searchable.marks),
         )
-        for term in searchable.terms
+        for term in terms
     ]
 
 
@@ -416,21 +418,43 @@ def dead_letter_bound(below: DeadLetterPlace | None) -> tuple[int, str, str]:
 
 
 def letter_page(
-    tenant: str, limit: int, below: DeadLetterPlace | None, which: LetterQuery
+    tenant: str,
+    limit: int,
+    below: DeadLetterPlace | None,
+    down_to: DeadLetterPlace | None,
+    which: LetterQuery,
 ) -> dict[str, Any]:
     """Parameters of a page of dead letters."""
-    at, id, instance = dead_letter_bound(below)
+    last_at, last_id, last_instance = dead_letter_end(down_to)
     return {
-        "tenant": tenant,
-        "below_at": at,
-        "below_id": id,
-        "below_instance": instance,
+        **letters_below(tenant, below),
+        "last_at": last_at,
+        "last_id": last_id,
+        "last_instance": last_instance,
         "kind": which.kind,
         "task_id": which.task_id,
         "definition_id": which.definition_id,
         "code_start": code_start(which),
         "limit": limit,
     }
+
+
+def letters_below(tenant: str, below: DeadLetterPlace | None) -> dict[str, Any]:
+    """Parameters of a tenant's dead letters below a place."""
+    at, id, instance = dead_letter_bound(below)
+    return {"tenant": tenant, "below_at": at, "below_id": id, "below_instance": instance}
+
+
+def dead_letter_end(down_to: DeadLetterPlace | None) -> tuple[int, str, str]:
+    """The last place of a list, in the order of its columns; before all if there is none."""
+    if down_to is None:
+        return -(1 << 62), "", ""
+    return epoch_ms(down_to.at), down_to.id, down_to.instance_id
+
+
+def dead_letter_place(at: int, id: str, instance_id: str) -> DeadLetterPlace:
+    """A place, of its columns."""
+    return DeadLetterPlace(from_epoch_ms(at), id, instance_id)
 
 
 def code_start(which: LetterQuery) -> bytes | None:

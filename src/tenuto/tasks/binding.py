@@ -40,6 +40,12 @@ class Binding(Struct, frozen=True):
     An annotation whose names cannot be resolved is `hints.UNRESOLVED`.
     """
 
+    @property
+    def is_annotated(self) -> bool:
+        """Whether a parameter has a type that is known."""
+        untyped = {id(each) for each in (inspect.Parameter.empty, hints.UNRESOLVED, Any, object)}
+        return any(id(each.annotation) not in untyped for each in self.data.parameters.values())
+
 
 class _Data(Struct, frozen=True):
     name: str

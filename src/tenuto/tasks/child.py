@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import ctypes
 import inspect
 import logging
 import os
@@ -18,7 +17,6 @@ import queue
 import signal
 import sys
 import threading
-from collections import deque
 from collections.abc import Coroutine
 from typing import Any, NoReturn
 
@@ -41,31 +39,26 @@ from tenuto.tasks.frames import (
     Begun,
     Done,
     Failed,
-    Frames,
     FromChild,
     Ready,
     Run,
     Stop,
     Wrote,
     encode,
-    frame,
+    from_parent,
 )
 from tenuto.tasks.function import TaskFunction
 from tenuto.tasks.output import Result, delay_ms, to_json
+from tenuto.tasks.parent_pipes import ParentPipes
+from tenuto.tasks.project_folders import import_from
 from tenuto.tasks.undo import Undo
-
-_CHUNK = 1 << 16
-_PR_SET_PDEATHSIG = 1
 
 
 class Parent:
-    """The child's end of the pipes; the link of whatever task is running."""
+    """The parent, as the link of whatever task is running."""
 
-    def __init__(self, reading: int, writing: int) -> None:
-        self._reading = reading
-        self._writing = writing
-        self._saying = threading.Lock()
-        self._unsaid: deque[bytes] = deque()
+    def __init__(self, pipes: ParentPipes) -> None:
+        self._pipes = pipes
         self._asking = threading.Lock()
         self._answers: queue.SimpleQueue[Raw] = queue.SimpleQueue()
         self.orders: queue.SimpleQueue[Run] = queue.SimpleQueue()
@@ -74,14 +67,7 @@ class Parent:
         self.running: tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]] | None = None
 
     def say(self, message: FromChild) -> None:
-        # A finalizer may print, which sends a line, while its thread sends a message or notes a
-        # line: a message never waits, it is sent by the thread that sends already.
-        self._unsaid.append(frame(message))
-        while self._unsaid and self._saying.acquire(blocking=False):
-            try:
-                self._write()
-            finally:
-                self._saying.release()
+        self._pipes.send(encode(message))
 
     def beat(self, details: object) -> None:
         self.say(Beat(Raw(encode(details_of(details)))))
@@ -99,35 +85,18 @@ class Parent:
             self.say(question)
             return self._answers.get()
 
-    def listen(self) -> NoReturn:
-        """Read the parent's messages until it ends."""
-        frames = Frames()
-        while True:
-            try:
-                data = os.read(self._reading, _CHUNK)
-            except OSError:
-                data = b""
-            if not data:
-                self._end()
-            frames.feed(data)
-            while (message := frames.from_parent()) is not None:
-                match message:
-                    case Run():
-                        # A stop message belongs to the order before it.
-                        self.is_told_to_stop = False
-                        self.orders.put(message)
-                    case Stop():
-                        self._stop()
-                    case Answer():
-                        self._answers.put(message.value)
+    def hear(self, message: bytes) -> None:
+        match from_parent(message):
+            case Run() as order:
+                # A stop message belongs to the order before it.
+                self.is_told_to_stop = False
+                self.orders.put(order)
+            case Stop():
+                self._stop()
+            case Answer(value):
+                self._answers.put(value)
 
-    def _write(self) -> None:
-        while self._unsaid:
-            data = memoryview(self._unsaid.popleft())
-            while data:
-                data = data[os.write(self._writing, data) :]
-
-    def _end(self) -> NoReturn:
+    def end(self) -> NoReturn:
         """The parent has ended: end at once, with all processes that a running task has started."""
         if self.is_busy and os.getpgrp() == os.getpid():
             os.killpg(os.getpgrp(), signal.SIGKILL)
@@ -144,12 +113,9 @@ class Parent:
 
 
 def main() -> NoReturn:
-    reading, writing = int(sys.argv[1]), int(sys.argv[2])
-    for descriptor in (reading, writing):
-        os.set_inheritable(descriptor, False)  # noqa: FBT003 - takes no keywords
-    _die_with_parent()
-    parent = Parent(reading, writing)
-    threading.Thread(target=parent.listen, name="tenuto-parent", daemon=True).start()
+    pipes = ParentPipes.of_program()
+    parent = Parent(pipes)
+    pipes.listen(parent.hear, parent.end)
     parent.say(Ready())
     while True:
         order = parent.orders.get()
@@ -187,9 +153,7 @@ def _perform(parent: Parent, order: Run, writer: Writer | None) -> Done | Failed
         CURRENT.set(writer)
         _log_from(order.log_level)
     try:
-        for folder in order.path:
-            if folder not in sys.path:
-                sys.path.append(folder)
+        import_from(order.path)
         value = _call(parent, find(order.address), order)
         handle, delay = "default", 0
         if type(value) is Result:
@@ -241,13 +205,6 @@ async def _await(parent: Parent, coroutine: Coroutine[Any, Any, object]) -> obje
         return await coroutine
     finally:
         parent.running = None
-
-
-def _die_with_parent() -> None:
-    """Let the kernel kill this process when the parent ends, even while a task runs."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 if __name__ == "__main__":

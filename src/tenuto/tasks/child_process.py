@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from tenuto.tasks.frames import Frames, FromChild, FromParent, frame
+from tenuto.tasks.frames import Frames, frame
 
 _CHUNK = 1 << 16
 _LOOK_MILLISECONDS = 500
@@ -27,10 +27,13 @@ class ChildDied(Exception):
 
 
 class Child:
-    """A running interpreter that waits for orders; used by one thread."""
+    """A running interpreter that waits for messages; used by one thread at a time."""
 
-    def __init__(self, wake: int) -> None:
-        """Start it; `wake` is a descriptor that becomes readable when the owner has a request."""
+    def __init__(self, wake: int, program: str = "tenuto.tasks.child") -> None:
+        """Start a module; `wake` is a descriptor that is readable when the owner has a request.
+
+        On Linux it is killed when the thread ends that has started it.
+        """
         self._wake = wake
         self.is_sending = False
         """Whether a frame is half written, so that no other may follow."""
@@ -38,8 +41,9 @@ class Child:
         childs_in, self._writing = os.pipe()
         self._reading, childs_out = os.pipe()
         try:
+            # Without this folder before the libraries (-P): a file in it may have a library's name.
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-m", "tenuto.tasks.child", str(childs_in), str(childs_out)],
+                [sys.executable, "-P", "-m", program, str(childs_in), str(childs_out)],
                 stdin=subprocess.DEVNULL,
                 pass_fds=(childs_in, childs_out),
                 # A session of its own: Ctrl-C in the terminal is for the parent, and a kill reaches
@@ -55,9 +59,22 @@ class Child:
             os.close(childs_out)
         os.set_blocking(self._writing, False)
 
-    def send(self, message: FromParent, when_woken: WhenWoken) -> None:
-        data = memoryview(frame(message))
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, when_woken: WhenWoken, *parts: bytes) -> None:
+        """Send one message, which may be in parts."""
         self.is_sending = True
+        for part in frame(*parts):
+            self._send(memoryview(part), when_woken)
+        self.is_sending = False
+
+    def _send(self, data: memoryview, when_woken: WhenWoken) -> None:
         while data:
             try:
                 data = data[os.write(self._writing, data) :]
@@ -65,10 +82,9 @@ class Child:
                 self._await(self._writing, select.POLLOUT, when_woken)
             except BrokenPipeError:
                 raise self._death() from None
-        self.is_sending = False
 
-    def receive(self, when_woken: WhenWoken) -> FromChild:
-        while (message := self._frames.from_child()) is None:
+    def receive(self, when_woken: WhenWoken) -> bytes:
+        while (message := self._frames.next()) is None:
             # It may have been woken while it was sending, when it could not act on it.
             when_woken(self)
             self._await(self._reading, select.POLLIN, when_woken)

@@ -1,8 +1,10 @@
-"""Tunes the garbage collector for an engine, which saves about a sixth of the engine's time.
+"""Tunes the garbage collector for an engine, which saves about a tenth of the engine's time.
 
 Modules, classes and functions live as long as the process, and yet each full collection walks all
 of them. The objects of a turn live until the turn ends: with the default threshold they are walked
-several times before.
+several times before. Everything waits for a collection, about 0.4 ms for a thousand objects: with
+these thresholds a few milliseconds for new ones and for the middle generation, which is a delay
+that the work of one tenant causes another.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ from __future__ import annotations
 import gc
 from threading import Lock
 
-TOGETHER = 20_000
+TOGETHER = 10_000
 """The threshold of new objects before a collection."""
-OFTEN = 2
+OFTEN = 1
 """So many collections of new objects before one of the middle generation: it has few objects then,
 and everything waits for it."""
-SELDOM = 500
+SELDOM = 1_000
 """So many collections of the middle generation before a full one."""
 
 
@@ -55,6 +57,17 @@ class Collector:
                 self._is_frozen = False
             if gc.get_threshold() == self._ours:
                 gc.set_threshold(*self._before)
+
+
+def collect_young() -> None:
+    """Collect what is new, unless the program collects by itself.
+
+    The interpreter counts objects that are made, less those that end: where a large document
+    becomes another form of itself, old ones end while new ones are made, and a hundred thousand
+    gather until they are walked at once.
+    """
+    if gc.isenabled():
+        gc.collect(1)
 
 
 COLLECTOR = Collector()

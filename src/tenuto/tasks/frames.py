@@ -1,4 +1,4 @@
-"""Messages between a parent and its child process: JSON in frames with a length."""
+"""Messages between a parent and its child process: frames with a length; of tasks, JSON."""
 
 from __future__ import annotations
 
@@ -110,13 +110,23 @@ _from_parent = msgspec.json.Decoder(FromParent)
 _from_child = msgspec.json.Decoder(FromChild)
 
 
-def frame(message: FromParent | FromChild) -> bytes:
-    body = encode(message)
-    return _LENGTH.pack(len(body)) + body
+def from_parent(message: bytes) -> FromParent:
+    decoded: FromParent = _from_parent.decode(message)
+    return decoded
+
+
+def from_child(message: bytes) -> FromChild:
+    decoded: FromChild = _from_child.decode(message)
+    return decoded
+
+
+def frame(*parts: bytes) -> list[bytes]:
+    """A message of these parts as it goes through a pipe; large parts are not copied."""
+    return [_LENGTH.pack(sum(map(len, parts))), *parts]
 
 
 class Frames:
-    """Cuts the bytes of a pipe into frames."""
+    """Cuts the bytes of a pipe into messages."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
@@ -124,17 +134,8 @@ class Frames:
     def feed(self, data: bytes) -> None:
         self._bytes += data
 
-    def from_parent(self) -> FromParent | None:
+    def next(self) -> bytes | None:
         """The next message, or None while it is not complete."""
-        body = self._next()
-        return None if body is None else _from_parent.decode(body)
-
-    def from_child(self) -> FromChild | None:
-        """The next message, or None while it is not complete."""
-        body = self._next()
-        return None if body is None else _from_child.decode(body)
-
-    def _next(self) -> bytes | None:
         if len(self._bytes) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(self._bytes)

@@ -13,8 +13,11 @@ from types import EllipsisType
 from typing import Any, Literal, NoReturn, ParamSpec, Protocol, TypeVar, overload
 from weakref import WeakSet
 
+from msgspec import UNSET, UnsetType
+
 from tenuto.model.errors import TenutoError
-from tenuto.model.policy import RetryPolicy, TaskPolicy
+from tenuto.model.json import Object
+from tenuto.model.policy import Check, RetryPolicy, TaskPolicy
 from tenuto.tasks.binding import Binding, bind
 from tenuto.tasks.recorder import RECORDER
 from tenuto.tasks.retry import BAD_OPTION, Length, Retry, read_length
@@ -48,7 +51,7 @@ class Declare(Protocol):
 class TaskFunction(Callables[P, R_co]):
     """A task: a function with the options that the engine needs."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each option
         self,
         fn: Callable[P, R_co],
         *,
@@ -59,7 +62,9 @@ class TaskFunction(Callables[P, R_co]):
         isolation: Isolation = None,
         names_around: Mapping[str, Any] | None = None,
         undoes: str | None = None,
+        stands_for: TaskFunction[..., Any] | None = None,
     ) -> None:
+        """`stands_for`: the task that it calls with its own input."""
         _check_function(fn)
         self.fn: Callable[..., Any] = fn
         """The function as it was written."""
@@ -88,6 +93,9 @@ class TaskFunction(Callables[P, R_co]):
         self.homes: WeakSet[Home] = WeakSet()
         """The registries that know it."""
         self._binding: Binding | None = None
+        self._stands_for = stands_for
+        self._input_schema: Object | None | UnsetType = UNSET
+        self._check_input: Check | None | UnsetType = UNSET
         self._names_around = _mentioned(fn, names_around or {})
         functools.update_wrapper(self, fn, updated=())
 
@@ -198,6 +206,35 @@ class TaskFunction(Callables[P, R_co]):
             self._binding = bind(self.fn, self._names_around, may_leave_out=is_undo)
             self._names_around = {}
         return self._binding
+
+    @property
+    def input_schema(self) -> Object | None:
+        """What the types of its parameters say of its input; None: nothing.
+
+        Made when it is first asked for, as the binding.
+        """
+        if self._stands_for is not None:
+            return self._stands_for.input_schema
+        if self._input_schema is UNSET:
+            from tenuto.tasks.input_schemas import task_input  # noqa: PLC0415 - children need none
+
+            made = task_input(self.binding.data, may_leave_out=self.undoes is not None)
+            self._input_schema = made
+        return self._input_schema
+
+    @property
+    def check_input(self) -> Check | None:
+        """Whether an input fits its types; None: it has none."""
+        if self._stands_for is not None:
+            return self._stands_for.check_input
+        if self._check_input is UNSET:
+            made = None
+            if self.binding.is_annotated and self.input_schema is not None:
+                from tenuto.definition.task_values import check_of_code  # noqa: PLC0415 - as above
+
+                made = check_of_code(self.input_schema, undoes=self.undoes)
+            self._check_input = made
+        return self._check_input
 
     @property
     def location(self) -> str:

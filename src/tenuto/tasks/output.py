@@ -19,6 +19,7 @@ import msgspec
 from tenuto.model.durations import parse_duration
 from tenuto.model.failure import INVALID_DELAY, NOT_JSON, TOO_LARGE
 from tenuto.model.json import JSON
+from tenuto.model.large_json import decode
 
 DEEPEST = 100
 """How deep objects and arrays may be nested, as in definitions."""
@@ -56,7 +57,7 @@ def to_json(value: object, limit: int, name: str = "the output") -> JSON:
         # msgspec writes NaN as null, 1 as a key as "1", sets as arrays, and so on: whatever is not
         # JSON comes back as something else. What comes back equal is JSON, and a copy.
         if len(encoded) <= limit and _NUL not in encoded and _is_shallow(encoded):
-            copy: JSON = _decode(encoded)
+            copy = decode(encoded)
             if copy == value:
                 return copy
     except Exception:  # noqa: BLE001 - the walk below finds the fault and its place
@@ -105,7 +106,6 @@ def _write_model(value: Any) -> object:  # noqa: ANN401 - a pydantic model, know
 
 
 _encode = msgspec.json.Encoder(enc_hook=_write_model).encode
-_decode = msgspec.json.Decoder().decode
 
 
 def _is_shallow(encoded: bytes) -> bool:

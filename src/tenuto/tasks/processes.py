@@ -41,6 +41,7 @@ from tenuto.tasks.frames import (
     Stop,
     Wrote,
     encode,
+    from_child,
 )
 
 _START_SECONDS = 30.0
@@ -232,16 +233,17 @@ class Lane:
         attentive = _Attentive(self, attempt)
         child = self._ordered_child(attempt, attentive)
         while True:
-            match child.receive(attentive):
+            match from_child(child.receive(attentive)):
                 case Beat(details):
                     attempt.beat(msgspec.json.decode(details))
                 case Wrote(lines):
                     now = self._ticks()
                     attempt.log.extend([replace(each, ticks=now + each.ticks) for each in lines])
                 case AskOutputs():
-                    child.send(Answer(Raw(encode(attempt.previous_outputs()))), attentive)
+                    answer = Answer(Raw(encode(attempt.previous_outputs())))
+                    child.send(attentive, encode(answer))
                 case AskUndo():
-                    child.send(Answer(Raw(encode(attempt.undo()))), attentive)
+                    child.send(attentive, encode(Answer(Raw(encode(attempt.undo())))))
                 case Done(output, handle, delay):
                     return _success(attempt, output, handle, delay)
                 case Failed(failure, was_told):
@@ -286,7 +288,7 @@ class Lane:
         if attempt.is_asked_to_stop:
             raise Refused(cancelled())
         self._tell(self._up, attempt)
-        child.send(order, attentive)
+        child.send(attentive, encode(order))
         attentive.may_tell = True
         child.receive(attentive)
         return child
@@ -315,7 +317,7 @@ class _Attentive:
             raise ChildDied("it was killed")
         if self.may_tell and not child.is_sending and self._attempt.is_asked_to_stop:
             self.may_tell = False
-            child.send(Stop(), self)
+            child.send(self, encode(Stop()))
 
 
 def _success(attempt: Attempt, output: Raw, handle: str, delay: int) -> Outcome:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context
 from typing import Any, Protocol
@@ -33,6 +33,8 @@ _log = logging.getLogger("tenuto.tasks")
 
 _LINES_EVERY = 0.5
 """Seconds in which the lines of a running attempt are collected."""
+_MOST_NAMED = 5
+"""Tasks that are named when they are waited for."""
 _PATIENCE = 1.0
 """Seconds that attempts have to end after their grace period."""
 
@@ -131,6 +133,10 @@ class Runner:
             wrote, self._loop = self._wrote, asyncio.get_running_loop()
         attempt = Attempt(key, order, facts, task, self._ticks, wrote=wrote)
         self._attempts[key] = attempt
+        check = task.check_input
+        if check is not None and (misfit := check(attempt.given).failure) is not None:
+            self._fail_soon(attempt, misfit)
+            return
         attempt.place = place = self._place(task)
         place.add(attempt)
 
@@ -202,6 +208,7 @@ class Runner:
         queued = [attempt for attempt in self._attempts.values() if not attempt.has_begun]
         self._forget(queued)
         if self._attempts:
+            _log.info("waiting up to %g s for %s", grace, _named(self._attempts.values()))
             self._all_ended = asyncio.get_running_loop().create_future()
             timer = self._clock.call_later(grace, self._end_waiting)
             await self._all_ended
@@ -229,6 +236,10 @@ class Runner:
         )
         attempt = Attempt(key, order, facts, _PLACEHOLDER, self._ticks)
         self._attempts[key] = attempt
+        self._fail_soon(attempt, failure)
+
+    def _fail_soon(self, attempt: Attempt, failure: Failure) -> None:
+        """Fail an attempt that does not begin; never from within `start`."""
         loop = asyncio.get_running_loop()
         loop.call_soon(self._settle, attempt, attempt.failed(failure))
 
@@ -284,6 +295,16 @@ class Runner:
     def _end_waiting(self) -> None:
         if self._all_ended is not None and not self._all_ended.done():
             self._all_ended.set_result(None)
+
+
+def _named(attempts: Iterable[Attempt]) -> str:
+    """The tasks that run, each with a step of its own; the first few of many."""
+    named = [
+        f"task {each.order.task_id!r} (step {each.order.node} of {each.key[0]})"
+        for each in attempts
+    ]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + more
 
 
 def _placeholder() -> None:

@@ -1,7 +1,9 @@
 """JSON Schemas of annotated types: the values that an argument of the type can be made from.
 
 The library derives them. Added is what it leaves out: a dataclass takes no other fields than its
-own, text that is read as a moment has to look like one, and a decimal may be a number too.
+own, text that is read as a moment has to look like one, and a decimal may be a number too. Open
+schemas take all that a function can be called with: other fields of a dataclass, an item of a set
+twice, and for a model whatever it validates itself.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _ANYTHING = "anything"
 """Marks the schema of `object`: the library takes no empty one."""
 
 
-def schemas(annotations: Sequence[object]) -> tuple[list[Object], Object] | None:
+def schemas(
+    annotations: Sequence[object], *, is_closed: bool = True
+) -> tuple[list[Object], Object] | None:
     """JSON Schemas of the values that `hints.convert` accepts, and their shared definitions.
 
     None if they cannot be derived.
@@ -36,13 +40,13 @@ def schemas(annotations: Sequence[object]) -> tuple[list[Object], Object] | None
     models: dict[str, Any] = {}
     try:
         found, components = msgspec.json.schema_components(
-            annotations, schema_hook=lambda kind: _schema_of(kind, models)
+            annotations, schema_hook=lambda kind: _schema_of(kind, models, is_closed=is_closed)
         )
         kinds = inspect.multi_type_info(annotations)
         derived, shared = msgspec.to_builtins((found, components))
     except Exception:  # noqa: BLE001 - models are the user's code
         return None
-    narrowing = _Narrowing(shared)
+    narrowing = _Narrowing(shared, is_closed=is_closed)
     for kind, schema in zip(kinds, derived, strict=True):
         narrowing.narrow(kind, schema)
     return list(derived), dict(sorted({**shared, **models}.items()))
@@ -51,8 +55,9 @@ def schemas(annotations: Sequence[object]) -> tuple[list[Object], Object] | None
 class _Narrowing:
     """Goes through types and their schemas side by side."""
 
-    def __init__(self, shared: dict[str, Any]) -> None:
+    def __init__(self, shared: dict[str, Any], *, is_closed: bool) -> None:
         self._shared = shared
+        self._is_closed = is_closed
         self._seen: set[str] = set()
 
     def narrow(self, kind: object, schema: Any) -> None:  # noqa: ANN401 - a part of a schema
@@ -62,10 +67,12 @@ class _Narrowing:
             case inspect.Metadata(type=inner):
                 self.narrow(inner, schema)
             case inspect.DataclassType(fields=fields):
-                self._fields(fields, schema, is_closed=True)
+                self._fields(fields, schema, is_closed=self._is_closed)
             case inspect.StructType(fields=fields) | inspect.TypedDictType(fields=fields):
                 self._fields(fields, schema, is_closed=False)
             case inspect.CollectionType(item_type=item):
+                if not self._is_closed:
+                    schema.pop("uniqueItems", None)
                 self.narrow(item, schema.get("items"))
             case inspect.TupleType(item_types=items):
                 self._each(items, schema.get("prefixItems"))
@@ -101,9 +108,12 @@ class _Narrowing:
                 self.narrow(kind, schema)
 
 
-def _schema_of(kind: Any, shared: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - Pydantic's, or like it
+def _schema_of(kind: Any, shared: dict[str, Any], *, is_closed: bool) -> dict[str, Any]:  # noqa: ANN401 - Pydantic's, or like it
     if kind is object:
         return {_ANYTHING: True}
+    if not is_closed:
+        # It converts more than its schema says.
+        return {"title": kind.__name__} if hasattr(kind, "model_validate") else {_ANYTHING: True}
     prefix = re.sub(r"[^\w.-]", "_", kind.__name__)
     schema = dict(kind.model_json_schema(ref_template=f"#/$defs/{prefix}.{{model}}"))
     for name, part in schema.pop("$defs", {}).items():

@@ -107,6 +107,7 @@ class TaskMocks(Registry):
             timeout=real.timeout,
             heartbeat_timeout=real.heartbeat_timeout,
             undoes=real.undoes,
+            stands_for=real,
         )
 
     async def _run(self, real: TaskFunction[..., Any], ctx: Context, given: Any) -> object:  # noqa: ANN401

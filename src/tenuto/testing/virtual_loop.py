@@ -173,7 +173,8 @@ class VirtualLoop(BaseEventLoop):
         chosen = self._random.randrange(len(ready))
         owner = _owner(ready[chosen])
         if owner is not None:
-            chosen = next(i for i, handle in enumerate(ready) if _owner(handle) is owner)
+            # Threads may add to it meanwhile.
+            chosen = next(i for i, handle in enumerate(tuple(ready)) if _owner(handle) is owner)
         handle = ready[chosen]
         del ready[chosen]
         return handle

@@ -11,6 +11,7 @@ from tenuto.model.errors import TaskError
 from tenuto.model.executions import (
     LOGS,
     MOST_OUTPUT_BYTES,
+    WORKER,
     ClaimedTask,
     ReportedError,
     TaskReport,
@@ -31,10 +32,16 @@ class HeldTask:
     """A claimed task and its lease. Times are by the worker's own monotonic clock."""
 
     def __init__(
-        self, task: ClaimedTask, lease: timedelta, now: float, policy: TaskPolicy = NO_POLICY
+        self,
+        task: ClaimedTask,
+        lease: timedelta,
+        now: float,
+        policy: TaskPolicy = NO_POLICY,
+        worker_id: str | None = None,
     ) -> None:
         """`policy`: that of its function, for an attempt that was ordered before it was known."""
         self.task = task
+        self._worker_id = worker_id if WORKER in task.reports else None
         self._policy = policy
         bounds = (lease.total_seconds(), task.timeout, task.heartbeat_timeout)
         self._seconds = min(bound for bound in bounds if bound is not None)
@@ -170,6 +177,7 @@ class HeldTask:
                 error=error,
                 execution_time=took,
                 logs=self.logs,
+                worker_id=self._worker_id,
             )
         handle = None if outcome.handle == "default" else outcome.handle
         return TaskReport(
@@ -181,4 +189,5 @@ class HeldTask:
             # A server that does not know it refuses the report: it would follow too early.
             delay=outcome.delay or None,
             logs=self.logs,
+            worker_id=self._worker_id,
         )

@@ -1,10 +1,11 @@
-"""Sends the policies of a worker's tasks to its server, so that they hold as in process."""
+"""Sends the settings of a worker's tasks to its server, so that they hold as in process."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Iterator
+
+import msgspec
 
 from tenuto.model.errors import (
     OVER_QUOTA,
@@ -13,24 +14,23 @@ from tenuto.model.errors import (
     StoreUnavailable,
     TenutoError,
 )
-from tenuto.model.json import JSON
-from tenuto.model.policy import RetryPolicy, TaskPolicy
 from tenuto.model.task_definition import WorkerTask
-from tenuto.worker.broker_client import BrokerClient
+from tenuto.tasks.registry import Registry
+from tenuto.tasks.worker_task import worker_task
+from tenuto.worker.broker_client import BrokerClient, NotTaken, RegisteredTask
 
 log = logging.getLogger("tenuto.worker")
 
 _AT_ONCE = 1_000
+_BYTES_AT_ONCE = 500_000
+_encode = msgspec.json.Encoder().encode
 
 
-async def register(
-    broker: BrokerClient, worker_id: str, policies: Mapping[str, TaskPolicy]
-) -> None:
-    """Register the policies of tasks. Where the server takes none, the worker works without."""
-    tasks = [worker_task(id, policy) for id, policy in sorted(policies.items())]
-    for begin in range(0, len(tasks), _AT_ONCE):
+async def register(broker: BrokerClient, worker_id: str, registry: Registry) -> None:
+    """Register the settings of tasks. Where the server takes none, the worker works without."""
+    for tasks in _portions(registry):
         try:
-            found = await broker.register(worker_id, tasks[begin : begin + _AT_ONCE])
+            found = await _registered(broker, worker_id, tasks)
         except TenutoError as error:
             if isinstance(error, StoreUnavailable | Forbidden) or (
                 isinstance(error, Overloaded) and error.code != OVER_QUOTA
@@ -42,7 +42,7 @@ async def register(
             if each.others:
                 workers = ", ".join(sorted({other.worker_id for other in each.others}))
                 log.warning(
-                    "worker=%s task=%s: other retries or time-outs were registered by %s; "
+                    "worker=%s task=%s: other retries, time-outs or inputs were registered by %s; "
                     "those of this worker are in force now",
                     worker_id,
                     each.task_id,
@@ -50,26 +50,33 @@ async def register(
                 )
 
 
-def worker_task(id: str, policy: TaskPolicy) -> WorkerTask:
-    """A task with its policy, in milliseconds."""
-    return WorkerTask(
-        id=id,
-        retry=None if policy.retry is None else _retry(policy.retry),
-        timeout=_milliseconds(policy.timeout),
-        heartbeat_timeout=_milliseconds(policy.heartbeat_timeout),
-    )
+async def _registered(
+    broker: BrokerClient, worker_id: str, tasks: list[WorkerTask]
+) -> list[RegisteredTask]:
+    try:
+        return await broker.register(worker_id, tasks)
+    except NotTaken:
+        # An older server knows no inputs: the worker checks them itself, too.
+        bare = [msgspec.structs.replace(each, input_schema=None) for each in tasks]
+        if bare == tasks:
+            raise
+        return await broker.register(worker_id, bare)
 
 
-def _retry(policy: RetryPolicy) -> dict[str, JSON]:
-    return {
-        "maxAttempts": policy.max_attempts,
-        "initialDelay": _milliseconds(policy.initial_delay),
-        "multiplier": policy.multiplier,
-        "maxDelay": _milliseconds(policy.max_delay),
-        "nonRetryable": list(policy.non_retryable),
-        "onLost": policy.on_lost,
-    }
-
-
-def _milliseconds(length: timedelta | None) -> int | None:
-    return None if length is None else length // timedelta(milliseconds=1)
+def _portions(registry: Registry) -> Iterator[list[WorkerTask]]:
+    """The tasks, as many at once as fit into a request."""
+    portion: list[WorkerTask] = []
+    size = 0
+    for name in registry:
+        function = registry.get(name)
+        if function is None:
+            continue
+        task = worker_task(function)
+        length = len(_encode(task))
+        if portion and (len(portion) >= _AT_ONCE or size + length > _BYTES_AT_ONCE):
+            yield portion
+            portion, size = [], 0
+        portion.append(task)
+        size += length
+    if portion:
+        yield portion

@@ -235,7 +235,7 @@ class Worker:
         if number:
             await self._is_plenty.wait()
         elif not self._is_registered:
-            await register(self._broker, self._id, self._registry.policies())
+            await register(self._broker, self._id, self._registry)
             self._is_registered = True
         most = min(self._room - len(self._held) - self._asked_for, self._batch)
         if most <= 0:
@@ -265,7 +265,7 @@ class Worker:
         for task in tasks:
             function = self._registry.get(task.task_id)
             policy = NO_POLICY if function is None else function.policy
-            held = HeldTask(task, self._lease, now, policy)
+            held = HeldTask(task, self._lease, now, policy, self._id)
             self._held[held.key] = held
             self._ready.append(held)
         if tasks:

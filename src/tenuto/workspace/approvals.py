@@ -1,45 +1,57 @@
 """Open approvals of a tenant, over all its instances: an inbox for those who decide.
 
-Which steps are approvals is in the definitions; which instances are at such a step is in the index
-of current steps. So a page costs what it shows, and a look at the newest definitions.
+Each instance with an open approval has marks in the index of search terms: one for any approval,
+and one for each user and role that may decide (`core/open_approvals.py`). So a page costs what it
+shows, however many definitions and instances there are.
 """
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
+from tenuto.core.open_approvals import ANYBODY, OPEN, OVERDUE
 from tenuto.core.view import context_of, waits_of
 from tenuto.engine.turns.held import Held
-from tenuto.model.approvals import People
+from tenuto.model.approvals import People, mark_of_role, mark_of_user, marks_for
+from tenuto.model.durations import epoch_ms
+from tenuto.model.ids import NodeKey
 from tenuto.model.json import JSON, Object
+from tenuto.model.search_terms import mark_of
 from tenuto.model.status import Status
-from tenuto.store.pages import begins_below, cursor_after
-from tenuto.store.parts.instances import InstancePage, InstanceQuery, InstanceRow
-from tenuto.workspace.definitions import Definitions
+from tenuto.store.cursor import BEFORE_ALL, Position, read_cursor, write_cursor
+from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.portions import MOST_BYTES
 from tenuto.workspace.source import Source
 
-_VERSIONS = 20
-"""Of a definition with approvals the newest so many: instances of older ones may wait, too."""
-_AT_ONCE = 200
-"""Definitions that are read together."""
-_MOST_DEFINITIONS = 2_000
-"""Of so many definitions the approvals are looked for."""
-_MOST_PLACES = 200
-"""At so many steps instances are looked for."""
-_TOGETHER = 4
-"""Queries that are asked together: a list leaves connections to others."""
 _LOADED = 10
 """Instances that are loaded together."""
 _LARGEST = 20_000
 """Bytes of an input or a form that is shown; larger ones are on the page of their instance."""
+_OPEN = tuple(status for status in Status if not status.is_final)
+_AFTER = "\x01"
+"""Between the id of an instance and an entry of its log, in a cursor: no id has it, and of all ids
+that begin with this one it comes first."""
+
+
+class ApprovalFilter(Struct, frozen=True, kw_only=True):
+    """Which open approvals; all that is asked for has to be true."""
+
+    is_mine: bool = False
+    """Those on which the principal may decide."""
+    is_overdue: bool = False
+    """Those that were reminded of, or have escalated."""
+    user: str | None = None
+    """Those that name this user, as `users` of an approval does."""
+    role: str | None = None
+    """Those that name this role."""
+
+
+ANY_APPROVAL = ApprovalFilter()
 
 
 class OpenApproval(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -79,16 +91,6 @@ class OpenApprovals(Struct, frozen=True, kw_only=True, rename="camel"):
 
     items: list[OpenApproval]
     next_cursor: str | None
-    is_complete: bool
-    """False where there are more steps with approvals than are looked at, or where one instance has
-    more open approvals than a page."""
-
-
-class _Place(NamedTuple):
-    """A step that is an approval."""
-
-    workflow: str
-    step: str
 
 
 class TenantApprovals:
@@ -111,35 +113,74 @@ class TenantApprovals:
         self._roles = roles
 
     async def page(
-        self, *, limit: int = 100, cursor: str | None = None, is_mine: bool = False
+        self, which: ApprovalFilter = ANY_APPROVAL, *, limit: int = 100, cursor: str | None = None
     ) -> OpenApprovals:
-        """Open approvals, those of the newest instances first.
+        """Open approvals: those of the newest instances first, of one instance the oldest first.
 
-        A page ends after an instance: before the one that would exceed the limit, and after the one
-        that reaches a size. With `is_mine` only those that the principal may decide on; then a page
-        may have fewer items than its limit, although there is another one.
+        A page may have fewer items than its limit, although there is another one.
         """
-        # A made-up cursor is refused also where there is no approval.
-        begins_below(InstanceQuery(after=cursor))
-        places, is_complete = await self._places()
-        rows, has_more = await self._waiting(places, limit, cursor)
+        begin = BEFORE_ALL if cursor is None else read_cursor(cursor)
+        rows, has_more = await self._waiting(which, limit, begin)
         items: list[OpenApproval] = []
-        size, last = 0, None
+        size, last = 0, begin
         async for row, held in self._loaded(rows):
-            found = [each for each in self._open(held, row) if each.may_decide or not is_mine]
-            if len(found) > limit:
-                found, is_complete = found[:limit], False
-            if len(items) + len(found) > limit or size >= MOST_BYTES:
-                has_more = True
-                break
-            items += found
-            size += sum(len(msgspec.json.encode(each)) for each in found)
-            last = row
-        else:
+            for opened, found in self._open(held, row):
+                place = Position(epoch_ms(row.created_at), f"{row.id}{_AFTER}{opened:020}")
+                if _is_listed(place, begin) or not self._fits(found, which):
+                    continue
+                if len(items) == limit or size >= MOST_BYTES:
+                    return OpenApprovals(items=items, next_cursor=write_cursor(last))
+                items.append(found)
+                size += len(msgspec.json.encode(found))
+                last = place
+            last = _position(row)
+        if rows:
             # Those that could not be loaded are passed over.
-            last = rows[-1] if rows else None
-        after = cursor_after(InstanceQuery(), last) if has_more and last else None
-        return OpenApprovals(items=items, next_cursor=after, is_complete=is_complete)
+            last = _position(rows[-1])
+        return OpenApprovals(items=items, next_cursor=write_cursor(last) if has_more else None)
+
+    def _fits(self, found: OpenApproval, which: ApprovalFilter) -> bool:
+        return (
+            (found.may_decide or not which.is_mine)
+            and (found.is_overdue or not which.is_overdue)
+            and (which.user is None or which.user in found.users)
+            and (which.role is None or which.role in found.roles)
+        )
+
+    def _names(self, which: ApprovalFilter) -> tuple[str, ...]:
+        """The marks of which an instance has to have one; empty text: that of any approval."""
+        if which.user is not None:
+            return (mark_of_user(which.user), ANYBODY)
+        if which.role is not None:
+            return (mark_of_role(which.role), ANYBODY)
+        if which.is_mine and not self._is_trusted:
+            return (*marks_for(self._identity, self._roles), ANYBODY)
+        return ("",)
+
+    async def _waiting(
+        self, which: ApprovalFilter, limit: int, begin: Position
+    ) -> tuple[list[InstanceRow], bool]:
+        """The newest instances with such approvals, and whether there are more."""
+        kind = OVERDUE if which.is_overdue else OPEN
+        pages = [
+            await instance_rows(
+                self._source,
+                self._tenant,
+                InstanceQuery(
+                    mark=mark_of(kind, name),
+                    statuses=_OPEN,
+                    limit=limit,
+                    after=write_cursor(begin),
+                ),
+            )
+            for name in self._names(which)
+        ]
+        together = heapq.merge(*(page.items for page in pages), key=_position, reverse=True)
+        rows = list({row.id: row for row in together}.values())
+        # What follows the last one of a page that goes on may be between those of the others.
+        ends = [_position(page.items[-1]) for page in pages if page.next_after and page.items]
+        shown = [row for row in rows if not ends or _position(row) >= max(ends)][:limit]
+        return shown, bool(ends) or len(shown) < len(rows)
 
     async def _loaded(self, rows: Sequence[InstanceRow]) -> AsyncIterator[tuple[InstanceRow, Held]]:
         """Instances, a few at a time, without those that cannot be read."""
@@ -150,56 +191,8 @@ class TenantApprovals:
                 if isinstance(held := found.get(row.id), Held):
                     yield row, held
 
-    async def _waiting(
-        self, places: Sequence[_Place], limit: int, cursor: str | None
-    ) -> tuple[list[InstanceRow], bool]:
-        """The newest instances at any of the places, and whether there are more."""
-        turns = asyncio.Semaphore(_TOGETHER)
-
-        async def found(query: InstanceQuery) -> InstancePage:
-            async with turns:
-                return await instance_rows(self._source, self._tenant, query)
-
-        queries = [
-            InstanceQuery(
-                definition_id=each.workflow, current_step=each.step, limit=limit, after=cursor
-            )
-            for each in places
-        ]
-        pages = await asyncio.gather(*map(found, queries))
-        together = heapq.merge(
-            *(page.items for page in pages),
-            key=lambda row: (row.created_at, row.id),
-            reverse=True,
-        )
-        # An instance may be at two approvals.
-        rows = list({row.id: row for row in together}.values())
-        has_more = len(rows) > limit or any(page.next_after is not None for page in pages)
-        return rows[:limit], has_more
-
-    async def _places(self) -> tuple[list[_Place], bool]:
-        """The steps that are approvals, and whether these are all."""
-        definitions = Definitions(self._source, self._tenant)
-        found: dict[_Place, None] = {}
-        after, has_more, looked_at = "", True, 0
-        while has_more:
-            if looked_at >= _MOST_DEFINITIONS:
-                return [*found], False
-            rows, has_more = await definitions.newest(after=after, limit=_AT_ONCE)
-            looked_at += len(rows)
-            for row in rows:
-                after = row.id
-                if b"APPROVAL" not in row.content.upper():
-                    continue
-                for version in range(row.version, max(0, row.version - _VERSIONS), -1):
-                    steps = await self._source.plans.approvals(self._tenant, row.id, version)
-                    found |= {_Place(row.id, step): None for step in steps}
-                    if len(found) > _MOST_PLACES:
-                        return [*found][:_MOST_PLACES], False
-            has_more = has_more and bool(rows)
-        return [*found], True
-
-    def _open(self, held: Held, row: InstanceRow) -> Iterator[OpenApproval]:
+    def _open(self, held: Held, row: InstanceRow) -> Iterator[tuple[int, OpenApproval]]:
+        """Each with the number of the entry that opened it."""
         given = context_of(held.plan, held.state).get("input")
         shown = _if_small(given)
         for wait in waits_of(held.plan, held.state, in_full=True):
@@ -207,13 +200,21 @@ class TenantApprovals:
             asked = wait.get("approval")
             if not isinstance(asked, dict):
                 continue
-            yield _approval(
-                wait,
-                asked,
-                row,
-                may_decide=self._is_trusted or _people(asked).include(self._identity, self._roles),
-                input=shown,
-            )
+            key = NodeKey(str(wait["stepId"]), str(wait["iteration"]))
+            may_decide = self._is_trusted or _people(asked).include(self._identity, self._roles)
+            found = _approval(wait, asked, row, may_decide=may_decide, input=shown)
+            yield held.state.nodes[key].opened, found
+
+
+def _position(row: InstanceRow) -> Position:
+    return Position(epoch_ms(row.created_at), row.id)
+
+
+def _is_listed(place: Position, begin: Position) -> bool:
+    """Whether an approval was on a page before: within an instance the oldest come first."""
+    instance, _, opened = begin.id.partition(_AFTER)
+    mine, _, own = place.id.partition(_AFTER)
+    return bool(opened) and mine == instance and own <= opened
 
 
 def _if_small(value: JSON) -> JSON:

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from tenuto.core import Plan
 from tenuto.definition.schemas import given_problems
 from tenuto.definition.task_places import task_places
+from tenuto.engine.definitions.declared_tasks import with_registered
 from tenuto.engine.definitions.start_checks import json_problems
 from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.edited import EditedInput
@@ -84,6 +85,6 @@ async def refuse_bad_task_input(store: Parts, tenant: str, task_id: str, input: 
     row = await store.tasks.get(tenant, task_id)
     if row is None:
         return
-    problems = given_problems(_decode(row.document).input_schema, input)
+    problems = given_problems(with_registered(_decode(row.document)).input_schema, input)
     if problems:
         raise InvalidInput(f"the input does not fit the task {task_id}", problems)

@@ -25,18 +25,16 @@ from tenuto.workspace.history import history_view
 from tenuto.workspace.letter_causes import (
     MOST_GROUPED,
     MOST_LOOKED_AT,
-    DeadLetterGroups,
     Tally,
     fits,
     workflows_of,
 )
 from tenuto.workspace.portions import MOST_BYTES, Portions, size_of_parts
 from tenuto.workspace.stored_instance import StoredInstance
-from tenuto.workspace.values import DeadLetterFilter, Page
+from tenuto.workspace.values import ALL_DEAD_LETTERS, DeadLetterFilter, DeadLetterGroups, Page
 
 _AHEAD = 500
 """So many letters more are read together to pass over those that only `fits` leaves out."""
-_ALL = DeadLetterFilter()
 
 
 class _Place(NamedTuple):
@@ -45,6 +43,14 @@ class _Place(NamedTuple):
     at_ms: Milliseconds
     id: str
     instance_id: str
+
+
+class _Portion(NamedTuple):
+    """Dead letters that were read together."""
+
+    rows: list[DeadLetterRow]
+    end: DeadLetterPlace | None
+    """The place down to which was read; None: there are no more."""
 
 
 class DeadLetters:
@@ -59,7 +65,7 @@ class DeadLetters:
         self._at = at
 
     async def rows(
-        self, limit: int, cursor: str | None = None, which: DeadLetterFilter = _ALL
+        self, limit: int, cursor: str | None = None, which: DeadLetterFilter = ALL_DEAD_LETTERS
     ) -> tuple[list[DeadLetterRow], str | None]:
         """A page of dead letters as the store has them, newest first, and its cursor.
 
@@ -68,29 +74,28 @@ class DeadLetters:
         at = read_cursor(cursor, _Place)
         place = None if at is None else DeadLetterPlace(from_epoch_ms(at.at_ms), *at[1:])
         found: list[DeadLetterRow] = []
-        async for rows, is_last in self._portions(place, which, limit, found):
-            found += (row for row in rows if fits(row, which))
-            if is_last and len(found) <= limit:
+        async for portion in self._portions(place, which, limit, found):
+            found += (row for row in portion.rows if fits(row, which))
+            if portion.end is None and len(found) <= limit:
                 return found, None
-            if rows:
-                place = _place_of(rows[-1])
+            place = portion.end or _place_of(portion.rows[-1])
         if len(found) >= limit:
             found = found[:limit]
             place = _place_of(found[-1])
         assert place is not None
         return found, write_cursor(_Place(epoch_ms(place.at), place.id, place.instance_id))
 
-    async def groups(self, which: DeadLetterFilter = _ALL) -> DeadLetterGroups:
+    async def groups(self, which: DeadLetterFilter = ALL_DEAD_LETTERS) -> DeadLetterGroups:
         """The newest dead letters that a filter finds, by cause."""
         tally = Tally()
         is_complete = False
         looked_at = size = 0
-        async for rows, is_last in self._portions(None, which, MOST_GROUPED, ()):
-            found = [row for row in rows if fits(row, which)]
+        async for portion in self._portions(None, which, MOST_GROUPED, ()):
+            found = [row for row in portion.rows if fits(row, which)]
             tally.add(found, await workflows_of(self._seen, self._tenant, found))
-            is_complete = is_last
-            looked_at += len(rows)
-            size += sum(map(_size, rows))
+            is_complete = portion.end is None
+            looked_at += len(portion.rows)
+            size += sum(map(_size, portion.rows))
             if looked_at >= MOST_GROUPED or size >= MOST_BYTES:
                 break
         return DeadLetterGroups(items=tally.groups(), is_complete=is_complete)
@@ -105,8 +110,8 @@ class DeadLetters:
         which: DeadLetterFilter,
         limit: int,
         found: Sequence[DeadLetterRow],
-    ) -> AsyncIterator[tuple[list[DeadLetterRow], bool]]:
-        """Letters below a place, as many as fit, until enough are found; and if they are the last.
+    ) -> AsyncIterator[_Portion]:
+        """Letters below a place, as many as fit, until enough are found or were looked at.
 
         `found` grows meanwhile.
         """
@@ -115,21 +120,24 @@ class DeadLetters:
         # The store compares the rest.
         asked = LetterQuery(which.kind, which.task_id, which.workflow, which.code or None)
         ahead = _AHEAD if which.is_narrower_than_a_store or which.code == "" else 0
-        portions, looked_at = Portions(), 0
+        portions, down_to = Portions(), None
+        if ahead or any(asked):
+            # Those that do not fit are passed over, whose number only this bounds.
+            letters = self._seen.dead_letters
+            down_to = await letters.place(self._tenant, MOST_LOOKED_AT, below=place)
         while wanted := portions.next(limit + ahead, len(found)):
-            if len(found) >= limit or looked_at >= MOST_LOOKED_AT:
+            if len(found) >= limit:
                 return
             rows = await self._seen.dead_letters.page(
-                self._tenant, wanted, below=place, which=asked
+                self._tenant, wanted, below=place, down_to=down_to, which=asked
             )
             portions.add(map(_size, rows))
-            looked_at += len(rows)
             is_past = which.created_from is not None and rows and rows[-1].at < which.created_from
-            is_last = len(rows) < wanted or bool(is_past)
-            yield rows, is_last
-            if is_last:
+            is_all = len(rows) < wanted
+            place = down_to if is_all else _place_of(rows[-1])
+            yield _Portion(rows, None if is_past else place)
+            if is_all or is_past:
                 return
-            place = _place_of(rows[-1])
 
     async def page(
         self,
@@ -137,12 +145,15 @@ class DeadLetters:
         kind: str | None = None,
         task_id: str | None = None,
         workflow: str | None = None,
+        step_id: str | None = None,
         code: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[Object]:
         """A page of dead letters, newest first; `code` is that of their error."""
-        which = DeadLetterFilter(kind=kind, task_id=task_id, workflow=workflow, code=code)
+        which = DeadLetterFilter(
+            kind=kind, task_id=task_id, workflow=workflow, step_id=step_id, code=code
+        )
         rows, next_cursor = await self.rows(limit, cursor, which)
         return Page(items=[*map(letter_view, rows)], next_cursor=next_cursor)
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from tenuto.definition.compiler import Checked
+from tenuto.definition.literal_inputs import literal_input_problems
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.plans import is_there
 from tenuto.model.codes import CATALOGUE
 from tenuto.model.durations import iso
 from tenuto.model.errors import Conflict, NotFound, Problem
-from tenuto.model.graph import Definition
-from tenuto.model.json import JSON, Object, size_of
+from tenuto.model.json import JSON, Object
 from tenuto.model.status import FINAL, Status
 from tenuto.model.test_run import is_test_run
+from tenuto.ports import Ids
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Parts
@@ -50,15 +52,20 @@ class Saved(SavedWorkflow, frozen=True, kw_only=True):
 class Definitions:
     """The definitions of one tenant, as the store has them."""
 
-    __slots__ = ("_is_known_task", "_source", "_tenant")
+    __slots__ = ("_input_schema", "_is_known_task", "_source", "_tenant")
 
     def __init__(
         self,
         source: Source,
         tenant: str,
         is_known_task: Callable[[str], bool] = lambda _: False,
+        input_schema: Callable[[str], Object | None] = lambda _: None,
     ) -> None:
-        """`is_known_task` says whether a task is run or declared, without a look at the store."""
+        """`is_known_task` says whether a task is run or declared, without a look at the store.
+
+        `input_schema` is that of a task, if one is known.
+        """
+        self._input_schema = input_schema
         self._source = source
         self._tenant = tenant
         self._is_known_task = is_known_task
@@ -73,21 +80,20 @@ class Definitions:
         id = (await self._source.plans.read(document, tenant=self._tenant)).definition.id
         there = await self._seen.definitions.get(self._tenant, id)
         if is_there(there):
-            raise _is_taken(id)
+            raise is_taken(id)
         try:
             return await self.save(document, only_after=0 if there is None else there.version)
         except Conflict:
-            raise _is_taken(id) from None
+            raise is_taken(id) from None
 
     async def _create_named(self, document: Object) -> Saved:
         """Create a definition under the first free id that is made of its name."""
         base = slug(document)
-        numbered = (f"{base}-{number}" for number in range(2, _NUMBERED))
-        for id in (base, *numbered, f"{base}-{self._source.ids.short()}"):
+        for id in candidate_ids(base, self._source.ids):
             if await self._seen.definitions.get(self._tenant, id) is None:
                 with suppress(Conflict):
                     return await self.save({"id": id, **document}, only_after=0)
-        raise _is_taken(base)
+        raise is_taken(base)
 
     async def save(self, document: JSON, *, only_after: int | None = None) -> Saved:
         """Save a definition and say whether that made a new version.
@@ -106,7 +112,7 @@ class Definitions:
         return Saved(
             id=id,
             version=saved.version,
-            problems=_as_warnings((await self.checked(document, may_refuse=False)).problems),
+            problems=as_warnings((await self.checked(document, may_refuse=False)).problems),
             is_new=saved.version != newest,
             before=before,
             digest=saved.digest,
@@ -117,12 +123,12 @@ class Definitions:
         checked = await self._checked(document, may_refuse=may_refuse)
         if checked.definition is None:
             return checked
-        undeclared = await self._undeclared(checked.definition)
+        undeclared = await self.undeclared(task_places(checked.definition))
         return replace(checked, problems=(*checked.problems, *undeclared))
 
     async def warnings(self, document: JSON) -> tuple[Problem, ...]:
         """The problems of a document that is saved; not the tasks, which may be declared later."""
-        return _as_warnings((await self._checked(document, may_refuse=False)).problems)
+        return as_warnings((await self._checked(document, may_refuse=False)).problems)
 
     async def _checked(self, document: JSON, *, may_refuse: bool) -> Checked:
         kept = timedelta(seconds=self._source.settings.inbox_retention)
@@ -131,14 +137,15 @@ class Definitions:
         )
         if checked.definition is None:
             return checked
-        found = await self._source.plans.unavailable(checked.definition, size_of(document))
+        found = await self._source.plans.unavailable(checked.definition, document)
         missing = (replace(each, severity="warning") for each in found)
-        return replace(checked, problems=(*checked.problems, *missing))
+        misfits = literal_input_problems(checked.definition, self._input_schema)
+        return replace(checked, problems=(*checked.problems, *missing, *misfits))
 
-    async def _undeclared(self, definition: Definition) -> list[Problem]:
+    async def undeclared(self, places: Iterable[TaskPlace]) -> list[Problem]:
         """Warnings for tasks that are neither declared nor run in process: they need a worker."""
         used: dict[str, TaskPlace] = {}
-        for place in task_places(definition):
+        for place in places:
             if not self._is_known_task(place.task_id):
                 used.setdefault(place.task_id, place)
         tasks, looked_up = self._seen.tasks, list(used)[:_MOST_UNDECLARED]
@@ -241,25 +248,44 @@ class Definitions:
         return self._source.store.seen_by(self._tenant)
 
 
-def _as_warnings(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def as_warnings(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """The problems of what is saved: rules that came later refuse only new content."""
     return tuple(replace(each, severity="warning") for each in problems)
 
 
+class _Head(Struct):
+    """The fields of a document that lists show; the others, which may be large, are passed over."""
+
+    name: JSON | UnsetType = UNSET
+    title: JSON = None
+    description: JSON = None
+
+
+_read_head = msgspec.json.Decoder(_Head).decode
+
+
 def listed(row: DefinitionRow) -> Object:
     """A version of a definition as lists show it, in JSON."""
-    document = msgspec.json.decode(row.content)
-    name, description = document.get("name", document.get("title")), document.get("description")
+    head = _read_head(row.content)
+    name = head.title if head.name is UNSET else head.name
     return {
         "id": row.id,
         "version": row.version,
         "name": name if isinstance(name, str) else None,
-        "description": description if isinstance(description, str) else None,
+        "description": head.description if isinstance(head.description, str) else None,
         "createdAt": iso(row.created_at),
     }
 
 
-def _is_taken(id: str) -> Conflict:
+def candidate_ids(base: str, ids: Ids) -> Iterator[str]:
+    """Ids for a definition that names none, of which the first free one is taken."""
+    yield base
+    yield from (f"{base}-{number}" for number in range(2, _NUMBERED))
+    yield f"{base}-{ids.short()}"
+
+
+def is_taken(id: str) -> Conflict:
+    """The error for a new definition whose id has one already."""
     return Conflict(f"there is a workflow {id} already", code="TEN-2006")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tenuto.engine.engine import Engine
 from tenuto.engine.tenancy import stored_id
 from tenuto.model.errors import Problem, TenutoError
-from tenuto.model.json import JSON, Given, as_json
+from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.bulk import BulkOperations, BulkRunner
@@ -66,7 +67,10 @@ class EngineWorkspace(StoredWorkspace):
         """The definitions as the store has them."""
         engine, declared = self.engine, self.engine.declared_tasks.of(self.tenant).tasks
         return Definitions(
-            engine, self.tenant, lambda task: task in declared or task in engine.registry
+            engine,
+            self.tenant,
+            lambda task: task in declared or task in engine.registry,
+            self._input_schema,
         )
 
     async def save(self, document: JSON) -> Saved:
@@ -181,7 +185,7 @@ class EngineWorkspace(StoredWorkspace):
         """
         return await self.inbox.publish_all(document, dry_run=dry_run)
 
-    @property
+    @cached_property
     def inbox(self) -> Events:
         """The events of the tenant."""
         return Events(self.engine, self.tenant, self.engine.publish)
@@ -204,6 +208,12 @@ class EngineWorkspace(StoredWorkspace):
         return TestRuns(self.engine, self.tenant)
 
     # -- inner
+
+    def _input_schema(self, task: str) -> Object | None:
+        """What is known of the input of a task: by its declaration, else by its function."""
+        declared = self.engine.declared_tasks.input_schema(self.tenant, task)
+        function = self.engine.registry.get(task)
+        return declared if declared or function is None else function.input_schema
 
     async def _saved_version(self, document: JSON) -> tuple[int, Sequence[Problem]]:
         version = (await self.engine.plans.save(self.tenant, document)).version

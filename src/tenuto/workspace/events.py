@@ -47,15 +47,13 @@ class _Place(NamedTuple):
 class Events:
     """The inbox of one tenant, or of one test run."""
 
-    __slots__ = ("_deliver", "_intake", "_known", "_source", "_tenant")
+    __slots__ = ("_deliver", "_intake", "_source", "_tenant")
 
     def __init__(self, source: Source, tenant: str, deliver: Deliver | None = None) -> None:
         """`deliver` stores an event and matches it; without it there are only dry runs."""
         self._source = source
         self._tenant = tenant
         self._deliver = deliver
-        self._known: KnownPatterns | None = None
-        """Read once for all events of a document."""
         self._intake = EventIntake(source.clock, source.ids, source.settings.limits, tenant)
 
     async def publish(
@@ -84,13 +82,19 @@ class Events:
         ]
         check = partial(self._intake.checked, given, problems=wrong)
         await self._source.plans.values.check(given.payload, check, tenant=self._tenant)
-        return await self._hinted(given, await self._publish(given, dry_run=dry_run))
+        published = await self._publish(given, dry_run=dry_run)
+        if published.is_dry:
+            (published,) = await self._hinted([(given.pattern, published)])
+        return published
 
     async def publish_given(self, given: GivenEvent, *, dry_run: bool = False) -> Published:
         """Publish an event that was read from a request."""
         check = partial(self._intake.checked, given)
         await self._source.plans.values.check(given.payload, check, tenant=self._tenant)
-        return await self._hinted(given, await self._publish(given, dry_run=dry_run))
+        published = await self._publish(given, dry_run=dry_run)
+        if published.is_dry:
+            (published,) = await self._hinted([(given.pattern, published)])
+        return published
 
     async def publish_all(
         self, document: Given, *, dry_run: bool = False
@@ -102,10 +106,14 @@ class Events:
         results = await asyncio.gather(
             *(self._publish_if_fit(each, dry_run=dry_run) for each in checked)
         )
-        for index, each in enumerate(checked[:_MOST_HINTED]):
-            result = results[index]
-            if isinstance(each, GivenEvent) and isinstance(result, Published):
-                results[index] = await self._hinted(each, result)
+        dry = {
+            index: (each.pattern, result)
+            for index, (each, result) in enumerate(zip(checked, results, strict=True))
+            if index < _MOST_HINTED and isinstance(each, GivenEvent)
+            if isinstance(result, Published) and result.is_dry
+        }
+        for index, result in zip(dry, await self._hinted([*dry.values()]), strict=True):
+            results[index] = result
         return results
 
     async def get(self, id: str) -> Object:
@@ -168,21 +176,28 @@ class Events:
                 raise
             return error
 
-    async def _hinted(self, given: GivenEvent, published: Published) -> Published:
-        """The result of a dry run, with a hint where nothing could take the event."""
-        reached = published.resumed or published.cancelled or published.started
-        is_idle = not (published.duplicate or reached or published.targets or published.near_misses)
-        if not (published.is_dry and is_idle) or is_test_run(self._tenant):
-            return published
-        if self._known is None:
-            self._known = await KnownPatterns.of(self._source, self._tenant)
-        return msgspec.structs.replace(published, hint=self._known.hint(given.pattern))
+    async def _hinted(self, dry: Sequence[tuple[str, Published]]) -> Sequence[Published]:
+        """Results of dry runs, with a hint at those whose event nothing could take."""
+        results = [result for _, result in dry]
+        if is_test_run(self._tenant) or not any(map(_is_idle, results)):
+            return results
+        known = await KnownPatterns.of(self._source, self._tenant)
+        return [
+            msgspec.structs.replace(each, hint=known.hint(pattern)) if _is_idle(each) else each
+            for pattern, each in dry
+        ]
 
     async def _publish(self, given: GivenEvent, *, dry_run: bool) -> Published:
         event = self._intake.received(given)
         if dry_run or self._deliver is None:
             return _dry_published(event, await self._source.inspector.dry_run(event))
         return _published(event, await self._deliver(event))
+
+
+def _is_idle(published: Published) -> bool:
+    """Whether the event would reach nothing, not even nearly."""
+    reached = published.resumed or published.cancelled or published.started
+    return not (published.duplicate or reached or published.targets or published.near_misses)
 
 
 def _dry_published(event: Event, found: DryRun) -> Published:

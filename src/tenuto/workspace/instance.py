@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from tenuto.core.ending import output_of
 from tenuto.engine.definitions.reruns import plan_rerun
-from tenuto.engine.definitions.start_checks import raise_rejection, refuse_unfit
+from tenuto.engine.definitions.start_checks import raise_rejection
 from tenuto.engine.engine import Engine
 from tenuto.engine.events.explainer import Explainer
 from tenuto.engine.tenancy import held_by
@@ -177,7 +177,9 @@ async def begin_rerun(
             engine.store, engine.plans, earlier, from_step=from_step, input=input, version=version
         )
         plan = rerun.deployed.plan
-        refuse_unfit(plan, rerun.started.input, engine.settings, engine.registry)
+        await engine.plans.inputs.refuse_unfit(
+            plan, rerun.started.input, engine.settings, engine.registry, tenant=tenant
+        )
     except (Conflict, InvalidInput, NotAvailable, NotFound):
         # Of what was made before, the definition may have changed or gone since.
         before = None if key is None else await engine.turns.begun(tenant, key, content_hash)

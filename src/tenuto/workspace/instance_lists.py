@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tenuto.model.checks import refuse_bad_ids
 from tenuto.model.json import Object
 from tenuto.model.test_run import is_test_run
 from tenuto.store.pages import cursor_after
@@ -16,11 +17,17 @@ _AT_ONCE = 500
 
 
 async def instance_rows(
-    source: Source, tenant: str, query: InstanceQuery, variables: Object | None = None
+    source: Source,
+    tenant: str,
+    query: InstanceQuery,
+    variables: Object | None = None,
+    *,
+    key: str | None = None,
 ) -> InstancePage:
     """A page of a tenant's instances, whatever tenant the query names.
 
-    Test runs are listed only by their ids. `variables`: only those that have these values;
+    Test runs are listed only by their ids. `key`: only the instance that was started with this
+    idempotency key, which the table of keys tells. `variables`: only those that have these values;
     InvalidInput where the workflow does not list them as searchable.
     """
     if variables is not None:
@@ -32,6 +39,12 @@ async def instance_rows(
     rows: list[InstanceRow] = []
     query = replace(query, tenant=tenant)
     seen, after = source.store.seen_by(tenant), query.after
+    if key is not None:
+        refuse_bad_ids(key=key)
+        used = await seen.instances.used_key(tenant, key)
+        if used is None or (query.ids and used.instance_id not in query.ids):
+            return InstancePage([], None)
+        query = replace(query, ids=(used.instance_id,))
     portions = Portions(source.row_sizes, f"instances of {tenant}")
     ahead = 0
     while wanted := portions.next(query.limit + ahead, len(rows)):

@@ -38,12 +38,15 @@ class TenantKeys:
         tenant: str,
         actor: str,
         most: int = DEFAULT_QUOTAS.keys,
+        reason: str | None = None,
     ) -> None:
+        """`reason`: why changes are made, for the audit log."""
         self._keys = Keys(store, clock, ids, most=most)
         self._log = AuditLog(store.audit, clock, ids)
         self._clock = clock
         self._ids = ids
         # A program that has the store open has everything in it.
+        self._reason: Object = {} if reason is None else {"reason": reason}
         self._principal = Principal(tenant=tenant, name=actor, role=Role.ADMIN, kind="local")
 
     async def create(
@@ -57,14 +60,14 @@ class TenantKeys:
         """Create a key; `key` in the result is the secret, and is shown only this once."""
         given = {"name": name, "role": role, "scopes": scopes, "expires_at": expires_at}
         wish = converted(given, KeyWish, "the key cannot be made")
-        async with self._recorded("keys.create", name) as done:
+        async with self._recorded("create_key", name) as done:
             new = await self._keys.create(self._principal, wish)
             done.append(new.row)
         return {**key_view(new.row, new.row.created_at), "key": new.text}
 
     async def revoke(self, id: str) -> list[str]:
         """Revoke a key and those that were made by it; the ids of those. NotFound."""
-        async with self._recorded("keys.revoke", id) as done:
+        async with self._recorded("revoke_key", id) as done:
             revoked = await self._keys.revoke(self._principal.tenant, id)
             done += [revoked.key, *revoked.others]
         return [each.id for each in revoked.others]
@@ -89,7 +92,7 @@ class TenantKeys:
                 after=after,
             )
 
-        await record("asked", target)
+        await record("asked", target, self._reason or None)
         try:
             yield done
         except Exception as error:
@@ -97,7 +100,7 @@ class TenantKeys:
             await record("failed", target, {"code": code})
             raise
         for key in done:
-            said = {"name": key.name, "role": key.role, "scopes": key.scopes}
+            said = {**self._reason, "name": key.name, "role": key.role, "scopes": key.scopes}
             await record("done", key.id, said)
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
-from msgspec import Struct
 
 from tenuto.model.durations import iso
 from tenuto.model.json import JSON
 from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.store.parts.instances import InstanceQuery
 from tenuto.store.protocol import Parts
-from tenuto.workspace.values import DeadLetterFilter, in_groups
+from tenuto.workspace.values import DeadLetterFilter, DeadLetterGroup, in_groups
 
 MOST_LOOKED_AT = 10_000
 """So many dead letters are looked at for one page of a list, the newest."""
@@ -20,31 +19,6 @@ MOST_GROUPED = 2_000
 """So many dead letters are grouped, the newest; fewer where they are large."""
 
 _LONGEST_MESSAGE = 500
-
-
-class DeadLetterGroup(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Dead letters of one cause: a code of an error, at a step of a workflow."""
-
-    kind: str
-    code: str | None
-    """None: the error has none, or there is no error."""
-    workflow_id: str | None
-    """None: their instances were erased."""
-    step_id: str
-    task_id: str | None
-    message: str | None
-    """Of the newest."""
-    count: int
-    first_at: str
-    last_at: str
-
-
-class DeadLetterGroups(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Dead letters by cause, the most frequent first."""
-
-    items: list[DeadLetterGroup]
-    is_complete: bool
-    """False where there are more than 2,000 letters, or 8 MB of them: the newest are counted."""
 
 
 def fits(row: DeadLetterRow, which: DeadLetterFilter) -> bool:

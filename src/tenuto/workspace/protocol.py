@@ -22,12 +22,15 @@ from tenuto.model.status import Status
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.test_run import Mock
 from tenuto.workspace.values import (
+    ALL_DEAD_LETTERS,
     ANY_INSTANCE,
     BulkOperation,
     DeadLetterFilter,
+    DeadLetterGroups,
     DeclaredTask,
     DefinitionVersion,
     InstanceFilter,
+    ListedTask,
     Page,
     PendingDelivery,
     Published,
@@ -114,6 +117,7 @@ class Workspace(Protocol):
         status: Status | str | Iterable[Status | str] = (),
         workflow: str | None = None,
         correlation_id: str | None = None,
+        key: str | None = None,
         current_step: str | None = None,
         updated_from: datetime | None = None,
         updated_before: datetime | None = None,
@@ -323,6 +327,10 @@ class Instance(Protocol):
         """Continue after a pause."""
         ...
 
+    async def skip_delay(self, step: str, iteration: str = "") -> Status:
+        """End a delay of a test run now; Conflict where it is no test run, or in no delay."""
+        ...
+
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
         """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.
 
@@ -494,11 +502,16 @@ class DeadLetters(Protocol):
         kind: str | None = None,
         task_id: str | None = None,
         workflow: str | None = None,
+        step_id: str | None = None,
         code: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> Page[Object]:
         """A page of dead letters, newest first; `code` is that of their error."""
+        ...
+
+    async def groups(self, which: DeadLetterFilter = ALL_DEAD_LETTERS) -> DeadLetterGroups:
+        """The newest dead letters that a filter finds, by cause; the most frequent first."""
         ...
 
 
@@ -536,8 +549,11 @@ class TaskDefinitions(Protocol):
         """Declared tasks with ids after `after`, ordered by id."""
         ...
 
-    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[DeclaredTask]:
-        """A page of declared tasks, ordered by id."""
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[ListedTask]:
+        """A page of tasks that are declared, run by the process that answers, or taken by workers.
+
+        Ordered by id.
+        """
         ...
 
 

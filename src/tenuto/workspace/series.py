@@ -1,13 +1,14 @@
 """Statistics over time: throughput, failures, latency and open instances, in so many points.
 
-They are computed from the rows of instances, which outlive every process: nothing is sampled.
+They are computed from the rows of instances, which outlive every process. Only the tasks that
+waited are sampled, by the process that answers.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec import Struct
@@ -43,6 +44,9 @@ class Point(Struct, frozen=True, kw_only=True, rename="camel"):
     open: int
     """Instances that had not ended at the end of it."""
     latency: Percentiles
+    queued: int | None = None
+    """The most tasks that no process and no worker had taken, as the process that answers has
+    sampled it; null: it has not."""
 
 
 class SeriesView(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -59,8 +63,13 @@ class SeriesView(Struct, frozen=True, kw_only=True, rename="camel"):
     """The oldest first."""
 
 
-async def read_series(source: Source, tenant: str, hours: int, points: int) -> SeriesView:
-    """Statistics of the last `hours`, of instances that began within a week before."""
+async def read_series(
+    source: Source, tenant: str, hours: int, points: int, depths: Mapping[int, int]
+) -> SeriesView:
+    """Statistics of the last `hours`, of instances that began within a week before.
+
+    `depths`: how many tasks waited, by minute.
+    """
     within(hours, "hours", 1, MOST_HOURS)
     within(points, "points", 1, MOST_POINTS)
     seen, now = source.store.seen_by(tenant), source.clock.now()
@@ -85,12 +94,15 @@ async def read_series(source: Source, tenant: str, hours: int, points: int) -> S
         seconds=width * 60,
         is_complete=all(count < MOST for count in looked_at.values()),
         latency=_percentiles([each for some in took.values() for each in some]),
-        points=_points(tallies, begins, took),
+        points=_points(tallies, begins, took, _queued(depths, begins)),
     )
 
 
 def _points(
-    tallies: Sequence[Tally], begins: Sequence[int], took: dict[int, list[int]]
+    tallies: Sequence[Tally],
+    begins: Sequence[int],
+    took: dict[int, list[int]],
+    queued: Mapping[int, int],
 ) -> list[Point]:
     happened = Counter[tuple[str, int]]()
     is_open = 0
@@ -116,9 +128,19 @@ def _points(
                 cancelled=happened["CANCELLED", place],
                 open=is_open,
                 latency=_percentiles(took.get(place, [])),
+                queued=queued.get(place),
             )
         )
     return points
+
+
+def _queued(depths: Mapping[int, int], begins: Sequence[int]) -> dict[int, int]:
+    """By point: the highest of its minutes."""
+    highest: dict[int, int] = {}
+    for minute, depth in depths.items():
+        place = bisect_right(begins, minute) - 1
+        highest[place] = max(depth, highest.get(place, 0))
+    return highest
 
 
 def _percentiles(milliseconds: Sequence[int]) -> Percentiles:

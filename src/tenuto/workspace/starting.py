@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from functools import partial
 from uuid import UUID
 
 import msgspec
@@ -17,7 +16,6 @@ from tenuto.engine.definitions.start_checks import (
     has_found_another,
     key_conflict,
     raise_rejection,
-    refuse_unfit,
 )
 from tenuto.engine.engine import Engine
 from tenuto.engine.tenancy import own_id
@@ -88,8 +86,9 @@ class Starting:
 
     async def _refuse_unfit(self, plan: Plan, input: JSON) -> None:
         engine = self._engine
-        check = partial(refuse_unfit, plan, input, engine.settings, engine.registry)
-        await engine.plans.values.check(input, check, tenant=self._tenant)
+        await engine.plans.inputs.refuse_unfit(
+            plan, input, engine.settings, engine.registry, tenant=self._tenant
+        )
 
     async def begun(self, asked: Start) -> Answer | None:
         """What the same start made before, if that was under the same key; Conflict."""

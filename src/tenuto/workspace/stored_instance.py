@@ -19,7 +19,7 @@ from tenuto.engine.events.explainer import Explainer, explanation_view
 from tenuto.engine.tenancy import stored_id
 from tenuto.engine.turns.approvals import decision_asked, refuse_bad_form
 from tenuto.engine.turns.held import Held
-from tenuto.model.checks import within
+from tenuto.model.checks import refuse_bad_text, within
 from tenuto.model.edited import EditedInput
 from tenuto.model.errors import not_there
 from tenuto.model.inputs import (
@@ -28,6 +28,7 @@ from tenuto.model.inputs import (
     Input,
     ResumeAsked,
     RetryAsked,
+    SkipDelayAsked,
 )
 from tenuto.model.json import JSON, Given, Object
 from tenuto.model.status import Status
@@ -212,6 +213,11 @@ class StoredInstance(ABC):
     async def resume(self) -> Status:
         """Continue after a pause."""
         return await self._ask(ResumeAsked(by=self._by))
+
+    async def skip_delay(self, step: str, iteration: str = "") -> Status:
+        """End a delay of a test run now; Conflict where it is no test run, or in no delay."""
+        refuse_bad_text(step=step, iteration=iteration)
+        return await self._ask(SkipDelayAsked(node=step, iteration=iteration, by=self._by))
 
     async def retry(self, *, edited: EditedInput | None = None) -> Status:
         """Continue after FAILED: failed steps, and steps withdrawn because of them, run again.

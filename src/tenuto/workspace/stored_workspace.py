@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
     from tenuto.workspace.workers import TenantWorkers
 
-    _Listeners = TypeVar("_Listeners", Webhooks, Subscriptions)
+    _Listeners = TypeVar("_Listeners", bound=Webhooks | Subscriptions)
 
 
 class StoredWorkspace(ABC):
@@ -118,6 +118,7 @@ class StoredWorkspace(ABC):
         status: Status | str | Iterable[Status | str] = (),
         workflow: str | None = None,
         correlation_id: str | None = None,
+        key: str | None = None,
         current_step: str | None = None,
         updated_from: datetime | None = None,
         updated_before: datetime | None = None,
@@ -136,6 +137,7 @@ class StoredWorkspace(ABC):
             status=statuses_of(status),
             workflow=workflow,
             correlation_id=correlation_id,
+            key=key,
             current_step=current_step,
             updated_from=updated_from,
             updated_before=updated_before,
@@ -193,7 +195,7 @@ class StoredWorkspace(ABC):
             after=cursor,
         )
         wanted = None if variables is None else cast("Object", as_json(dict(variables)))
-        page = await instance_rows(self.source, self.tenant, query, wanted)
+        page = await instance_rows(self.source, self.tenant, query, wanted, key=which.key)
         return Page(items=[summary_of(row) for row in page.items], next_cursor=page.next_after)
 
     async def details(self, ids: Sequence[str]) -> list[Object]:

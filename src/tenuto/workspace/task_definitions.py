@@ -11,7 +11,7 @@ import msgspec
 from tenuto.definition import check
 from tenuto.definition.lone_task import RUNS, workflow_of
 from tenuto.definition.schemas import schema_problems
-from tenuto.engine.definitions.declared_tasks import tag_of
+from tenuto.engine.definitions.declared_tasks import tag_of, with_registered
 from tenuto.engine.engine import Engine
 from tenuto.engine.outbox.signatures import new_secret
 from tenuto.model.checks import converted
@@ -26,13 +26,12 @@ from tenuto.model.task_definition import (
     WorkerTask,
 )
 from tenuto.store.parts.tasks import TaskRow
-from tenuto.store.protocol import Parts, Store
-from tenuto.workspace.cursors import read_cursor, write_cursor
+from tenuto.store.protocol import Store
 from tenuto.workspace.endpoint_rules import secret_problems, url_problems
 from tenuto.workspace.instance import EMBEDDED, InstanceRef
-from tenuto.workspace.portions import in_portions, size_of_parts
+from tenuto.workspace.known_tasks import known_tasks
 from tenuto.workspace.starting import Starting
-from tenuto.workspace.values import DeclaredTask, Page, Start
+from tenuto.workspace.values import DeclaredTask, ListedTask, Page, Start
 
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,119}\Z")
 _LONGEST_TEXT = 1_000
@@ -131,6 +130,7 @@ class TaskDefinitions:
             retry=task.retry,
             timeout=task.timeout,
             heartbeat_timeout=task.heartbeat_timeout,
+            input_schema=task.input_schema,
         )
         before = self._known.row(self._tenant, task.id)
         while True:
@@ -162,9 +162,12 @@ class TaskDefinitions:
             raise NotFound(f"there is no declared task {id}", code="TEN-3063")
         return declared(row)
 
-    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[DeclaredTask]:
-        """A page of declared tasks, ordered by id."""
-        return await task_page(self._seen, self._tenant, limit, cursor)
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[ListedTask]:
+        """A page of tasks that are declared, run by this process, or taken by workers, by id."""
+        now, registry = self._clock.now(), self._engine.registry
+        return await known_tasks(
+            self._seen, self._tenant, now, registry, limit=limit, cursor=cursor
+        )
 
     async def list(self, *, after: str = "", limit: int = 100) -> list[Declared]:
         """Declared tasks with ids after `after`, ordered by id."""
@@ -199,13 +202,18 @@ class TaskDefinitions:
 
     async def lone_workflow(self, id: str) -> Object:
         """The workflow of one step that runs a task on its own; NotFound."""
+        function = self._engine.registry.get(id)
+        of_function = None if function is None else function.input_schema
+        task: TaskDefinition
         try:
-            return workflow_of(await self.get(id))
+            task = await self.get(id)
         except NotFound:
             # A function of this process needs no declaration.
-            if id not in self._engine.registry:
+            if function is None:
                 raise
-        return workflow_of(TaskDefinition(id=id, kind="pull"))
+            task = TaskDefinition(id=id, kind="pull")
+        schema = with_registered(task).input_schema or of_function
+        return workflow_of(msgspec.structs.replace(task, input_schema=schema))
 
     async def remove(self, id: str) -> None:
         """Forget a task; NotFound."""
@@ -260,6 +268,7 @@ def _bare(task: WorkerTask | str) -> TaskDefinition:
         retry=task.retry,
         timeout=task.timeout,
         heartbeat_timeout=task.heartbeat_timeout,
+        input_schema=task.input_schema,
     )
 
 
@@ -275,21 +284,6 @@ def _secret_of(row: TaskRow) -> str | None:
         return _decode(row.document).secret
     # A newer program's: it is replaced as a whole.
     return None
-
-
-async def task_page(seen: Parts, tenant: str, limit: int, cursor: str | None) -> Page[DeclaredTask]:
-    """A page of the declared tasks of a tenant; large schemas end it before its limit."""
-    after = read_cursor(cursor, str) or ""
-
-    async def read(count: int, before: Sequence[TaskRow]) -> Sequence[TaskRow]:
-        start = before[-1].id if before else after
-        return await seen.tasks.page(tenant, after=start, limit=count)
-
-    rows, has_more = await in_portions(limit, read, lambda row: size_of_parts(row.document))
-    return Page(
-        items=[*map(declared, rows)],
-        next_cursor=write_cursor(rows[-1].id) if has_more and rows else None,
-    )
 
 
 def declared(row: TaskRow) -> Declared:

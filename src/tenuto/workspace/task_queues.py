@@ -54,7 +54,7 @@ class Takers:
 
 
 async def task_queues(engine: Engine, tenant: str) -> tuple[list[TaskQueue], bool]:
-    """The queues of tasks that are waited for, declared, or run here, ordered by id.
+    """The queues of tasks that are waited for, declared, run here or taken, ordered by id.
 
     And whether these are all: those with jobs come before those without.
     """
@@ -62,7 +62,8 @@ async def task_queues(engine: Engine, tenant: str) -> tuple[list[TaskQueue], boo
     jobs = {each.task_id: each for each in await seen.stats.jobs_by_task(tenant, now, _MOST_JOBS)}
     declared = {row.id: row.is_pushed for row in await seen.tasks.page(tenant, limit=_MOST_TASKS)}
     workers = await seen.workers.page(tenant, now, within=CONNECTED_FOR, limit=_MOST_WORKERS)
-    known = [*dict.fromkeys([*jobs, *declared, *engine.registry])]
+    taken = (id for each in workers for id in each.task_ids or ())
+    known = [*dict.fromkeys([*jobs, *declared, *engine.registry, *taken])]
     takers = Takers(workers)
     none = TaskJobs("", 0, None, 0)
     queues = [

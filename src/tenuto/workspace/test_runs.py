@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tenuto.engine.definitions.start_checks import raise_rejection, refuse_unfit
+from tenuto.engine.definitions.start_checks import raise_rejection
 from tenuto.engine.engine import Engine
 from tenuto.engine.tenancy import held_by
 from tenuto.engine.test_runs.mocks import not_run
 from tenuto.model.errors import NotAvailable, NotFound, TenutoError
-from tenuto.model.json import JSON, Given, as_json, size_of
+from tenuto.model.json import JSON, Given, as_json
 from tenuto.model.test_run import Mock, TestRunSpec, inbox_of, is_test_run
 from tenuto.workspace.events import Events
 from tenuto.workspace.values import Published, TestRun
@@ -42,12 +42,14 @@ class TestRuns:
         id = engine.ids.instance_id(engine.clock.now())
         how = TestRunSpec(mocks=mocks or {}, skips_delays=skip_delays, allows_effects=allow_effects)
         content = dict(document)
-        plan = await engine.plans.for_test_run(content, how, id)
-        missing = await engine.plans.unavailable(plan.definition, size_of(content))
+        plan = await engine.plans.for_test_run(content, how, id, tenant=self._tenant)
+        missing = await engine.plans.unavailable(plan.definition, content)
         if missing:
             message = "the definition uses something this version does not run"
             raise NotAvailable(message, missing)
-        refuse_unfit(plan, given, engine.settings, engine.registry)
+        await engine.plans.inputs.refuse_unfit(
+            plan, given, engine.settings, engine.registry, tenant=self._tenant
+        )
         started = await engine.test_runs.started(self._tenant, content, plan, given)
         answer = await engine.start(plan, started, instance_id=id, tenant=self._tenant)
         raise_rejection(answer)

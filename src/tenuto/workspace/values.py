@@ -13,7 +13,7 @@ from tenuto.engine.outbox.endpoints import Gap
 from tenuto.model.errors import Problem
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
-from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.task_definition import TaskDefinition, TaskSettings
 
 T = TypeVar("T")
 
@@ -85,6 +85,8 @@ class InstanceFilter(Struct, frozen=True, kw_only=True, rename="camel"):
     status: tuple[Status, ...] = ()
     workflow: str | None = msgspec.field(default=None, name="workflowId")
     correlation_id: str | None = None
+    key: str | None = None
+    """The idempotency key that an instance was started with."""
     current_step: str | None = None
     created_from: datetime | None = None
     created_before: datetime | None = None
@@ -226,6 +228,31 @@ class DeclaredTask(
     updated_at: datetime
 
 
+class KnownTask(
+    TaskDefinition, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=False
+):
+    """A task that is declared, run by the process that answers, or taken by connected workers."""
+
+    is_declared: bool
+    """Whether the tenant or a worker has declared it; else the other fields are those of code."""
+    runs: tuple[Literal["process", "worker", "push"], ...]
+    """Where its attempts run now: in the process that answers, in connected workers, or at its
+    address; empty: nowhere."""
+    workers: int
+    """Connected workers that take it, as far as is known."""
+    in_force: TaskSettings
+    """For steps that set nothing: of the declaration, else of workers, else of this process."""
+    version: int
+    """0: it is not declared."""
+
+
+class ListedTask(KnownTask, frozen=True, kw_only=True, rename="camel"):
+    """A known task, and when it was declared."""
+
+    created_at: datetime | None
+    updated_at: datetime | None
+
+
 class WorkerStatus(Struct, frozen=True, kw_only=True, rename="camel"):
     """A worker that has claimed tasks within the last hour."""
 
@@ -274,6 +301,34 @@ class DeadLetterFilter(Struct, frozen=True, kw_only=True, rename="camel"):
         return any(each is not None for each in by_cause)
 
 
+ALL_DEAD_LETTERS = DeadLetterFilter()
+
+
+class DeadLetterGroup(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Dead letters of one cause: a code of an error, at a step of a workflow."""
+
+    kind: str
+    code: str | None
+    """None: the error has none, or there is no error."""
+    workflow_id: str | None
+    """None: their instances were erased."""
+    step_id: str
+    task_id: str | None
+    message: str | None
+    """Of the newest."""
+    count: int
+    first_at: str
+    last_at: str
+
+
+class DeadLetterGroups(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Dead letters by cause, the most frequent first."""
+
+    items: list[DeadLetterGroup]
+    is_complete: bool
+    """False where there are more than 2,000 letters, or 8 MB of them: the newest are counted."""
+
+
 class BulkFailure(Struct, frozen=True, kw_only=True, rename="camel"):
     """Why an action failed for one item."""
 
@@ -291,7 +346,7 @@ class BulkOperation(Struct, frozen=True, kw_only=True, rename="camel"):
     action: BulkAction
     status: Literal["running", "done", "cancelled", "dry-run"]
     matched: int
-    """How many were found so far; of a dry run up to 100,000."""
+    """How many were found so far, of a stopped one all; of a dry run up to 100,000."""
     done: int
     failed: int
     failures: tuple[BulkFailure, ...]
@@ -299,6 +354,8 @@ class BulkOperation(Struct, frozen=True, kw_only=True, rename="camel"):
     created_at: datetime | None = None
     ended_at: datetime | None = None
     requested_by: str
+    stopped_by: str | None = None
+    """The principal that stopped it."""
 
 
 # -- test runs

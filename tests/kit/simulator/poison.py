@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator
 from datetime import datetime
 
 from tenuto.core import Decision, InstanceState, Plan
+from tenuto.engine.membership.watchdog_process import KILL, Rule
 from tenuto.engine.turns.drafter import Decide
 from tenuto.engine.turns.note import HUNG, SIZE, TEXT, Note, read
 from tenuto.engine.turns.quarantine import Left
@@ -16,6 +17,15 @@ from tenuto.testing.virtual_loop import VirtualLoop
 
 class Killed(BaseException):
     """Unwinds the decision; the loop that it runs in goes no further."""
+
+
+def _watch(memory: bytearray, number: int) -> None:
+    """As the watchdog does, from look to look: first of a starved process, then of a hung one."""
+    rule, computed = Rule(1.0, can_stop=False), 0.0
+    assert not any(rule.look(number, computed) for _ in range(90)), "it was not its turn"
+    while number and rule.look(number, computed) != KILL:
+        computed += 0.1
+    memory[HUNG : HUNG + 8] = number.to_bytes(8, "little")
 
 
 class Poison:
@@ -77,7 +87,7 @@ class Poison:
         for process_id, memory in self._memories.items():
             if self._is_hang:
                 number = bytes(memory[TEXT:]).partition(b"\t")[0].decode()
-                memory[HUNG : HUNG + 8] = int(number.strip("\0") or "0").to_bytes(8, "little")
+                _watch(memory, int(number.strip("\0") or "0"))
             if (noted := read(bytes(memory))) is not None:
                 self._left[process_id] = Left(process_id, noted)
                 self.places.append(noted.place)

@@ -8,7 +8,7 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call
 from tenuto.api.operation import API, Resource
 from tenuto.api.paging import PageQuery
-from tenuto.workspace.approvals import OpenApprovals, TenantApprovals
+from tenuto.workspace.approvals import ApprovalFilter, OpenApprovals, TenantApprovals
 
 APPROVALS = Resource(f"{API}/approvals", tag="approvals", read=Permission.INSTANCES_READ)
 
@@ -17,15 +17,23 @@ class ApprovalsQuery(PageQuery):
     """Which approvals."""
 
     mine: bool = False
-    """Only those that the caller may decide on; a page may then be short, or empty, and have a
-    `nextCursor` all the same."""
+    """Only those on which the caller may decide."""
+    overdue: bool = False
+    """Only those that were reminded of, or have escalated."""
+    user: str | None = None
+    """Only those that name this user: `key:<id>`, `<issuer>|<subject>`, or a subject."""
+    role: str | None = None
+    """Only those that name this role."""
 
 
 @APPROVALS.get()
 async def list_approvals(call: Call[ApprovalsQuery]) -> OpenApprovals:
-    """List open approvals, those of the newest instances first."""
+    """List open approvals: those of the newest instances first, of one the oldest first."""
     asked = call.query
-    return await approvals_of(call).page(limit=asked.limit, cursor=asked.cursor, is_mine=asked.mine)
+    which = ApprovalFilter(
+        is_mine=asked.mine, is_overdue=asked.overdue, user=asked.user, role=asked.role
+    )
+    return await approvals_of(call).page(which, limit=asked.limit, cursor=asked.cursor)
 
 
 def approvals_of(call: Call[Any]) -> TenantApprovals:

@@ -17,6 +17,7 @@ from tenuto.model.durations import from_epoch_ms, iso
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tenuto.store.parts.instances import InstanceQuery
+from tenuto.workspace.approvals import ApprovalFilter
 from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.stats import MOST_HOURS
 from tenuto.workspace.values import Webhook
@@ -26,8 +27,6 @@ ATTENTION = Resource(f"{API}/attention", tag="stats", read=Permission.STATS_READ
 Kind: TypeAlias = Literal[
     "quarantined", "failed", "deadLetter", "breaker", "approval", "webhook", "subscription"
 ]
-_MOST_APPROVALS = 100
-"""So many open approvals are looked at for overdue ones."""
 
 
 class AttentionQuery(Query):
@@ -82,7 +81,7 @@ async def get_attention(call: Call[AttentionQuery]) -> AttentionView:
         found += [
             ("quarantined", await _quarantined(call)),
             ("failed", await _failed(call, since, limit + 1)),
-            ("approval", await _overdue(call)),
+            ("approval", await _overdue(call, limit + 1)),
         ]
     if may(Permission.DEAD_LETTERS_READ):
         letters = await _dead_letters(call, limit + 1)
@@ -173,8 +172,8 @@ def _breakers(call: Call[AttentionQuery]) -> Sequence[AttentionItem]:
     ]
 
 
-async def _overdue(call: Call[AttentionQuery]) -> Sequence[AttentionItem]:
-    page = await approvals_of(call).page(limit=_MOST_APPROVALS)
+async def _overdue(call: Call[AttentionQuery], most: int) -> Sequence[AttentionItem]:
+    page = await approvals_of(call).page(ApprovalFilter(is_overdue=True), limit=most)
     return [
         AttentionItem(
             kind="approval",
@@ -187,7 +186,6 @@ async def _overdue(call: Call[AttentionQuery]) -> Sequence[AttentionItem]:
             iteration=each.iteration,
         )
         for each in page.items
-        if each.is_overdue
     ]
 
 

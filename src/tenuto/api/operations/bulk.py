@@ -16,7 +16,7 @@ from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 from tenuto.store.parts.bulk import BulkPlace
-from tenuto.workspace import values
+from tenuto.workspace import audit_values, values
 from tenuto.workspace.cursors import read_cursor
 from tenuto.workspace.values import BulkAction, BulkOperation, BulkTarget
 
@@ -97,7 +97,7 @@ class BulkView(Answer):
     action: BulkAction
     status: Literal["running", "done", "cancelled", "dry-run"]
     matched: int
-    """Records that were matched so far; of a dry run up to 100,000."""
+    """Records that were matched so far, of a stopped operation all; of a dry run up to 100,000."""
     done: int
     failed: int
     failures: list[FailureItem]
@@ -105,6 +105,8 @@ class BulkView(Answer):
     created_at: str | None = None
     ended_at: str | None = None
     requested_by: str
+    stopped_by: str | None = None
+    """The principal that stopped it."""
 
 
 @BULK.post(
@@ -184,9 +186,9 @@ async def get_bulk(call: Call[NoQuery]) -> BulkView:
 async def cancel_bulk(call: Call[NoQuery]) -> BulkView:
     """Cancel a bulk operation; records that are done stay done."""
     bulk, id = call.workspace.bulk, call.path["id"]
-    call.before = _recorded(await bulk.get(id))
+    call.before = audit_values.bulk(await bulk.get(id))
     cancelled = await bulk.cancel(id)
-    call.after = _recorded(cancelled)
+    call.after = audit_values.bulk(cancelled)
     return bulk_view(cancelled)
 
 
@@ -201,7 +203,7 @@ def _started(
         call.status = 200
     else:
         call.response_headers["location"] = f"{API}/instances/bulk/{started.id}"
-        call.after = {**_recorded(started), "filter": _said(given)}
+        call.after = {**audit_values.bulk(started), "filter": _said(given)}
         if reason is not None:
             call.after = {**call.after, "reason": reason}
     return bulk_view(started)
@@ -215,16 +217,6 @@ def _said(given: InstanceFilter | LetterFilter) -> Object:
         if name != "ids" and value not in (None, False, [], ())
     }
     return {**said, "idCount": len(given.ids)} if given.ids else said
-
-
-def _recorded(shown: BulkOperation) -> Object:
-    return {
-        "id": shown.id,
-        "target": shown.target,
-        "action": shown.action,
-        "status": shown.status,
-        "done": shown.done,
-    }
 
 
 def bulk_view(shown: BulkOperation) -> BulkView:

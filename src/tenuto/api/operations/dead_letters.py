@@ -11,7 +11,6 @@ from msgspec import UNSET, UnsetType
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import audit_values
 from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.operations.instances import HistoryItem
 from tenuto.api.paging import Limit, Page
@@ -19,9 +18,9 @@ from tenuto.api.shapes import Answer, Body, Moment, Query, StatusAnswer, decoded
 from tenuto.engine.upkeep.dead_letter_history import entries_behind
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.dead_letters import DeadLetterRow
+from tenuto.workspace import audit_values
 from tenuto.workspace.history import history_view
-from tenuto.workspace.letter_causes import DeadLetterGroups
-from tenuto.workspace.values import DeadLetterFilter
+from tenuto.workspace.values import DeadLetterFilter, DeadLetterGroups
 
 DEAD_LETTERS = Resource(
     f"{API}/dead-letters",

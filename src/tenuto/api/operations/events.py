@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Literal
@@ -22,6 +21,7 @@ from tenuto.model.errors import InvalidInput, TenutoError
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object, size_of
 from tenuto.store.parts.inbox import PastEvents
+from tenuto.workspace import audit_values
 from tenuto.workspace.cursors import Number, read_cursor, write_cursor
 from tenuto.workspace.portions import Portions
 from tenuto.workspace.values import Published
@@ -31,8 +31,6 @@ EVENTS = Resource(
 )
 MEDIA = (*JSON_MEDIA, STRUCTURED, BATCH)
 _A_DAY = timedelta(days=1)
-_MOST_RECORDED = 10
-"""Event ids in one line of the audit log."""
 
 
 class PublishQuery(Query):
@@ -110,13 +108,13 @@ async def publish_events(call: Call[PublishQuery]) -> EventAnswer:
         if not isinstance(reading, GivenEvent):
             raise InvalidInput("the event cannot be taken", reading)
         published = await call.workspace.inbox.publish_given(reading, dry_run=dry_run)
-        call.after = recorded_events([published])
+        call.after = audit_values.events([published])
         return shaped(EventAnswer, _answer(published), results=UNSET)
     refuse_media(call.headers.get("content-type"), MEDIA)
     document = await call.json()
     call.service.count_request(call.principal, items_in(document) - 1)
     results = await call.workspace.publish_all(document, dry_run=dry_run)
-    call.after = recorded_events(results)
+    call.after = audit_values.events(results)
     return published_answer(results, is_batch=isinstance(document, list))
 
 
@@ -161,13 +159,6 @@ async def get_event(call: Call[NoQuery]) -> Object:
 
 def _size(event: Event) -> int:
     return size_of(event.payload)
-
-
-def recorded_events(results: Sequence[Published | TenutoError]) -> Object:
-    """The audit details of published events."""
-    taken = [each.event_id for each in results if isinstance(each, Published)]
-    shown: list[JSON] = list(taken[:_MOST_RECORDED])
-    return {"eventIds": shown, "published": len(taken), "refused": len(results) - len(taken)}
 
 
 def _result(result: Published | TenutoError) -> EventResult:

@@ -41,7 +41,7 @@ ExecutionTime = Annotated[float, Meta(ge=0, le=1e15)]
 
 
 class RegisterRequest(Body):
-    """The tasks of a worker, with the policies of its code."""
+    """The tasks of a worker, with the settings of its code."""
 
     worker_id: Name
     tasks: BatchOf[WorkerTask]
@@ -108,6 +108,8 @@ class CompleteRequest(Body):
     """Another name of `delay`."""
     logs: LogChunk | None = None
     """Lines that the attempt logged and printed."""
+    worker_id: Name | None = None
+    """The worker that ran it, for people."""
 
 
 class FailRequest(Body):
@@ -118,6 +120,8 @@ class FailRequest(Body):
     execution_time: ExecutionTime | None = None
     logs: LogChunk | None = None
     """Lines that the attempt logged and printed."""
+    worker_id: Name | None = None
+    """The worker that ran it, for people."""
 
 
 class ReportRequest(Body):
@@ -157,7 +161,7 @@ class ReleaseAnswer(Answer):
 
 @EXECUTIONS.post("/register", size="batch")
 async def register_worker(call: Call[NoQuery], body: RegisterRequest) -> RegisterAnswer:
-    """Register the policies of a worker's tasks: retries and time-outs, where no step sets them."""
+    """Register the settings of a worker's tasks: retries, time-outs and inputs."""
     refuse_bad_ids(workerId=body.worker_id)
     found = await call.workspace.task_definitions.register(body.worker_id, body.tasks)
     return RegisterAnswer(
@@ -231,6 +235,7 @@ async def complete_execution(call: Call[NoQuery], body: CompleteRequest) -> Repo
             delay=body.delay,
             queue_delay=body.queue_delay,
             logs=body.logs,
+            worker_id=body.worker_id,
         ),
     )
 
@@ -246,6 +251,7 @@ async def fail_execution(call: Call[NoQuery], body: FailRequest) -> ReportItem:
             error=body.error,
             execution_time=body.execution_time,
             logs=body.logs,
+            worker_id=body.worker_id,
         ),
     )
 

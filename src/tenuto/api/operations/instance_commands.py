@@ -1,4 +1,4 @@
-"""Commands to instances: cancel, pause, resume, retry, rerun, decide."""
+"""Commands to instances: cancel, pause, resume, retry, rerun, decide, skip a delay."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from tenuto.access.permissions import Permission
 from tenuto.access.principal import refuse_unless
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API
-from tenuto.api.operations import audit_values
 from tenuto.api.operations.instances import INSTANCES
 from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.shapes import Body, Moment, StatusAnswer, Version
@@ -21,6 +20,7 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.errors import Forbidden, InvalidInput, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
+from tenuto.workspace import audit_values
 from tenuto.workspace.instance import InstanceRef, begin_rerun
 
 _Command: TypeAlias = Callable[[], Awaitable[Status]]
@@ -82,6 +82,12 @@ class DecisionRequest(Body):
     """The actor, without authentication; a credential may only repeat its own name. What is
     recorded, and compared with the assignees, is what identifies the credential."""
     roles: tuple[str, ...] | None = None
+
+
+class SkipDelayRequest(Body):
+    """In which iteration, where the step is in a loop."""
+
+    iteration: str = ""
 
 
 class NothingMore(Body):
@@ -182,6 +188,15 @@ async def decide_on_step(call: Call[NoQuery], body: DecisionRequest) -> StatusAn
     return await _commanded(
         call, reference, decide, decision=body.decision, by=by, iteration=body.iteration
     )
+
+
+@INSTANCES.post("/{id}/steps/{stepId}/skip-delay", other_statuses=(409,), may_be_empty=True)
+async def skip_delay(call: Call[NoQuery], body: SkipDelayRequest) -> StatusAnswer:
+    """End a delay of a test run before its time."""
+    reference = call.workspace.at(call.path["id"])
+    step = call.path["stepId"]
+    skip = partial(reference.skip_delay, step, body.iteration)
+    return await _commanded(call, reference, skip, step=step, iteration=body.iteration)
 
 
 def _refuse_mixed(body: InstanceRetryRequest) -> None:

@@ -51,6 +51,8 @@ class InstancesQuery(Query):
     status: str | None = None
     workflow_id: str | None = None
     correlation_id: str | None = None
+    key: str | None = None
+    """The idempotency key that an instance was started with."""
     current_step: str | None = None
     ids: str | None = None
     created_from: Moment | None = None
@@ -114,7 +116,9 @@ async def list_instances(call: Call[InstancesQuery]) -> Page[InstanceItem] | Pag
         whole = await whole_page(call.workspace.engine, call.workspace.tenant, query)
         return Page(items=whole.items, next_cursor=whole.next_cursor)
     variables = None if asked.variables is None else read_variables(asked.variables)
-    page = await instance_rows(call.workspace.engine, call.workspace.tenant, query, variables)
+    page = await instance_rows(
+        call.workspace.engine, call.workspace.tenant, query, variables, key=asked.key
+    )
     return Page(items=[instance_item(row) for row in page.items], next_cursor=page.next_after)
 
 

@@ -12,10 +12,10 @@ from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import audit_values
 from tenuto.api.paging import Page, PageQuery, oldest_first
 from tenuto.api.shapes import Answer, Body, Moment, shaped
 from tenuto.store.parts.access import KeyRow
+from tenuto.workspace import audit_values
 
 KEYS = Resource(
     f"{API}/keys", tag="keys", read=Permission.KEYS_MANAGE, write=Permission.KEYS_MANAGE

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import audit_values
 from tenuto.api.operations.instance_commands import NothingMore
 from tenuto.api.paging import Page, PageQuery, oldest_first
 from tenuto.api.shapes import Answer, Body, Moment
+from tenuto.workspace import audit_values
 from tenuto.workspace.values import PendingDelivery, Subscription, Webhook
 from tenuto.workspace.webhooks import Subscriptions, Webhooks
 

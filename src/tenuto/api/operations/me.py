@@ -60,7 +60,8 @@ class MeView(Answer):
     principal: PrincipalView | None
     """None where a credential is needed, and none was sent."""
     environment: str | None
-    version: str
+    version: str | None
+    """None where a credential is needed, and none was sent; so is `environment`."""
     capabilities: dict[str, bool]
     """Kinds of records that the service has: those with operations are true."""
 
@@ -86,8 +87,8 @@ async def me(call: Call[NoQuery]) -> MeView:
     return MeView(
         sign_in=await _sign_in(call),
         principal=None if principal is None else _principal(principal),
-        environment=call.service.config.environment,
-        version=__version__,
+        environment=None if principal is None else call.service.config.environment,
+        version=None if principal is None else __version__,
         capabilities={each: each in tags for each in _CAPABILITIES},
     )
 

@@ -39,7 +39,8 @@ async def get_stats(call: Call[StatsQuery]) -> StatsView:
 
 @STATS.get("/series")
 async def get_series(call: Call[SeriesQuery]) -> SeriesView:
-    """Get throughput, failures, latency and open instances over time."""
+    """Get throughput, failures, latency, open instances and waiting tasks over time."""
     asked = call.query
     engine, tenant = call.workspace.engine, call.principal.tenant
-    return await read_series(engine, tenant, asked.hours, asked.points)
+    depths = await call.service.queue_depths.of(tenant)
+    return await read_series(engine, tenant, asked.hours, asked.points, depths)

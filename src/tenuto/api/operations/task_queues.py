@@ -27,7 +27,7 @@ class TaskQueueView(TaskQueue, frozen=True, kw_only=True, rename="camel"):
 
 
 class TaskQueues(Answer):
-    """The queues of all tasks that are declared, run by this service, or waited for."""
+    """The queues of all tasks that are declared, run by this service or workers, or waited for."""
 
     items: list[TaskQueueView]
     is_complete: bool

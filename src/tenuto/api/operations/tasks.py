@@ -10,7 +10,6 @@ from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.entity_tags import read_if_match
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import audit_values
 from tenuto.api.operations.instance_starts import StartAnswer, StartQuery, StartRequest, answered
 from tenuto.api.paging import Page, PageQuery
 from tenuto.api.problems import Refusal
@@ -21,8 +20,9 @@ from tenuto.executions.push_target import TargetState, breaker_state, in_flight
 from tenuto.model.durations import epoch_ms, from_epoch_ms, iso
 from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.task_definition import TaskDefinition, TaskLimits
+from tenuto.workspace import audit_values
 from tenuto.workspace.task_definitions import Declared
-from tenuto.workspace.values import DeclaredTask
+from tenuto.workspace.values import DeclaredTask, KnownTask
 
 TASKS = Resource(
     f"{API}/tasks", tag="tasks", read=Permission.TASKS_READ, write=Permission.TASKS_WRITE
@@ -36,6 +36,14 @@ class TaskView(TaskDefinition, frozen=True, kw_only=True, rename="camel"):
     version: int
     created_at: str
     updated_at: str
+
+
+class TaskItem(KnownTask, frozen=True, kw_only=True, rename="camel"):
+    """A task that is declared, run by this service, or taken by connected workers."""
+
+    limits: TaskLimits
+    created_at: str | None
+    updated_at: str | None
 
 
 class TargetView(Answer):
@@ -65,11 +73,12 @@ async def add_task(call: Call[NoQuery], body: TaskDefinition) -> TaskView:
 
 
 @TASKS.get()
-async def list_tasks(call: Call[PageQuery]) -> Page[TaskView]:
-    """List declared tasks."""
+async def list_tasks(call: Call[PageQuery]) -> Page[TaskItem]:
+    """List tasks that are declared, run by this service, or taken by connected workers."""
     asked = call.query
     found = await call.workspace.task_definitions.page(limit=asked.limit, cursor=asked.cursor)
-    return Page(items=list(map(_shown, found.items)), next_cursor=found.next_cursor)
+    items = [shaped(TaskItem, each) for each in found.items]
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @TASKS.get("/{taskId}")

@@ -10,13 +10,14 @@ from msgspec import UNSET, Meta, UnsetType
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations.events import EventAnswer, published_answer, recorded_events
+from tenuto.api.operations.events import EventAnswer, published_answer
 from tenuto.api.request_parser import read_struct
 from tenuto.api.shapes import Answer, Body
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 from tenuto.model.test_run import Mock
+from tenuto.workspace import audit_values
 
 TEST_RUNS = Resource(f"{API}/workflows/test", tag="test-runs", write=Permission.TEST_RUNS_RUN)
 
@@ -84,7 +85,7 @@ async def start_test_run(call: Call[NoQuery], body: Object) -> RunStarted:
 async def publish_in_test_run(call: Call[NoQuery], body: JSON) -> EventAnswer:
     """Publish an event, or up to 1,000, to one test run only."""
     results = await call.workspace.test_runs.publish(call.path["id"], body)
-    call.after = recorded_events(results)
+    call.after = audit_values.events(results)
     return published_answer(results, is_batch=isinstance(body, list))
 
 

@@ -10,19 +10,21 @@ from msgspec import UNSET, UnsetType
 from tenuto.access.permissions import Permission
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.entity_tags import read_if_match
+from tenuto.api.large_documents.reader import UnreadDocument
+from tenuto.api.large_documents.sent import sent_document
 from tenuto.api.operation import API, Resource
-from tenuto.api.operations import audit_values
 from tenuto.api.operations.bulk import BulkView, bulk_view
 from tenuto.api.paging import Page, PageQuery, page_of
 from tenuto.api.problems import ProblemItem, Refusal, item_of
-from tenuto.api.request_parser import WRONG_FIELD
-from tenuto.api.shapes import Answer, Query, Version, decoded, shaped
-from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
+from tenuto.api.shapes import Answer, Query, Version, raw, shaped
+from tenuto.model.errors import Conflict, NotFound
 from tenuto.model.json import JSON
 from tenuto.store.parts.definitions import DefinitionRow
+from tenuto.workspace import audit_values
 from tenuto.workspace.cursors import Number, read_cursor
 from tenuto.workspace.definitions import Saved, listed
 from tenuto.workspace.instance import WORKFLOW_REMOVED
+from tenuto.workspace.large_definitions import LargeDefinitions
 from tenuto.workspace.portions import Portions, size_of_parts
 from tenuto.workspace.values import InstanceFilter
 
@@ -81,37 +83,54 @@ class VersionQuery(Query):
     version: Version | None = None
 
 
-@WORKFLOWS.post(status=201, other_statuses=(409,), size="document")
-async def save_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
+@WORKFLOWS.post(request=JSON, status=201, other_statuses=(409,), size="document", is_raw=True)
+async def save_workflow(call: Call[NoQuery]) -> SavedWorkflow:
     """Save a new definition; without an id it gets a free one, made of its name."""
-    return _answer(call, await call.workspace.definitions.create(body))
+    document = await sent_document(call)
+    if isinstance(document, UnreadDocument):
+        return _answer(call, await _large(call).create(document))
+    return _answer(call, await call.workspace.definitions.create(document))
 
 
 @WORKFLOWS.put(
     "/{id}",
     headers=(("If-Match", 'The version that was changed, such as "3"; `*`: any.'),),
+    request=JSON,
     other_statuses=(201, 412),
     size="document",
+    is_raw=True,
 )
-async def put_workflow(call: Call[NoQuery], body: JSON) -> SavedWorkflow:
+async def put_workflow(call: Call[NoQuery]) -> SavedWorkflow:
     """Save a version of a definition, new or not; with If-Match only after the one it names."""
-    document = _named(body, call.path["id"])
+    document = await sent_document(call, call.path["id"])
     version = await _only_after(call)
     try:
-        saved = await call.workspace.definitions.save(document, only_after=version)
+        if isinstance(document, UnreadDocument):
+            saved = await _large(call).save(document, only_after=version)
+        else:
+            saved = await call.workspace.definitions.save(document, only_after=version)
     except Conflict as error:
         raise Refusal(412, error.code, error.message, error.advice) from None
     return _answer(call, saved)
 
 
 @WORKFLOWS.post(
-    "/validate", permission=Permission.WORKFLOWS_READ, size="document", is_audited=False
+    "/validate",
+    permission=Permission.WORKFLOWS_READ,
+    request=JSON,
+    size="document",
+    is_raw=True,
+    is_audited=False,
 )
-async def validate_workflow(call: Call[NoQuery], body: JSON) -> Validation:
+async def validate_workflow(call: Call[NoQuery]) -> Validation:
     """Validate a definition without saving or running it."""
-    checked = await call.workspace.definitions.checked(body)
-    problems = tuple(map(item_of, checked.problems))
-    return Validation(valid=checked.definition is not None, problems=problems)
+    document = await sent_document(call)
+    if isinstance(document, UnreadDocument):
+        is_valid, problems = await _large(call).problems(document)
+    else:
+        checked = await call.workspace.definitions.checked(document)
+        is_valid, problems = checked.definition is not None, checked.problems
+    return Validation(valid=is_valid, problems=tuple(map(item_of, problems)))
 
 
 @WORKFLOWS.get()
@@ -183,6 +202,11 @@ async def _by_force(call: Call[RemoveQuery]) -> BulkView:
     return bulk_view(started)
 
 
+def _large(call: Call[NoQuery]) -> LargeDefinitions:
+    workspace = call.workspace
+    return LargeDefinitions(workspace.engine, workspace.tenant, workspace.definitions)
+
+
 def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
     call.status = 201 if saved.is_new else 200
     call.response_headers["etag"] = f'"{saved.version}"'
@@ -190,22 +214,6 @@ def _answer(call: Call[NoQuery], saved: Saved) -> SavedWorkflow:
     call.after = {"id": saved.id, "version": saved.version, "hash": saved.digest.hex()}
     problems = tuple(map(item_of, saved.problems))
     return SavedWorkflow(id=saved.id, version=saved.version, problems=problems)
-
-
-def _named(document: JSON, id: str) -> JSON:
-    """The document with the id of the path; an id of its own has to be the same."""
-    if not isinstance(document, dict):
-        return document
-    own = document.get("id", id)
-    if own != id:
-        problem = Problem(
-            code=WRONG_FIELD,
-            path="$.id",
-            message=f"the definition is {own!r}, and the path says {id!r}",
-            advice="Leave the id out, or write the one of the path.",
-        )
-        raise InvalidInput("the definition is another one than the path names", [problem])
-    return {"id": id, **document}
 
 
 async def _only_after(call: Call[NoQuery]) -> int | None:
@@ -230,4 +238,4 @@ def _item(row: DefinitionRow) -> WorkflowItem:
 
 
 def _view(row: DefinitionRow) -> WorkflowView:
-    return shaped(WorkflowView, _item(row), definition=decoded(row.content))
+    return shaped(WorkflowView, _item(row), definition=raw(row.content))

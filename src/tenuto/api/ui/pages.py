@@ -36,17 +36,20 @@ class UiPages:
         operations: Iterable[Operation],
         *,
         base: str = "",
-        connect: Iterable[str] = (),
         folder: str,
     ) -> None:
-        """`base` is the path of the public URL, `connect` has further origins for requests."""
+        """`base` is the path of the public URL."""
         self._reserved = frozenset(each.path.split("/")[1] for each in operations) | {"internal"}
         self._base = base
-        self._connect = " ".join(("'self'", *connect))
         self._built = BuiltFiles(folder)
 
-    def find(self, path: str, headers: Mapping[str, str]) -> Response | None:
-        """The answer; None where neither a file nor a page is there."""
+    def find(
+        self, path: str, headers: Mapping[str, str], *, connect: Iterable[str] = ()
+    ) -> Response | None:
+        """The answer; None where neither a file nor a page is there.
+
+        `connect` has further origins that a page may send requests to.
+        """
         files = self._built.files
         name = path.removeprefix("/")
         file = files.get(name)
@@ -58,25 +61,34 @@ class UiPages:
             return self._not_built()
         if path.startswith(_FRAMED) and WIDGET in files:
             return self._page(files[WIDGET], headers, ancestors="*")
-        return self._page(files[INDEX], headers, ancestors="'none'")
+        return self._page(files[INDEX], headers, ancestors="'none'", connect=connect)
 
     def _is_page(self, name: str) -> bool:
         """Whether a path may be one of the UI's own: no operation's, and no file's."""
         first = name.partition("/")[0]
         return first not in self._reserved and first != "assets" and "\0" not in name
 
-    def _page(self, file: UiFile, headers: Mapping[str, str], *, ancestors: str) -> Response:
+    def _page(
+        self,
+        file: UiFile,
+        headers: Mapping[str, str],
+        *,
+        ancestors: str,
+        connect: Iterable[str] = (),
+    ) -> Response:
+        asked = " ".join(("'self'", *connect))
         body = _with_base(file.body, self._base)
         policy = (
             "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; "
             "img-src 'self' data:; "
-            f"font-src 'self'; connect-src {self._connect}; base-uri 'self'; form-action 'self'; "
+            f"font-src 'self'; connect-src {asked}; base-uri 'self'; form-action 'self'; "
             f"frame-ancestors {ancestors}"
         )
         sent = {
             "cache-control": _ASK_AGAIN,
             "content-security-policy": policy,
-            "etag": entity_tag(body),
+            # A browser that has the page must also get a policy that has changed.
+            "etag": entity_tag(body + policy.encode()),
         }
         return _unless_known(body, file.media, sent, headers)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
@@ -48,6 +48,13 @@ class Backend(Protocol):
         """The place as people know it: a file, a database without its password, or a URL."""
         ...
 
+    def once_known(self, tell: Callable[[], None]) -> AbstractContextManager[object]:
+        """Call `tell` inside, once, when `described` is complete: a server names its environment.
+
+        No request is made for it: `tell` comes with the first answer, or at the end.
+        """
+        ...
+
     @property
     def flag(self) -> str:
         """The options that name the place in a command; empty where it is the default one."""
@@ -65,6 +72,10 @@ class Backend(Protocol):
     @property
     def is_anonymous(self) -> bool:
         """Whether no credential is shown: from the first key on, one has to be."""
+        ...
+
+    def because(self, reason: str | None) -> None:
+        """Have the audit log keep a reason with the changes that follow."""
         ...
 
     def kept_open(self) -> AbstractAsyncContextManager[object]:

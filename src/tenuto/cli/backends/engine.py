@@ -31,8 +31,12 @@ async def engine(
     is_brief: bool = False,
     is_guest: bool = False,
     listener: Callable[[Draft], None] | None = None,
+    needs_store: str | None = None,
 ) -> AsyncIterator[Tenuto]:
-    """An engine that leaves steps alone whose tasks it does not know: another process has them."""
+    """An engine that leaves steps alone whose tasks it does not know: another process has them.
+
+    `needs_store`: the advice where another process has the file, of what a service cannot do.
+    """
     from tenuto.app import Tenuto
     from tenuto.engine.settings import Settings
 
@@ -49,7 +53,7 @@ async def engine(
     )
     if listener is not None:
         app.engine.listen(listener)
-    with unlocked(store, sys.argv[1:]):
+    with unlocked(store, sys.argv[1:], needs_store):
         taken_over = await app.open()
     if taken_over and not is_brief:
         several = "an instance" if taken_over == 1 else f"{taken_over} instances"
@@ -74,13 +78,15 @@ async def close(app: Tenuto) -> None:
 
 
 @contextmanager
-def unlocked(store: str, words: Sequence[str]) -> Iterator[None]:
+def unlocked(store: str, words: Sequence[str], needs_store: str | None = None) -> Iterator[None]:
     """Where another process has the file, say with which command it is asked instead."""
     try:
         yield
     except StoreUnavailable as error:
         if error.code != LOCKED:
             raise
+        if needs_store is not None:
+            raise StoreUnavailable(error.message, code=LOCKED, advice=needs_store) from None
         raise with_address(
             StoreUnavailable(
                 error.message,

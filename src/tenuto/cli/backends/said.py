@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.backends.place import Place, StoreUrl
@@ -12,19 +13,29 @@ if TYPE_CHECKING:
     from tenuto.model.errors import StoreUnavailable
 
 _READING: Final = frozenset({"list", "show", "history", "logs", "explain"})
-_SAYING: Final = _READING | {"retry", "cancel", "pause", "resume", "rerun"}
 _READING_ALONE: Final = _READING | {"stats"}
+_SAID_ANYWAY: Final = frozenset({"run", "send", "stats", "doctor"})
+"""These have the place in what they print."""
 
 
-def say_place(place: str, backend: Backend, output: str) -> None:
-    """One line for people: programs, which read a pipe or JSON, named the place themselves."""
-    if output != "table" or not isinstance(place, Place) or place.command not in _SAYING:
-        return
-    if not (sys.stderr.isatty() and sys.stdout.isatty()):
-        return
-    from tenuto.cli.views.terminal import say
+@contextmanager
+def saying_place(place: str, backend: Backend, output: str) -> Iterator[None]:
+    """One line on stderr, on a pipe too: which store or server was found need not be seen there.
 
-    say(f"from {backend.described}", style="dim")
+    It comes with the first answer of a server, which names its environment. Programs ask for JSON
+    or ids.
+    """
+
+    def tell() -> None:
+        from tenuto.cli.views.terminal import say
+
+        if output != "table" or not isinstance(place, Place) or place.command in _SAID_ANYWAY:
+            return
+        word = "from" if place.command in _READING else "in"
+        say(f"{word} {backend.described}", style="dim")
+
+    with backend.once_known(tell):
+        yield
 
 
 def store_instead(place: str, error: StoreUnavailable) -> StoreUrl | None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from tenuto.cli.backends.place import ServerUrl, tenant_flag, tenant_of
 from tenuto.model.errors import Forbidden, StoreUnavailable, TenutoError, Unauthenticated
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Finding
     from tenuto.cli.local_run import RunOptions
     from tenuto.client import Client
+    from tenuto.client.connection import Answered
     from tenuto.engine.events.inspector import NearEvents
     from tenuto.engine.events.near_misses import NearEvent
     from tenuto.engine.turns.held import Held
@@ -82,11 +89,35 @@ class ServerBackend:
         self.space = client
         self.clock: Clock = SystemClock()
         self.tenant = tenant_of(url)
+        self.environment: str | None = None
+        """What its answers call it: `production`."""
 
     @property
     def described(self) -> str:
-        """Its addresses."""
-        return str(self.url)
+        """Its addresses, and its environment as soon as that is known."""
+        return str(self.url) if self.environment is None else f"{self.url} ({self.environment})"
+
+    @contextmanager
+    def once_known(self, tell: Callable[[], None]) -> Iterator[None]:
+        """With the first answer, which names the environment; at the end if there was none."""
+        connection = self.space.connection
+
+        def hear(answered: Answered) -> None:
+            name = answered.headers.get("tenuto-environment")
+            if name is None and answered.status >= 300:
+                # Refused before it knew who asks; it may be asked again.
+                return
+            connection.answered = None
+            self.environment = None if name is None else unquote(name)
+            tell()
+
+        connection.answered = hear
+        try:
+            yield
+        finally:
+            if connection.answered is not None:
+                connection.answered = None
+                tell()
 
     @property
     def flag(self) -> str:
@@ -103,6 +134,10 @@ class ServerBackend:
     async def has_process(self) -> bool:
         """The server itself."""
         return True
+
+    def because(self, reason: str | None) -> None:
+        """Have the audit log keep a reason with the changes that follow."""
+        self.space.connection.because(reason)
 
     def kept_open(self) -> AbstractAsyncContextManager[object]:
         """The connection is open anyway."""

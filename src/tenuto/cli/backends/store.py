@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -48,6 +48,11 @@ class StoreBackend:
         """Its file, or its database."""
         return described(self.url)
 
+    def once_known(self, tell: Callable[[], None]) -> AbstractContextManager[object]:
+        """At once."""
+        tell()
+        return nullcontext()
+
     @property
     def flag(self) -> str:
         """The options that name it in a command."""
@@ -61,6 +66,10 @@ class StoreBackend:
     async def has_process(self) -> bool:
         """Whether an engine has the file open, or works on the database."""
         return await self.space.reader.store.members.workers() > 0
+
+    def because(self, reason: str | None) -> None:
+        """Have the audit log keep a reason with the changes that follow."""
+        self.space.reason = reason
 
     def kept_open(self) -> AbstractAsyncContextManager[object]:
         """One engine for several definitions."""

@@ -20,6 +20,7 @@ from tenuto.cli.backends.by_engine import by_engine, starting
 from tenuto.cli.backends.mailbox import handed_in, here_or_by_message
 from tenuto.cli.backends.place import ACTOR
 from tenuto.cli.backends.reader import Reader
+from tenuto.cli.backends.recorded import recorded
 from tenuto.cli.views.terminal import say
 from tenuto.core import Rejection, blank, decide
 from tenuto.core.approval import NOT_OPEN, is_the_same, refusal
@@ -41,7 +42,7 @@ from tenuto.model.inputs import (
     DecisionAsked,
     Input,
 )
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.policy import DEFAULT_LIMITS, NO_POLICIES
 from tenuto.model.status import Status
 from tenuto.store.parts.mailbox import Mail, MailKey
@@ -59,6 +60,13 @@ _END_WITHIN: Final = 15.0
 """Seconds that this process waits for the end of an instance that it cancels itself."""
 
 
+async def _status_before(one: StoreInstance, id: str) -> Object | None:
+    """As its row has it: its log is not read for this."""
+    found = (await one.space.page(InstanceFilter(ids=(id,)), limit=1)).items
+    return {"status": found[0].status.value} if found else None
+
+
+@recorded(Instance, _status_before)
 class StoreInstance(StoredInstance):
     """One instance of a store, by its id."""
 

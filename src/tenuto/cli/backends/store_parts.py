@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec
 from tenuto.cli.backends.by_engine import by_engine, starting
 from tenuto.cli.backends.place import ACTOR
 from tenuto.cli.backends.reader import make_room
+from tenuto.cli.backends.recorded import recorded
 from tenuto.compose import MEMORY, is_postgres, migrate_store, sqlite_path
 from tenuto.model.json import Object
 from tenuto.workspace import protocol
 from tenuto.workspace.keys import TenantKeys
-from tenuto.workspace.values import BulkOperation, DeclaredTask, Page
+from tenuto.workspace.values import BulkOperation, ListedTask, Page
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.store_workspace import StoreWorkspace
@@ -39,6 +40,7 @@ class _Part:
             yield getattr(space, self.name)
 
 
+@recorded(protocol.TaskDefinitions)
 class StoreTaskDefinitions(_Part):
     """Tasks that the tenant has declared."""
 
@@ -51,15 +53,18 @@ class StoreTaskDefinitions(_Part):
     execute = starting(protocol.TaskDefinitions.execute)
     list = by_engine(protocol.TaskDefinitions.list)
 
-    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[DeclaredTask]:
-        """A page of declared tasks, read beside an engine."""
-        from tenuto.workspace.task_definitions import task_page
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[ListedTask]:
+        """A page of tasks that are declared or taken by workers, read beside an engine."""
+        from tenuto.tasks.registry import Registry
+        from tenuto.workspace.known_tasks import known_tasks
 
         space = self.space
-        seen = space.reader.store.seen_by(space.tenant)
-        return await task_page(seen, space.tenant, limit, cursor)
+        seen, now = space.reader.store.seen_by(space.tenant), space.reader.clock.now()
+        # This process runs no task: what it has imported does not count.
+        return await known_tasks(seen, space.tenant, now, Registry(), limit=limit, cursor=cursor)
 
 
+@recorded(protocol.TestRuns)
 class StoreTestRuns(_Part):
     """Runs of definitions that are not saved."""
 
@@ -92,6 +97,7 @@ def _run_here(
     return called
 
 
+@recorded(protocol.Bulk)
 class StoreBulk(_Part):
     """The bulk operations of a tenant.
 
@@ -113,7 +119,14 @@ class StoreKeys(TenantKeys):
 
     def __init__(self, space: StoreWorkspace) -> None:
         reader = space.reader
-        super().__init__(reader.store, reader.clock, reader.ids, tenant=space.tenant, actor=ACTOR)
+        super().__init__(
+            reader.store,
+            reader.clock,
+            reader.ids,
+            tenant=space.tenant,
+            actor=ACTOR,
+            reason=space.reason,
+        )
         self._url = space.url
 
     async def create(

@@ -20,6 +20,7 @@ from tenuto.cli.backends.engine import LOCKED, engine
 from tenuto.cli.backends.mailbox import NOT_SEEN_DONE
 from tenuto.cli.backends.place import ACTOR, tenant_of
 from tenuto.cli.backends.reader import Reader, make_room, require_there
+from tenuto.cli.backends.recorded import recorded
 from tenuto.cli.exits import Interrupted
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.served_address import with_address
@@ -28,11 +29,13 @@ from tenuto.compose import is_postgres
 from tenuto.model.errors import Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.json import Given
 from tenuto.model.status import Status
+from tenuto.store.protocol import Store
 from tenuto.workspace.protocol import Workspace
 from tenuto.workspace.stored_workspace import StoredWorkspace
 from tenuto.workspace.values import Published, Start
 
 if TYPE_CHECKING:
+    from tenuto.access.audit import AuditLog
     from tenuto.app import Tenuto
     from tenuto.cli.backends.store_instance import StoreInstance
     from tenuto.cli.backends.store_parts import (
@@ -40,6 +43,11 @@ if TYPE_CHECKING:
         StoreKeys,
         StoreTaskDefinitions,
         StoreTestRuns,
+    )
+    from tenuto.cli.backends.store_records import (
+        StoreDeadLetters,
+        StoreSubscriptions,
+        StoreWebhooks,
     )
     from tenuto.workspace.engine_workspace import EngineWorkspace
     from tenuto.workspace.events import Events
@@ -54,6 +62,7 @@ _HOLDER: ContextVar[StoreWorkspace | None] = ContextVar("holder of the engine", 
 """The workspace inside of whose engine this task runs."""
 
 
+@recorded(Workspace)
 class StoreWorkspace(StoredWorkspace):
     """The workspace of one tenant, on a store that is named by its URL."""
 
@@ -63,6 +72,8 @@ class StoreWorkspace(StoredWorkspace):
         super().__init__(self.reader, tenant=tenant_of(url), actor=ACTOR)
         self.is_worked_on = True
         """Whether a process runs the steps that follow from the last call."""
+        self.reason: str | None = None
+        """Why changes are made, for the audit log."""
         self._engine: EngineWorkspace | None = None
         self._one_engine = asyncio.Lock()
 
@@ -70,6 +81,12 @@ class StoreWorkspace(StoredWorkspace):
     def space(self) -> StoreWorkspace:
         """Itself, as its instances and parts have it."""
         return self
+
+    def audit_log(self, store: Store) -> AuditLog:
+        """What records changes; `store` is the one of an engine, or the one that is read."""
+        from tenuto.access.audit import AuditLog
+
+        return AuditLog(store.audit, self.reader.clock, self.reader.ids)
 
     # -- an engine for a moment
 
@@ -270,6 +287,27 @@ class StoreWorkspace(StoredWorkspace):
         from tenuto.cli.backends.store_parts import StoreKeys
 
         return StoreKeys(self)
+
+    @property
+    def webhooks(self) -> StoreWebhooks:
+        """Addresses that are notified of events."""
+        from tenuto.cli.backends.store_records import StoreWebhooks
+
+        return self._listeners(StoreWebhooks).of(self)
+
+    @property
+    def subscriptions(self) -> StoreSubscriptions:
+        """Addresses that are notified of events until they expire."""
+        from tenuto.cli.backends.store_records import StoreSubscriptions
+
+        return self._listeners(StoreSubscriptions).of(self)
+
+    @property
+    def dead_letters(self) -> StoreDeadLetters:
+        """Tasks whose failure nothing handled, poison tasks, and late results."""
+        from tenuto.cli.backends.store_records import StoreDeadLetters
+
+        return StoreDeadLetters(self)
 
     @property
     def task_definitions(self) -> StoreTaskDefinitions:

@@ -10,7 +10,7 @@ import typer
 
 from tenuto import __version__
 from tenuto.cli.commands import control, definitions, instances, project, service, upkeep
-from tenuto.cli.commands.decisions import decide
+from tenuto.cli.commands.decisions import decide, skip_delay
 from tenuto.cli.commands.group import Commands, offer_servers
 from tenuto.cli.commands.reruns import rerun
 from tenuto.cli.commands.run import run
@@ -83,6 +83,7 @@ app.command()(control.pause)
 app.command()(control.resume)
 app.command()(control.retry)
 app.command()(decide)
+app.command()(skip_delay)
 app.command()(rerun)
 app.command()(upkeep.verify)
 app.command()(upkeep.migrate)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import JsonOutput, ListOutput, Output, Store, perform_on
+from tenuto.cli.commands.options import JsonOutput, ListOutput, Output, Reason, Store, perform_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,7 +66,8 @@ def create_key(
     async def work(backend: Backend) -> int:
         from tenuto.access.shown import plain
         from tenuto.cli import exits
-        from tenuto.cli.views.terminal import say, say_command, show, show_json
+        from tenuto.cli.views.advice import Advice, say_advice, with_warnings
+        from tenuto.cli.views.terminal import say, show, show_json
 
         if backend.is_anonymous and not (yes or _makes_keys(role, scopes)):
             # A server that is not open refuses this question, and the key with it.
@@ -78,17 +79,21 @@ def create_key(
             scopes=scopes or None,
             expires_at=_expiry(expires, backend.clock.now()),
         )
+        warnings: list[Advice] = []
+        if backend.is_anonymous and not _makes_keys(role, scopes):
+            # The server was open, so that it took this without a credential.
+            said = (
+                "from now on every request needs a key, and this one may not make others: make an "
+                "admin's where the store is"
+            )
+            warnings = [Advice(said, "tenuto keys create NAME --role admin --store URL")]
         if output == "json":
-            show_json(new)
+            show_json(with_warnings(new, warnings))
             return exits.DONE
         show(f"✓ key {new['id']} ({plain(str(new['name']))})")
         show(f"  {new['key']}")
         say("  It is shown this once: keep it where secrets are kept.")
-        if backend.is_anonymous and not _makes_keys(role, scopes):
-            # The server was open, so that it took this without a credential.
-            say("  From now on every request needs a key, and this one may not make others.")
-            say("  Make an admin's where the store is:", style="yellow")
-            say_command("tenuto keys create NAME --role admin --store URL")
+        say_advice(warnings)
         return exits.DONE
 
     perform_on(store, work, output)
@@ -127,6 +132,7 @@ def list_keys(*, store: Store = STORE, output: ListOutput = "table") -> None:
 def revoke_key(
     id: Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")],
     *,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -155,7 +161,7 @@ def revoke_key(
             show(f"✓ {plain(id)}{name} is revoked{made}")
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)
 
 
 @audit.command("list")
@@ -186,7 +192,7 @@ def list_audit(  # noqa: PLR0913 - one for each option
         from tenuto.cli import exits
         from tenuto.cli.views.access import audit_table
         from tenuto.cli.views.pages import say_nothing
-        from tenuto.cli.views.terminal import say, show, show_json
+        from tenuto.cli.views.terminal import say, say_command, show, show_json
 
         first, last = _moment(since, "$.from"), _moment(until, "$.to")
         items: list[Object] = []
@@ -216,7 +222,8 @@ def list_audit(  # noqa: PLR0913 - one for each option
                 [f"tenuto audit list{backend.flag}"] if is_narrowed else [],
             )
             if not is_narrowed:
-                say("  It has what is changed through a service (`tenuto serve`), and keys.")
+                say("  It has what commands and a service change. To change something:")
+                say_command(f"tenuto start WORKFLOW --input JSON{backend.flag}")
         else:
             show(audit_table(items))
             if following is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -11,6 +12,7 @@ from tenuto.cli.commands.options import Limit, ListOutput, Output, Store, perfor
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.workspace.values import BulkOperation
 
 bulk = typer.Typer(
     name="bulk",
@@ -54,15 +56,7 @@ def show(id: BulkId, *, store: Store = STORE, output: Output = "table") -> None:
 
     tenuto bulk show 019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b
     """
-
-    async def work(backend: Backend) -> int:
-        from tenuto.cli import exits
-        from tenuto.cli.views.bulk import show_operation
-
-        show_operation(await backend.space.bulk.get(id), is_json=output == "json")
-        return exits.DONE
-
-    perform_on(store, work, output)
+    _show(store, output, lambda backend: backend.space.bulk.get(id))
 
 
 @bulk.command("stop")
@@ -71,12 +65,17 @@ def stop(id: BulkId, *, store: Store = STORE, output: Output = "table") -> None:
 
     tenuto bulk stop 019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b
     """
+    _show(store, output, lambda backend: backend.space.bulk.cancel(id))
+
+
+def _show(store: str, output: str, find: Callable[[Backend], Awaitable[BulkOperation]]) -> NoReturn:
+    """Print the operation that `find` gives."""
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.views.bulk import show_operation
 
-        show_operation(await backend.space.bulk.cancel(id), is_json=output == "json")
+        show_operation(await find(backend), is_json=output == "json")
         return exits.DONE
 
     perform_on(store, work, output)

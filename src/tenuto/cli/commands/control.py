@@ -14,6 +14,7 @@ from tenuto.cli.commands.options import (
     OfStatus,
     OfWorkflow,
     Output,
+    Reason,
     Store,
     Yes,
     perform_on,
@@ -23,9 +24,8 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.cli.bulk import Many
     from tenuto.cli.selection import Asked
+    from tenuto.model.ids import NodeKey
     from tenuto.model.json import Object
-
-Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
 
 
 def cancel(  # noqa: PLR0913 - one for each option
@@ -100,9 +100,10 @@ def pause(  # noqa: PLR0913 - one for each option
     _command(store, many, output, goes_on=False)
 
 
-def resume(
+def resume(  # noqa: PLR0913 - one for each option
     instances: Instances = None,
     *,
+    reason: Reason = None,
     status: OfStatus = None,
     workflow: OfWorkflow = None,
     correlation_id: OfCorrelation = None,
@@ -125,7 +126,7 @@ def resume(
         dry_run=dry_run,
         yes=yes,
     )
-    _command(store, many, output)
+    _command(store, many, output, reason=reason)
 
 
 def retry(  # noqa: PLR0913 - one for each option
@@ -139,6 +140,7 @@ def retry(  # noqa: PLR0913 - one for each option
             help="Only this compensation step, which was given up; STEP[2] in an iteration.",
         ),
     ] = None,
+    reason: Reason = None,
     status: OfStatus = None,
     workflow: OfWorkflow = None,
     correlation_id: OfCorrelation = None,
@@ -170,18 +172,21 @@ def retry(  # noqa: PLR0913 - one for each option
             dry_run=dry_run,
             yes=yes,
         )
-        _command(store, many, output, is_foreseen=True)
+        _command(store, many, output, is_foreseen=True, reason=reason)
     if asked.single is None or dry_run:
         raise typer.BadParameter(
             "a compensation step is tried again in one instance, which is named, and without "
             "--dry-run",
             param_hint="--compensation",
         )
+    from tenuto.model.ids import NodeKey
+
     step, _, iteration = compensation.removesuffix("]").partition("[")
     many = Many(
         action="retry", asked=asked, one=lambda found: found.retry_compensation(step, iteration)
     )
-    _command(store, many, output, goes_on=True)
+    undone = NodeKey(step, iteration)
+    _command(store, many, output, goes_on=True, reason=reason, undone_by=undone)
 
 
 def asked_for(
@@ -211,10 +216,13 @@ def _command(
     note: str = "",
     goes_on: bool | None = None,
     is_foreseen: bool = False,
+    reason: str | None = None,
+    undone_by: NodeKey | None = None,
 ) -> NoReturn:
     """Give a command, and print the status; `goes_on`: None unless it has ended then.
 
-    `is_foreseen`: the steps that it runs again are told before.
+    `is_foreseen`: the steps that it runs again are told before. `undone_by`: the compensation step
+    that runs again.
     """
 
     async def work(backend: Backend) -> int:
@@ -226,8 +234,10 @@ def _command(
         from tenuto.cli import exits
         from tenuto.cli.foreseen import basis_of
         from tenuto.cli.lookup import find_instance
+        from tenuto.cli.views.advice import say_advice, with_warnings
+        from tenuto.cli.views.compensation import say_undoing_again, undoing_again
         from tenuto.cli.views.foreseen import say_retry, show_foreseen
-        from tenuto.cli.views.outcome import say_how_to_run, status_line
+        from tenuto.cli.views.outcome import if_not_worked_on, status_line
         from tenuto.cli.views.terminal import say, show, show_json
         from tenuto.model.status import Status
 
@@ -240,18 +250,22 @@ def _command(
             await say_retry(backend, id)
         status = await many.one(backend.space.at(id))
         assert isinstance(status, Status)
+        is_open = not status.is_final if goes_on is None else goes_on
+        warnings = if_not_worked_on(backend, id) if is_open else []
         if is_json:
             view: Object = {"id": id, "status": status.value}
             if is_foreseen:
                 view |= (await basis_of(backend, found.workflow, found.version)).view()
-            show_json(view)
+            if undone_by is not None:
+                view["compensation"] = await undoing_again(backend, id, undone_by)
+            show_json(with_warnings(view, warnings))
             return exits.DONE
         show(status_line(id, status))
         if note and not status.is_final:
             say(note)
-        is_open = not status.is_final if goes_on is None else goes_on
-        if is_open and not backend.is_worked_on:
-            say_how_to_run(id, backend.flag)
+        if undone_by is not None:
+            await say_undoing_again(backend, id, undone_by)
+        say_advice(warnings)
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)

@@ -1,4 +1,4 @@
-"""`tenuto decide`, and its options."""
+"""Commands to one step, and their options: `tenuto decide`, `tenuto skip-delay`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import typer
 
 from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Instance, Output, Store, perform_on
+from tenuto.cli.commands.options import Instance, Output, Reason, Store, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.model.json import Object
 
 
 def decide(  # noqa: PLR0913 - one for each option
@@ -40,6 +41,7 @@ def decide(  # noqa: PLR0913 - one for each option
     iteration: Annotated[
         str, typer.Option("--iteration", metavar="N", help="In which iteration of a loop.")
     ] = "",
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -56,7 +58,8 @@ def decide(  # noqa: PLR0913 - one for each option
         from tenuto.cli import exits
         from tenuto.cli.lookup import find_instance, step_and_iteration
         from tenuto.cli.sources import read_json
-        from tenuto.cli.views.outcome import say_how_to_run, status_line
+        from tenuto.cli.views.advice import say_advice, with_warnings
+        from tenuto.cli.views.outcome import if_not_worked_on, status_line
         from tenuto.cli.views.terminal import show, show_json
 
         filled_in = None if form is None else read_json(form, "--form")
@@ -65,14 +68,57 @@ def decide(  # noqa: PLR0913 - one for each option
         status = await backend.space.at(id).decide(
             name, decision, by=by, roles=role or None, form=filled_in, iteration=inside
         )
+        found = [] if status.is_final else if_not_worked_on(backend, id)
         if output == "json":
             place = {"stepId": name, "iteration": inside}
-            show_json({"id": id, "status": status.value, **place, "decision": decision})
+            view: Object = {"id": id, "status": status.value, **place, "decision": decision}
+            show_json(with_warnings(view, found))
             return exits.DONE
         show(f"✓ {name}{f'[{inside}]' if inside else ''} {decision} by {by}")
         show(status_line(id, status))
-        if not (backend.is_worked_on or status.is_final):
-            say_how_to_run(id, backend.flag)
+        say_advice(found)
+        return exits.DONE
+
+    perform_on(store, work, output, reason=reason)
+
+
+def skip_delay(
+    instance: Instance,
+    step: Annotated[
+        str, typer.Argument(metavar="STEP", help="The delay; in a loop for example wait[2].")
+    ],
+    *,
+    iteration: Annotated[
+        str, typer.Option("--iteration", metavar="N", help="In which iteration of a loop.")
+    ] = "",
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """End a delay of a test run before its time.
+
+    Delays of other instances are not skipped: that is refused with TEN-3022.
+
+    tenuto skip-delay 0190f0f0-0000-7000-8000-000000000000 cool-down
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.lookup import find_instance, step_and_iteration
+        from tenuto.cli.views.advice import say_advice, with_warnings
+        from tenuto.cli.views.outcome import if_not_worked_on, status_line
+        from tenuto.cli.views.terminal import show, show_json
+
+        name, inside = step_and_iteration(step, iteration)
+        id = (await find_instance(backend.space, instance)).id
+        status = await backend.space.at(id).skip_delay(name, inside)
+        found = [] if status.is_final else if_not_worked_on(backend, id)
+        if output == "json":
+            view: Object = {"id": id, "status": status.value, "stepId": name, "iteration": inside}
+            show_json(with_warnings(view, found))
+            return exits.DONE
+        show(f"✓ the delay {name}{f'[{inside}]' if inside else ''} is over")
+        show(status_line(id, status))
+        say_advice(found)
         return exits.DONE
 
     perform_on(store, work, output)

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 def validate(
-    file: Annotated[
-        Path,
+    files: Annotated[
+        list[Path],
         typer.Argument(
-            metavar="FILE", help="The definition: a .json or .yaml file, or FILE.py[:NAME]."
+            metavar="FILE...", help="Definitions: .json or .yaml files, or FILE.py[:NAME]."
         ),
     ],
     *,
     output: Output = "table",
 ) -> None:
-    """Find everything that is wrong with a definition.
+    """Find everything that is wrong with definitions.
 
     tenuto validate order.json
 
@@ -33,27 +33,28 @@ def validate(
 
     async def work() -> int:
         from tenuto.cli import exits
-        from tenuto.cli.misspelled_tasks import tasks_around, with_misspelled
-        from tenuto.cli.sources import read_sources
+        from tenuto.cli.sources import read_all, refuse
+        from tenuto.cli.task_warnings import tasks_around, with_task_warnings
         from tenuto.cli.views.definition import show_valid, unreadable_json, validation_json
         from tenuto.cli.views.terminal import show_json
         from tenuto.model.errors import InvalidDefinition
 
         try:
-            sources = read_sources(file)
+            sources = read_all(files)
         except InvalidDefinition as error:
             if output != "json":
                 raise
             show_json(unreadable_json(error.problems))
             return exits.USAGE
-        sources = [with_misspelled(each, tasks_around(each)) for each in sources]
+        sources = [
+            with_task_warnings(each, tasks_around(each, may_import=True)) for each in sources
+        ]
         is_valid = all(source.definition is not None for source in sources)
         if output == "json":
             show_json(validation_json(sources))
             return exits.DONE if is_valid else exits.USAGE
-        if len(sources) > 1 and not is_valid:
-            problems = [each for source in sources for each in source.problems]
-            raise InvalidDefinition(f"{file} has workflows that cannot be saved", problems)
+        if not is_valid:
+            refuse((), sources)
         for source in sources:
             show_valid(source)
         return exits.DONE
@@ -96,23 +97,28 @@ def deploy(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
-        from tenuto.cli.misspelled_tasks import tasks_around, tasks_of, with_misspelled
-        from tenuto.cli.sources import read_sources
+        from tenuto.cli.sources import read_all, refuse
+        from tenuto.cli.task_warnings import tasks_around, tasks_of, with_task_warnings
         from tenuto.cli.views.definition import remarks_json, show_remarks
         from tenuto.cli.views.terminal import show, show_json, without_log
 
-        sources = [source for file in files for source in read_sources(file)]
+        sources = read_all(files)
         # None is saved where one of them has errors, and is not what is saved already.
-        for source in sources:
-            if source.definition is None and not await source.is_saved(backend.space):
-                source.checked()
+        faulty = [
+            each
+            for each in sources
+            if each.definition is None and not await each.is_saved(backend.space)
+        ]
+        if faulty:
+            refuse((), faulty)
         ids = [source.id for source in sources]
         # Warnings are shown with their places instead.
         with without_log("tenuto.definitions"):
             async with backend.kept_open():
                 versions = [await backend.space.deploy(source.deployable) for source in sources]
-        declared = await tasks_of(backend.space)
-        sources = [with_misspelled(each, declared | tasks_around(each)) for each in sources]
+        known = await tasks_of(backend.space)
+        typed = {id: schema for id, schema in known.items() if schema is not None}
+        sources = [with_task_warnings(each, known | tasks_around(each) | typed) for each in sources]
         saved = list(zip(ids, versions, sources, strict=True))
         if output == "json":
             items = [

@@ -8,10 +8,11 @@ import typer
 
 from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Store, perform_on
+from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Reveal, Store, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.cli.views.advice import Advice
     from tenuto.model.json import JSON
     from tenuto.workspace.values import Published
 
@@ -88,29 +89,32 @@ async def _send_one(  # noqa: PLR0917 - one for each option
     output: str,
 ) -> int:
     from tenuto.cli import exits
+    from tenuto.cli.views.advice import say_advice, with_warnings
     from tenuto.cli.views.events import (
         counted,
+        nearly_json,
         published_json,
         show_hint,
         show_nearly_reached,
         show_published,
     )
+    from tenuto.cli.views.outcome import if_not_worked_on
     from tenuto.cli.views.terminal import show_json
 
     published = await backend.space.publish(pattern, payload, id=id, correlation_id=correlation_id)
+    would, warnings = None, list["Advice"]()
+    if counted(published):
+        warnings = if_not_worked_on(backend)
+    elif not published.duplicate:
+        would = await _would(backend, pattern, payload, correlation_id)
     if output == "json":
-        show_json(published_json(published))
+        view = {**published_json(published), **nearly_json(would)}
+        show_json(with_warnings(view, warnings))
     else:
         show_published(pattern, published, backend.described)
-    if published.duplicate:
-        return exits.DONE
-    if not counted(published):
-        would = await _would(backend, pattern, payload, correlation_id)
-        if would is not None and output != "json":
-            show_nearly_reached(would.near_misses)
-        show_hint(None if would is None else would.hint)
-    elif output != "json":
-        _say_what_to_run(backend)
+        show_nearly_reached(() if would is None else would.near_misses)
+        say_advice(warnings)
+    show_hint(None if would is None else would.hint)
     return exits.DONE
 
 
@@ -131,13 +135,15 @@ async def _would(
 
 async def _send_all(backend: Backend, document: JSON, output: str, *, dry_run: bool) -> int:
     from tenuto.cli import exits
+    from tenuto.cli.views.advice import say_advice
     from tenuto.cli.views.events import (
         counted,
         published_json,
         show_all_published,
         show_dry_run,
     )
-    from tenuto.cli.views.terminal import show_json
+    from tenuto.cli.views.outcome import if_not_worked_on
+    from tenuto.cli.views.terminal import say, show_json
     from tenuto.model.errors import TenutoError
 
     results = await backend.space.publish_all(document, dry_run=dry_run)
@@ -149,19 +155,11 @@ async def _send_all(backend: Backend, document: JSON, output: str, *, dry_run: b
     elif dry_run:
         show_dry_run(document, results)
     else:
+        say(f"in {backend.described}", style="dim")
         show_all_published(results)
         if any(not isinstance(each, TenutoError) and counted(each) for each in results):
-            _say_what_to_run(backend)
+            say_advice(if_not_worked_on(backend))
     return exits.first_failure(results)
-
-
-def _say_what_to_run(backend: Backend) -> None:
-    """How the steps after an event are run, where no process runs them."""
-    from tenuto.cli.views.terminal import say, say_command
-
-    if not backend.is_worked_on:
-        say("  No process works on the store now. To run the next steps:")
-        say_command(f"tenuto run FILE --outstanding{backend.flag}")
 
 
 @events.command("list")
@@ -187,6 +185,7 @@ def list_them(
     ] = None,
     limit: Limit = 20,
     cursor: Cursor = None,
+    reveal: Reveal = False,
     store: Store = STORE,
     output: ListOutput = "table",
 ) -> None:
@@ -221,13 +220,14 @@ def list_them(
         )
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reveals=reveal)
 
 
 @events.command("show")
 def show_event(
     id: Annotated[str, typer.Argument(metavar="ID", help="The event's id.")],
     *,
+    reveal: Reveal = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -236,16 +236,17 @@ def show_event(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.views import events as views
+        from tenuto.cli.views.masking import masked
         from tenuto.cli.views.terminal import show_json
 
         event = await backend.space.event(id)
         if output == "json":
-            show_json(event)
+            show_json(masked(event))
         else:
             views.show_event(event, backend.clock.now())
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reveals=reveal)
 
 
 def _one_event_or_file(pattern: str | None, file: str | None, said: str | None) -> None:

@@ -52,6 +52,15 @@ class Commands(TyperGroup):
             _show(error, words)
             raise
 
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override] # noqa: ANN401
+        """The command that is named; where none is near, how to list them."""
+        try:
+            return super().resolve_command(ctx, args)
+        except TyperException as error:
+            if "Did you mean" not in error.message:
+                error.message += " `tenuto --help` lists the commands."
+            raise
+
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override] # noqa: ANN401 - whatever it gives
         """Call the command that is named."""
         try:

@@ -19,6 +19,7 @@ from tenuto.cli.commands.options import (
     Limit,
     ListOutput,
     Output,
+    Reveal,
     Store,
     WatchTimeout,
     perform,
@@ -28,6 +29,7 @@ from tenuto.cli.file_names import FILES
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
+    from tenuto.cli.views.advice import Advice
     from tenuto.engine.turns.held import Held
     from tenuto.model.json import Object
     from tenuto.workspace.values import Summary
@@ -83,7 +85,8 @@ def start(  # noqa: PLR0913 - one for each option
         from tenuto.cli import exits
         from tenuto.cli.lookup import moment_or_in
         from tenuto.cli.sources import read_json
-        from tenuto.cli.views.outcome import say_how_to_run, show_unseen, status_line
+        from tenuto.cli.views.advice import say_advice, with_warnings
+        from tenuto.cli.views.outcome import if_not_worked_on, show_unseen, status_line
         from tenuto.cli.views.terminal import say, say_command, show, show_json
         from tenuto.model.errors import StoreUnavailable, TenutoError
         from tenuto.model.status import Status
@@ -113,8 +116,9 @@ def start(  # noqa: PLR0913 - one for each option
                 return await watch(backend, started.id, timeout=timeout, is_json=is_json)
             except StoreUnavailable as error:
                 return show_unseen(started.id, backend.flag, error, is_json=is_json)
+        found = [] if status.is_final else if_not_worked_on(backend, started.id)
         if is_json:
-            show_json({"instanceId": started.id, "status": status.value})
+            show_json(with_warnings({"instanceId": started.id, "status": status.value}, found))
             return exits.DONE
         show(status_line(started.id, status))
         if status is Status.FAILED:
@@ -123,11 +127,10 @@ def start(  # noqa: PLR0913 - one for each option
         elif status.is_final:
             say("  It has ended already. To look at it:")
             say_command(f"tenuto show {started.id}{backend.flag}")
-        elif backend.is_worked_on:
+        elif not found:
             say("  To watch it:")
             say_command(f"tenuto history {started.id} -f{backend.flag}")
-        else:
-            say_how_to_run(started.id, backend.flag)
+        say_advice(found)
         return exits.DONE
 
     perform_on(store, work, output)
@@ -179,9 +182,14 @@ def logs(
 def history(
     instance: Instance,
     *,
+    tail: Annotated[
+        int | None,
+        typer.Option("--tail", metavar="N", min=0, help="Only the last N entries, and new ones."),
+    ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the instance has ended.")
     ] = False,
+    reveal: Reveal = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -191,14 +199,17 @@ def history(
     printed is in `tenuto logs`.
 
     tenuto history @last -f
+
+    tenuto history @last --tail 20
     """
 
     async def work(backend: Backend) -> int:
         from tenuto.cli.follower import show_log
 
-        return await show_log(backend, instance, follows=follow, is_json=output == "json")
+        is_json = output == "json"
+        return await show_log(backend, instance, follows=follow, is_json=is_json, tail=tail)
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reveals=reveal)
 
 
 def list_(  # noqa: PLR0913 - one for each option
@@ -227,6 +238,12 @@ def list_(  # noqa: PLR0913 - one for each option
             metavar="NAME=VALUE",
             help="Only those in which a searchable variable of --workflow has this value, "
             "as JSON or text; may be given several times.",
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", metavar="KEY", help="Only the one that was started with this idempotency key."
         ),
     ] = None,
     roots: Annotated[
@@ -261,6 +278,7 @@ def list_(  # noqa: PLR0913 - one for each option
     ] = None,
     limit: Limit = 20,
     cursor: Cursor = None,
+    reveal: Reveal = False,
     store: Store = STORE,
     output: ListOutput = "table",
 ) -> None:
@@ -278,10 +296,11 @@ def list_(  # noqa: PLR0913 - one for each option
         from tenuto.cli.lookup import (
             find_instance,
             moment_or_ago,
+            refuse_unknown_workflow,
             status_filter,
             variable_filter,
         )
-        from tenuto.cli.views.idle import say_if_idle
+        from tenuto.cli.views.idle import if_idle
         from tenuto.cli.views.instances import instances_table, summary_json
         from tenuto.cli.views.pages import show_page
         from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter
@@ -290,6 +309,7 @@ def list_(  # noqa: PLR0913 - one for each option
         which = InstanceFilter(
             status=status_filter(status or ()),
             workflow=workflow,
+            key=key,
             updated_from=None
             if updated_since is None
             else moment_or_ago(updated_since, now, "--updated-since"),
@@ -299,11 +319,15 @@ def list_(  # noqa: PLR0913 - one for each option
         )
         wanted = variable_filter(variable or ())
         page = await backend.space.page(which, variables=wanted, limit=limit, cursor=cursor)
+        if not page.items:
+            await refuse_unknown_workflow(backend.space, workflow)
         like_that = "" if which == ANY_INSTANCE and not wanted else " like that"
         flag = backend.flag
+        are_open = any(not each.status.is_final for each in page.items)
         show_page(
             page,
             output,
+            warnings=await if_idle(backend) if are_open else (),
             table=lambda found: instances_table(found, now),
             item=summary_json,
             nothing=f"no instances{like_that} in {backend.described}",
@@ -311,11 +335,9 @@ def list_(  # noqa: PLR0913 - one for each option
             if like_that
             else [f"tenuto start WORKFLOW --input JSON{flag}", f"tenuto run FILE{flag}"],
         )
-        if output == "table" and any(not each.status.is_final for each in page.items):
-            await say_if_idle(backend)
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reveals=reveal)
 
 
 def show(  # noqa: PLR0913 - one for each option
@@ -345,9 +367,7 @@ def show(  # noqa: PLR0913 - one for each option
             "--step", metavar="STEP", help="Show one step; in a loop, also STEP[ITERATION]."
         ),
     ] = None,
-    reveal: Annotated[
-        bool, typer.Option("--reveal", help="Show values that are masked by their names.")
-    ] = False,
+    reveal: Reveal = False,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -357,7 +377,7 @@ def show(  # noqa: PLR0913 - one for each option
     would be undone if it were cancelled now, in which order and with which input, --traceback how
     the task that failed got there. --step shows what one step was given and gave, its error, each
     attempt, and its iterations in a loop; what is long is cut, -o json shows all of it. Texts in
-    fields such as password or token are masked unless --reveal or -o json is given. Of a
+    fields such as password or token are masked unless --reveal is given. Of a
     definition (a .json or .yaml file, or FILE.py[:NAME]) its graph; --as json gives the document
     that would be deployed, --as mermaid a picture for Markdown.
 
@@ -382,10 +402,12 @@ def show(  # noqa: PLR0913 - one for each option
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.explained_policies import policies_of
         from tenuto.cli.lookup import find_instance
         from tenuto.cli.task_lines import logs_of_failure
+        from tenuto.cli.views.advice import with_warnings
         from tenuto.cli.views.instance import instance_json, show_instance
-        from tenuto.cli.views.masking import revealing
+        from tenuto.cli.views.masking import masked_object
         from tenuto.cli.views.terminal import show_json
 
         shown = await find_instance(backend.space, instance)
@@ -396,29 +418,31 @@ def show(  # noqa: PLR0913 - one for each option
         else:
             held = await backend.held(found.id)
         if step is not None:
-            with revealing(is_asked=reveal):
-                return _show_step(held, log or [], step, backend.flag, is_json=output == "json")
+            return _show_step(held, log or [], step, backend.flag, is_json=output == "json")
         foreseen = await found.undo_plan() if undo_plan else None
         near = await backend.near_events(held)
+        explained = await found.explain()
         if output == "json":
-            show_json(instance_json(held, near, foreseen=foreseen, history=log))
+            warnings = await _warnings(backend, explained)
+            view = instance_json(held, near, foreseen=foreseen, history=log)
+            show_json(with_warnings(masked_object(view), warnings))
         else:
             now = backend.clock.now()
             logs = await logs_of_failure(backend, held)
-            with revealing(is_asked=reveal):
-                show_instance(
-                    held,
-                    near,
-                    now,
-                    foreseen=foreseen,
-                    history=log,
-                    with_traceback=traceback,
-                    logs=logs,
-                )
-            await _say_what_to_do(backend, shown, await found.explain())
+            show_instance(
+                held,
+                near,
+                now,
+                foreseen=foreseen,
+                history=log,
+                with_traceback=traceback,
+                logs=logs,
+                policies=policies_of(held.plan, explained),
+            )
+            await _say_what_to_do(backend, shown, explained)
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reveals=reveal)
 
 
 def _show_step(held: Held, log: list[Object], text: str, flag: str, *, is_json: bool) -> int:
@@ -426,7 +450,8 @@ def _show_step(held: Held, log: list[Object], text: str, flag: str, *, is_json: 
 
     from tenuto.cli import exits
     from tenuto.cli.lookup import step_and_iteration
-    from tenuto.cli.step_details import refuse_unknown, step_details
+    from tenuto.cli.step_details import commands_further, refuse_unknown, step_details
+    from tenuto.cli.views.masking import masked_object
     from tenuto.cli.views.step import show_step
     from tenuto.cli.views.terminal import as_called, show_json
 
@@ -435,10 +460,11 @@ def _show_step(held: Held, log: list[Object], text: str, flag: str, *, is_json: 
     id = held.state.id
     found = step_details(held, log, step, iteration)
     logs = f"tenuto logs {id} --step {shlex.quote(text)}{flag}"
+    further = [f"{command}{flag}" for command in commands_further(found)]
     if is_json:
-        show_json({**found, "logs": logs})
+        show_json({**masked_object(found), "logs": logs, "further": [*further]})
     else:
-        show_step(found, as_called(logs))
+        show_step(found, as_called(logs), [as_called(command) for command in further])
     return exits.DONE
 
 
@@ -473,13 +499,14 @@ def explain(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.lookup import find_instance
+        from tenuto.cli.views.advice import with_warnings
         from tenuto.cli.views.explanation import show_explanation
         from tenuto.cli.views.terminal import show_json
 
         shown = await find_instance(backend.space, what)
         explained = await backend.space.at(shown.id).explain()
         if output == "json":
-            show_json(explained)
+            show_json(with_warnings(explained, await _warnings(backend, explained)))
         else:
             show_explanation(explained, backend.clock.now())
             await _say_what_to_do(backend, shown, explained)
@@ -493,10 +520,17 @@ def explain(
 async def _say_what_to_do(backend: Backend, shown: Summary, explained: Object) -> None:
     """Tell people whether anything works on an instance, and the commands that lead on."""
     from tenuto.cli.next_steps import say_next_steps
-    from tenuto.cli.views.idle import say_if_idle, say_if_not_taken
+    from tenuto.cli.views.advice import say_advice
+
+    say_advice(await _warnings(backend, explained))
+    await say_next_steps(backend, shown, explained)
+
+
+async def _warnings(backend: Backend, explained: Object) -> list[Advice]:
+    """That nothing works on an instance, or on a task of it."""
+    from tenuto.cli.views.idle import if_idle, if_not_taken
     from tenuto.model.status import Status
 
-    is_final = Status(str(explained["status"])).is_final
-    if not is_final and not await say_if_idle(backend):
-        say_if_not_taken(explained, backend.flag)
-    await say_next_steps(backend, shown, explained)
+    if Status(str(explained["status"])).is_final:
+        return []
+    return await if_idle(backend) or if_not_taken(explained, backend.flag)

@@ -99,6 +99,11 @@ OfCorrelation = Annotated[
     str | None,
     typer.Option("--correlation-id", metavar="ID", help="All of this correlation id."),
 ]
+Reveal = Annotated[
+    bool,
+    typer.Option("--reveal", help="Show values that are masked by their names."),
+]
+Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the log.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Change nothing; show what would be done.")]
 Yes = Annotated[
     bool, typer.Option("--yes", "-y", help="Do not ask before acting on what a filter finds.")
@@ -226,23 +231,34 @@ def perform_on(
     output: str,
     *,
     allow_private: bool = False,
+    reveals: bool = False,
+    reason: str | None = None,
 ) -> NoReturn:
-    """Do the work of a command on the store or the server that was given."""
+    """Do the work of a command on the store or the server that was given.
+
+    `reveals`: whether values are shown that are masked by their names. `reason`: why changes are
+    made, for the audit log.
+    """
 
     async def opened_work() -> int:
         from tenuto.cli.backends import opened
-        from tenuto.cli.backends.said import say_place, store_instead
+        from tenuto.cli.backends.said import saying_place, store_instead
         from tenuto.model.errors import StoreUnavailable
 
         try:
             async with opened(place, allow_private=allow_private) as backend:
-                say_place(place, backend, output)
-                return await work(backend)
+                backend.because(reason)
+                with saying_place(place, backend, output):
+                    return await work(backend)
         except StoreUnavailable as error:
             store = store_instead(place, error)
             if store is None:
                 raise
         async with opened(store) as backend:
+            backend.because(reason)
             return await work(backend)
 
-    perform(opened_work, output)
+    from tenuto.cli.views.masking import revealing
+
+    with revealing(is_asked=reveals):
+        perform(opened_work, output)

@@ -20,7 +20,8 @@ def list_profiles(*, output: Output = "table") -> None:
     async def work() -> int:
         from tenuto.cli import exits
         from tenuto.cli.profiles import profiles_file, read_profiles
-        from tenuto.cli.views.terminal import say, say_command, show, show_json, table_of
+        from tenuto.cli.views.tables import table_of
+        from tenuto.cli.views.terminal import say, say_command, show, show_json
 
         found = read_profiles(profiles_file())
         names = sorted(found.profiles)

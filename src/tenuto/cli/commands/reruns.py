@@ -16,6 +16,7 @@ from tenuto.cli.commands.options import (
     OfStatus,
     OfWorkflow,
     Output,
+    Reason,
     Store,
     Yes,
     perform_on,
@@ -46,6 +47,7 @@ def rerun(  # noqa: PLR0913 - one for each option
         int | None,
         typer.Option("--version", metavar="N", min=1, help="Another version of the definition."),
     ] = None,
+    reason: Reason = None,
     status: OfStatus = None,
     workflow: OfWorkflow = None,
     correlation_id: OfCorrelation = None,
@@ -95,7 +97,7 @@ def rerun(  # noqa: PLR0913 - one for each option
             return await _foresee(backend, asked.single, wanted, is_json=is_json)
         return await _rerun_one(backend, asked.single, one, wanted, is_json=is_json)
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)
 
 
 class _Wanted(NamedTuple):
@@ -121,14 +123,16 @@ class _Wanted(NamedTuple):
 
 async def _foresee(backend: Backend, text: str, wanted: _Wanted, *, is_json: bool) -> int:
     from tenuto.cli import exits
-    from tenuto.cli.foreseen import of_rerun
+    from tenuto.cli.foreseen import if_of_other_input, of_rerun
     from tenuto.cli.lookup import find_instance
     from tenuto.cli.views.foreseen import show_steps
 
     earlier = await find_instance(backend.space, text)
     held = await backend.held(earlier.id)
-    found = await of_rerun(backend, held, wanted.from_step, wanted.version)
-    show_steps(earlier.id, "rerun", found, await wanted.basis(backend, earlier), is_json=is_json)
+    found = await of_rerun(backend, held, wanted.from_step, wanted.version, input=wanted.input)
+    basis = await wanted.basis(backend, earlier)
+    warnings = if_of_other_input(earlier.id, found.kept, basis, backend.flag)
+    show_steps(earlier.id, "rerun", found, basis, is_json=is_json, warnings=warnings)
     return exits.DONE
 
 
@@ -141,32 +145,35 @@ async def _rerun_one(
     is_json: bool,
 ) -> int:
     from tenuto.cli import exits
+    from tenuto.cli.foreseen import if_of_other_input
     from tenuto.cli.lookup import find_instance
-    from tenuto.cli.views.outcome import say_how_to_run, status_line
-    from tenuto.cli.views.terminal import say, say_command, show, show_json
+    from tenuto.cli.views.advice import Advice, say_advice, with_warnings
+    from tenuto.cli.views.outcome import if_not_worked_on, status_line
+    from tenuto.cli.views.terminal import say, show, show_json
 
     earlier = await find_instance(backend.space, text)
     made = await one(backend.space.at(earlier.id))
     status = await made.status()
     basis = await wanted.basis(backend, earlier)
+    beside: list[Advice] = []
+    if not earlier.status.is_final:
+        message = f"{earlier.id} has not ended and goes on beside it; to end it"
+        beside.append(Advice(message, f"tenuto cancel {earlier.id}{backend.flag}"))
+    idle = [] if status.is_final else if_not_worked_on(backend, made.id)
+    kept = await _taken_over(made)
+    beside += if_of_other_input(earlier.id, kept or (), basis, backend.flag)
     if is_json:
         view = {"instanceId": made.id, "status": status.value, "rerunOf": earlier.id}
-        show_json({**view, **basis.view()})
+        show_json(with_warnings({**view, **basis.view()}, [*beside, *idle]))
         return exits.DONE
     show(status_line(made.id, status))
-    if not earlier.status.is_final:
-        say(
-            f"warning: {earlier.id} has not ended and goes on beside it; to end it",
-            style="yellow",
-        )
-        say_command(f"tenuto cancel {earlier.id}{backend.flag}")
+    say_advice(beside)
     for line in basis.lines():
         say(line, style="dim")
-    if (kept := await _taken_over(made)) is not None:
+    if kept is not None:
         said = ", ".join(kept) or f"nothing: {await _why_nothing(backend, earlier.id, wanted)}"
         say(f"  Taken over from {earlier.id}: {said}")
-    if not (backend.is_worked_on or status.is_final):
-        say_how_to_run(made.id, backend.flag)
+    say_advice(idle)
     return exits.DONE
 
 

@@ -155,7 +155,7 @@ def dev(
         typer.Option(
             "--start",
             metavar="WORKFLOW=JSON",
-            help="Begin an instance, once; may be given several times.",
+            help="Begin an instance, unless one is under way; may be given several times.",
         ),
     ] = None,
     reload: Annotated[
@@ -181,7 +181,14 @@ def dev(
         async def serve_again_and_again() -> int:
             settings = effective(flags).config
             given = files or [Path(each) for each in settings.dev.files]
-            return await serve_and_reload(settings, given)
+
+            def read() -> list[Path]:
+                # The file may name more by now.
+                config = effective(flags).config
+                named = files or [Path(each) for each in config.dev.files]
+                return [*named, *(Path(each) for each in config.tasks if each.endswith(".py"))]
+
+            return await serve_and_reload(settings, given, read)
 
         raise typer.Exit(exits.perform(serve_again_and_again, is_json=False))
     tolerance: Tolerance = "definitions" if again else "files"
@@ -205,6 +212,7 @@ def _serve(
     starts: list[str] | None = None,
 ) -> NoReturn:
     from tenuto.cli import exits
+    from tenuto.cli.dev_sample import FILE, START, is_sample_wanted
     from tenuto.cli.event_loop import fast_loop
     from tenuto.cli.service import ServeOptions, serve as serve_it
     from tenuto.cli.settings import effective, shown_settings
@@ -216,6 +224,13 @@ def _serve(
         if starts is not None:
             given = files or [Path(each) for each in config.dev.files]
             begun = starts or list(config.dev.start)
+        is_sample = (
+            starts is not None
+            and not (given or begun or flags.file)
+            and is_sample_wanted(config, Path())
+        )
+        if is_sample:
+            given, begun = [FILE], [START]
         options = ServeOptions(
             config=config,
             settings=shown_settings(found),
@@ -224,6 +239,7 @@ def _serve(
             ready=ready,
             tolerance=tolerance,
             starts=begun,
+            is_sample=is_sample,
         )
         return await serve_it(options)
 

@@ -28,20 +28,28 @@ def stats(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
-        from tenuto.cli.views.idle import say_if_idle
+        from tenuto.cli.views.advice import say_advice, with_warnings
+        from tenuto.cli.views.idle import if_idle
+        from tenuto.cli.views.pages import say_nothing
         from tenuto.cli.views.stats import show_stats
         from tenuto.cli.views.terminal import show_json
         from tenuto.model.status import Status
 
         found = await backend.space.stats(hours)
-        if output == "json":
-            show_json(found)
-            return exits.DONE
-        show_stats(found, backend.clock.now(), backend.described)
         counts = found["byStatus"]
         assert isinstance(counts, dict)
-        if any(not Status(name).is_final for name in counts):
-            await say_if_idle(backend)
+        are_open = any(not Status(name).is_final for name in counts)
+        warnings = await if_idle(backend) if are_open else []
+        if output == "json":
+            show_json(with_warnings(found, warnings))
+            return exits.DONE
+        show_stats(found, backend.clock.now(), backend.described)
+        say_advice(warnings)
+        if not found["total"]:
+            say_nothing(
+                f"no instance was started in the last {hours} h; to list older ones, or start one",
+                [f"tenuto list{backend.flag}", f"tenuto start WORKFLOW --input JSON{backend.flag}"],
+            )
         return exits.DONE
 
     perform_on(store, work, output)

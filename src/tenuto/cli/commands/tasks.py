@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
 
 tasks = typer.Typer(
-    name="tasks", help="Tasks that are declared, or registered by workers.", no_args_is_help=True
+    name="tasks", help="Tasks: where they run, and what they take.", no_args_is_help=True
 )
 
 
@@ -25,11 +25,13 @@ def list_them(
     store: Store = STORE,
     output: ListOutput = "table",
 ) -> None:
-    """List declared tasks, with their policies and workers.
+    """List tasks: where they run, their policies and their input.
 
-    WORKERS is the number of connected workers that take a task, SEEN when one was seen last, RUN BY
-    the address of a pushed task, else the workers that registered a policy. A task that no
-    declaration and no worker has a policy for is not in the list: it needs neither.
+    Listed are tasks of the server that answers (RUNS: in process), of connected workers (worker),
+    and declared ones (pushed, if they have an address). RETRIES, TIMEOUT and INPUT hold for steps
+    that set nothing: of the declaration, else of the code. WORKERS is the number of connected
+    workers that take a task, SEEN when one was seen last, CODE OF the workers whose code sets
+    something, or the address of a pushed task.
 
     tenuto tasks list
     """
@@ -46,9 +48,9 @@ def list_them(
             output,
             table=lambda found: tasks_table(found, workers, backend.clock.now()),
             item=lambda each: task_json(each, workers),
-            nothing=f"no declared tasks in {backend.described}: those of workers and push targets "
-            "are; tasks of a process are registered in its code, and are not in this list",
-            then=["tenuto worker MODULE"],
+            nothing=f"no tasks are known in {backend.described}: a server lists those that it "
+            "runs, and workers that are connected bring theirs",
+            then=["tenuto dev", "tenuto worker MODULE"],
         )
         return exits.DONE
 

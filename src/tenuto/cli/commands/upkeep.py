@@ -43,7 +43,7 @@ def reindex(
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Index the searchable values of instances that older programs wrote.
+    """Index searchable values and open approvals of instances that older programs wrote.
 
     Of every tenant. Once, after an upgrade to the first version with that index, when the last
     process is a new one; it may run beside them, and may be stopped and started again.

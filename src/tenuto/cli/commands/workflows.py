@@ -8,7 +8,7 @@ import typer
 
 from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Store, perform_on
+from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Reason, Store, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -97,12 +97,13 @@ def remove(
     force: Annotated[
         bool, typer.Option("--force", help="Also while instances of it run: they are cancelled.")
     ] = False,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
     """Remove a deployed definition: nothing starts of it any more.
 
-    tenuto workflows remove order
+    tenuto workflows remove order --reason "replaced by orders"
     """
 
     async def work(backend: Backend) -> int:
@@ -116,4 +117,4 @@ def remove(
             show(f"✓ {workflow} is removed; instances that have ended stay")
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)

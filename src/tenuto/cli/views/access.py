@@ -7,18 +7,18 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from tenuto.access.shown import plain
-from tenuto.cli.views.terminal import ago, table_of
+from tenuto.cli.views.tables import cell, table_of
+from tenuto.cli.views.terminal import ago
 from tenuto.model.json import Object
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
 _STATES: Final = {"active": "green", "expired": "yellow", "revoked": "red"}
 _OUTCOMES: Final = {"asked": "dim", "done": "green", "failed": "yellow", "refused": "red"}
 
 
-def keys_table(found: Sequence[Object], now: datetime) -> Table:
+def keys_table(found: Sequence[Object], now: datetime) -> Text:
     """API keys, a line each."""
     from rich.text import Text
 
@@ -41,7 +41,7 @@ def keys_table(found: Sequence[Object], now: datetime) -> Table:
     return table_of(names, cells, whole=3)
 
 
-def audit_table(lines: Sequence[Object]) -> Table:
+def audit_table(lines: Sequence[Object]) -> Text:
     """Lines of the audit log."""
     from rich.text import Text
 
@@ -55,8 +55,21 @@ def audit_table(lines: Sequence[Object]) -> Table:
                 Text(outcome, _OUTCOMES.get(outcome, "")),
                 plain(f"{line['kind']} {line['actor']}"),
                 plain(str(line.get("credential") or "")),
-                *(plain(str(line[name])) for name in ("action", "target", "source", "requestId")),
+                *(plain(str(line[name])) for name in ("action", "target")),
+                plain(_change(line)),
+                *(plain(str(line[name])) for name in ("source", "requestId")),
             ]
         )
-    who, what = ("ACTOR", "CREDENTIAL"), ("ACTION", "TARGET", "FROM", "REQUEST")
+    who, what = ("ACTOR", "CREDENTIAL"), ("ACTION", "TARGET", "CHANGE", "FROM", "REQUEST")
     return table_of(("NUMBER", "AT", "OUTCOME", *who, *what), cells, whole=3)
+
+
+def _change(line: Object) -> str:
+    """`REASON: BEFORE → AFTER`, as far as each is recorded: a narrow terminal cuts the end."""
+    before, after = (line.get(name) for name in ("before", "after"))
+    reason = ""
+    if isinstance(after, dict) and isinstance(after.get("reason"), str):
+        reason = cell(after["reason"], 200)
+        after = {name: each for name, each in after.items() if name != "reason"} or None
+    said = " → ".join(cell(each, 200) for each in (before, after) if each is not None)
+    return ": ".join(each for each in (reason, said) if each)

@@ -11,13 +11,13 @@ import msgspec
 
 from tenuto.access.shown import plain
 from tenuto.cli.foreseen import Basis
-from tenuto.cli.views.terminal import is_redrawn, say, show, show_json, table_of, talk
+from tenuto.cli.views.tables import table_of
+from tenuto.cli.views.terminal import is_redrawn, say, show, show_json, talk
 from tenuto.model.durations import iso
 from tenuto.model.json import Object
 from tenuto.workspace.values import BulkFailure, BulkOperation, Summary
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
 MOST_EXAMPLES: Final = 3
@@ -94,7 +94,15 @@ def show_result(
     mark = "✗" if failed else "✓"
     refused = f", {failed:,} refused" if failed else ""
     show(f"{mark} {action}: {done:,} done{refused} in {place}")
-    _say_failures(failures, failed)
+    say_failures(failures, failed)
+
+
+def show_stopped(
+    action: str, stopped: BulkOperation, done: int, matched: int, *, place: str
+) -> None:
+    """That an action was stopped before its end, by which principal, and how far it came."""
+    by = f" by {plain(stopped.stopped_by)}" if stopped.stopped_by is not None else ""
+    show(f"⊘ {action}: stopped{by} after {done:,} of {matched:,} in {place}")
 
 
 def operation_json(found: BulkOperation) -> Object:
@@ -105,7 +113,7 @@ def operation_json(found: BulkOperation) -> Object:
     return view
 
 
-def operations_table(found: Sequence[BulkOperation]) -> Table:
+def operations_table(found: Sequence[BulkOperation]) -> Text:
     """Bulk operations, one on each line."""
     names = ("ID", "ACTION", "STATUS", "MATCHED", "DONE", "REFUSED", "STARTED", "BY")
     rows: list[list[str | Text]] = [
@@ -121,7 +129,7 @@ def operations_table(found: Sequence[BulkOperation]) -> Table:
         ]
         for each in found
     ]
-    return table_of(names, rows, whole=0)
+    return table_of(names, rows, whole=6)
 
 
 def show_operation(found: BulkOperation, *, is_json: bool) -> None:
@@ -130,10 +138,14 @@ def show_operation(found: BulkOperation, *, is_json: bool) -> None:
         show_json(operation_json(found))
         return
     show(operations_table([found]))
-    _say_failures(found.failures, found.failed)
+    if found.status == "cancelled":
+        by = f" by {plain(found.stopped_by)}" if found.stopped_by is not None else ""
+        show(f"  stopped{by} after {found.done + found.failed:,} of {found.matched:,}")
+    say_failures(found.failures, found.failed)
 
 
-def _say_failures(failures: Sequence[BulkFailure], failed: int) -> None:
+def say_failures(failures: Sequence[BulkFailure], failed: int) -> None:
+    """Why some were refused."""
     for each in failures[:_MOST_FAILURES]:
         say(f"  {each.id}  {each.code}  {each.message}", style="red")
     if failed > _MOST_FAILURES:

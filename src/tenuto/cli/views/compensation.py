@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+import shlex
+from typing import TYPE_CHECKING, Final
 
-from tenuto.cli.views.terminal import one_line, show, styled
+from tenuto.cli.views.terminal import one_line, say, say_command, show, show_line, styled
 from tenuto.core import InstanceState
 from tenuto.core.state import Compensation
 from tenuto.core.view import compensation_view
 from tenuto.model.json import JSON, Object
+
+if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.model.ids import NodeKey
 
 _MOST_SHOWN: Final = 50
 """Items of a plan that are shown, besides those that failed."""
@@ -30,12 +35,12 @@ def show_undoing(state: InstanceState) -> None:
             left_out += 1
             continue
         shown = f"{_name(undoing, place)}  for {item.compensation_for}"
-        show(f"  {place + 1}  {shown}  {_result(undoing, place)}")
+        show_line(f"  {place + 1}  {shown}  {_result(undoing, place)}")
     if left_out:
-        show(f"     {left_out} more (-o json shows all)")
+        show_line(f"     {left_out} more (-o json shows all)")
     for each in undoing.skipped:
         name = f"{each.step_id}[{each.iteration}]" if each.iteration else each.step_id
-        show(f"  -  {name}  skipped: {_REASONS.get(each.reason, each.reason)}")
+        show_line(f"  -  {name}  skipped: {_REASONS.get(each.reason, each.reason)}")
 
 
 def _result(undoing: Compensation, place: int) -> str:
@@ -48,6 +53,33 @@ def _result(undoing: Compensation, place: int) -> str:
     if place < undoing.position:
         return "done"
     return "to come" if undoing.is_under_way else "not done: the undo was broken off"
+
+
+async def undoing_again(backend: Backend, id: str, step: NodeKey) -> Object:
+    """What has become of a compensation step that was asked to run again, as far as it is known."""
+    undoing = (await backend.held(id)).state.compensation
+    view: Object = {"stepId": step.node, "iteration": step.iteration, "status": "under way"}
+    if undoing is None:
+        return view
+    place = next((at for at, item in enumerate(undoing.plan) if item.key == step), None)
+    if place is None or place == undoing.current:
+        return view
+    if (error := undoing.failed.get(place)) is not None:
+        return {**view, "status": "failed", "error": f"{error.code}: {error.message}"}
+    return {**view, "status": "done"} if place < undoing.position else view
+
+
+async def say_undoing_again(backend: Backend, id: str, step: NodeKey) -> None:
+    """Tell people the same, and how to look at it."""
+    found = await undoing_again(backend, id, step)
+    name = f"{step.node}[{step.iteration}]" if step.iteration else step.node
+    said = {
+        "under way": f"{name} runs again; to look at it:",
+        "done": f"{name} ran again, and is done; to look at it:",
+        "failed": f"{name} ran again and failed, {found.get('error')}; to look at it:",
+    }
+    say(f"  {said[str(found['status'])]}")
+    say_command(f"tenuto show {id} --step {shlex.quote(name)}{backend.flag}")
 
 
 def undone_since(before: Compensation | None, after: Compensation | None) -> list[str]:
@@ -97,13 +129,13 @@ def show_undo_plan(foreseen: Object) -> None:
         assert isinstance(item, dict)
         given = f"cannot be worked out: {item['error']}" if "error" in item else item["input"]
         step = f"{item['stepId']}[{item['iteration']}]" if item["iteration"] else item["stepId"]
-        show(f"  {number}  {step}  for {item['compensationFor']}  {one_line(given, 100)}")
+        show_line(f"  {number}  {step}  for {item['compensationFor']}  {one_line(given, 100)}")
     for child in _listed(foreseen, "children") if "children" in foreseen else ():
         assert isinstance(child, dict)
-        show(f"  &  {child['stepId']}  {child['instanceId']} is cancelled, and undoes itself")
+        show_line(f"  &  {child['stepId']}  {child['instanceId']} is cancelled, and undoes itself")
     for each in skipped:
         assert isinstance(each, dict)
-        show(f"  -  {each['stepId']}  {_REASONS.get(str(each['reason']), each['reason'])}")
+        show_line(f"  -  {each['stepId']}  {_REASONS.get(str(each['reason']), each['reason'])}")
 
 
 _REASONS = {

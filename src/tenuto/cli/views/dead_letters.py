@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tenuto.cli.views.terminal import ago, one_line, table_of
+from tenuto.cli.views.tables import cell, table_of
+from tenuto.cli.views.terminal import ago, one_line
 from tenuto.model.json import Object
+from tenuto.workspace.values import DeadLetterGroup
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
 
-def letters_table(items: Sequence[Object], now: datetime) -> Table:
+def letters_table(items: Sequence[Object], now: datetime) -> Text:
     """Dead letters, a line each."""
     from rich.text import Text
 
@@ -25,11 +26,31 @@ def letters_table(items: Sequence[Object], now: datetime) -> Table:
             str(item["attempts"]),
             ago(datetime.fromisoformat(str(item["at"])), now),
             str(item["stepId"]),
-            Text(one_line(_error(item) or "", 80), "red"),
+            Text(cell(_error(item) or "", 80), "red"),
         ]
         for item in items
     ]
     return table_of(("KIND", "ID", "ATTEMPTS", "WHEN", "STEP", "ERROR"), cells, whole=4)
+
+
+def groups_table(found: Sequence[DeadLetterGroup], now: datetime) -> Text:
+    """Causes of dead letters, the most frequent first."""
+    from rich.text import Text
+
+    cells: list[list[str | Text]] = [
+        [
+            str(each.count),
+            each.code or "-",
+            each.workflow_id or "-",
+            each.step_id,
+            ago(datetime.fromisoformat(each.last_at), now),
+            each.kind,
+            Text(cell(each.message or "", 80), "red"),
+        ]
+        for each in found
+    ]
+    names = ("COUNT", "CODE", "WORKFLOW", "STEP", "LAST", "KIND", "MESSAGE")
+    return table_of(names, cells, whole=5)
 
 
 def letter_lines(item: Object) -> list[str]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from tenuto.cli.sources import Source
 from tenuto.cli.views.errors import problem_json, show_problems
-from tenuto.cli.views.terminal import say, show, show_json, table_of
+from tenuto.cli.views.tables import table_of
+from tenuto.cli.views.terminal import say, show, show_json
 from tenuto.definition import compile_definition, to_mermaid
 from tenuto.definition.to_mermaid import what_it_does
 from tenuto.model.errors import Problem
@@ -15,7 +16,6 @@ from tenuto.model.graph import DEFAULT, Edge, Graph
 from tenuto.model.json import JSON, Object
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
 Form = Literal["graph", "json", "mermaid"]
@@ -74,7 +74,7 @@ def show_remarks(source: Source, what: str) -> None:
         show_problems(remarks, source.positions)
 
 
-def _table(graph: Graph) -> Table:
+def _table(graph: Graph) -> Text:
     before: dict[str, list[Edge]] = {}
     for edge in graph.edges:
         before.setdefault(edge.target, []).append(edge)

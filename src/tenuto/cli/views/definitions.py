@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tenuto.cli.views.terminal import ago, one_line, table_of
+from tenuto.cli.views.tables import cell, table_of
+from tenuto.cli.views.terminal import ago
 from tenuto.model.json import Object
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
 
-def definitions_table(found: Sequence[Object], now: datetime) -> Table:
+def definitions_table(found: Sequence[Object], now: datetime) -> Text:
     """Definitions, a line each."""
     cells: list[list[str | Text]] = [
         [
             str(each["id"]),
             str(each["version"]),
             ago(datetime.fromisoformat(str(each["createdAt"])), now),
-            one_line(each["name"] or "", 60),
-            one_line(each["description"] or "", 80),
+            cell(each["name"] or "", 60),
+            cell(each["description"] or "", 80),
         ]
         for each in found
     ]

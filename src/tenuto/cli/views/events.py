@@ -12,13 +12,13 @@ from tenuto.cli.views.near_misses import (
     nearly_reached_lines,
     place_line,
 )
-from tenuto.cli.views.terminal import ago, one_line, say, show, table_of
+from tenuto.cli.views.tables import cell, table_of
+from tenuto.cli.views.terminal import ago, one_line, say, show, show_line
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.workspace.values import Published
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
 
@@ -39,6 +39,14 @@ def published_json(result: Published | TenutoError) -> Object:
         if result.hint is not None:
             found["hint"] = result.hint
     return found
+
+
+def nearly_json(would: Published | None) -> Object:
+    """What an event that nothing took nearly reached; empty where that was not looked for."""
+    if would is None:
+        return {}
+    hint: Object = {} if would.hint is None else {"hint": would.hint}
+    return {"nearMisses": list(would.near_misses), **hint}
 
 
 def show_published(pattern: str, published: Published, described: str) -> None:
@@ -77,9 +85,9 @@ def show_dry_run(document: JSON, results: Sequence[Published | TenutoError]) -> 
             continue
         show(f"{pattern} would be stored: {counted(result) or 'no wait would take it'}")
         for target in result.targets:
-            show(f"  {place_line(target)}")
+            show_line(f"  {place_line(target)}")
         for near in result.near_misses:
-            show(f"  {near_wait_line(near)}")
+            show_line(f"  {near_wait_line(near)}")
         show_hint(result.hint)
 
 
@@ -95,7 +103,7 @@ def show_hint(hint: str | None) -> None:
         say(f"warning  {hint}", style="yellow")
 
 
-def events_table(found: Sequence[Object], now: datetime) -> Table:
+def events_table(found: Sequence[Object], now: datetime) -> Text:
     """Events, a line each."""
     cells: list[list[str | Text]] = [
         [
@@ -103,7 +111,7 @@ def events_table(found: Sequence[Object], now: datetime) -> Table:
             str(each["pattern"]),
             str(each["eventId"]),
             str(each["correlationId"] or ""),
-            one_line(each["payload"], 100),
+            cell(each["payload"], 100),
         ]
         for each in found
     ]
@@ -123,7 +131,7 @@ def show_event(event: Object, now: datetime) -> None:
     ]
     for name, value in facts:
         if value is not None:
-            show(f"  {name:<10}  {value}")
+            show_line(f"  {name:<10}  {value}")
     for name, line in (("deliveries", place_line), ("nearMisses", near_wait_line)):
         found = event[name]
         assert isinstance(found, list)
@@ -131,7 +139,7 @@ def show_event(event: Object, now: datetime) -> None:
             show("")
         for each in found:
             assert isinstance(each, dict)
-            show(f"  {line(each)}")
+            show_line(f"  {line(each)}")
 
 
 def counted(published: Published) -> str:

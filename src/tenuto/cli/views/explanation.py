@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from tenuto.cli.views.failure import causes_of
 from tenuto.cli.views.marks import STATUS_MARKS
-from tenuto.cli.views.terminal import ago, countdown, length, show, styled
+from tenuto.cli.views.near_misses import near_view_lines
+from tenuto.cli.views.terminal import ago, countdown, length, show, show_line, styled
 from tenuto.model.codes import CATALOGUE, FAILURES, Code
 from tenuto.model.errors import NotFound
 from tenuto.model.json import JSON, Object
@@ -64,7 +66,7 @@ def show_explanation(explained: Object, now: datetime) -> None:
     mark, style = STATUS_MARKS[status]
     show(styled(f"{mark} {status.value}", style, f"  {explained['instanceId']}"))
     for line in _lines(explained["causes"], now):
-        show(f"  {line}")
+        show_line(f"  {line}")
 
 
 def _lines(causes: JSON, now: datetime, depth: int = 0) -> Iterable[str]:
@@ -76,6 +78,14 @@ def _lines(causes: JSON, now: datetime, depth: int = 0) -> Iterable[str]:
         yield f"{'  ' * depth}{_step(cause)}{cause['message']}{_when(cause, now)}"
         if (advice := details.get("advice")) is not None:
             yield f"{'  ' * depth}  {advice}"
+        error = details.get("error")
+        for each in causes_of(error.get("details")) if isinstance(error, dict) else ():
+            yield f"{'  ' * depth}  caused by {each.line}"
+            yield f"{'  ' * depth}  in its child {each.child}"
+        near = details.get("nearMisses")
+        if isinstance(near, list):
+            for line in near_view_lines(near, str(details["eventPattern"]), now):
+                yield f"{'  ' * depth}  {line}"
         yield from _lines(cause["causes"], now, depth + 1)
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from msgspec import Struct, ValidationError, convert
 
 from tenuto.cli.views.errors import own_traceback, raised_at
-from tenuto.cli.views.terminal import one_line, show, styled
+from tenuto.cli.views.terminal import one_line, show, show_line, styled
 from tenuto.model.failure import LastError
 from tenuto.model.json import JSON
 
@@ -36,7 +36,7 @@ def failures_of(error: LastError) -> list[Failed]:
     """The failure, and those of children that it follows from, down to the first of them."""
     step = _step(error.step_id, error.iteration)
     first = Failed(error.code, error.message, step, error.attempt, error.details)
-    return [first, *_causes(error.details)]
+    return [first, *causes_of(error.details)]
 
 
 def show_failure(error: LastError, *, with_traceback: bool, logs: str | None = None) -> None:
@@ -48,14 +48,15 @@ def show_failure(error: LastError, *, with_traceback: bool, logs: str | None = N
     show("")
     show(styled("last error", "bold red", f"  {found[0].line}"))
     for each in found[1:]:
-        show(f"  child     {each.child}")
-        show(f"  caused by {each.line}")
+        show_line(f"  child     {each.child}")
+        show_line(f"  caused by {each.line}")
     last = found[-1]
     if (raised := raised_at(last.details)) is not None:
-        show(f"  raised at {raised}")
+        show_line(f"  raised at {raised}")
     elif last.details is not None:
-        show(f"  details   {one_line(last.details)}")
+        show_line(f"  details   {one_line(last.details)}")
     if logs is not None:
+        # A command to copy is one line.
         show(f"  logs      {logs}")
     trace = own_traceback(last.details)
     if trace is not None and with_traceback:
@@ -81,7 +82,8 @@ class _ChildFailed(Struct, rename="camel"):
     error: _Error
 
 
-def _causes(details: JSON) -> Iterator[Failed]:
+def causes_of(details: JSON) -> Iterator[Failed]:
+    """The failures of children that a failure with these details follows from."""
     for _ in range(_DEEPEST):
         try:
             found = convert(details, _ChildFailed)

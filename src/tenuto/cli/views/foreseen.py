@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tenuto.cli.foreseen import Basis, Foreseen, basis_of, of_retry, refuse
+from tenuto.cli.views.advice import Advice, say_advice, with_warnings
 from tenuto.cli.views.terminal import say, show, show_json
 from tenuto.model.errors import TenutoError
 from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked
@@ -36,10 +38,20 @@ async def show_foreseen(backend: Backend, id: str, action: str, *, is_json: bool
     _show(id, action, {}, [f"  {said}"], is_json=is_json)
 
 
-def show_steps(id: str, action: str, found: Foreseen, basis: Basis, *, is_json: bool) -> None:
+def show_steps(
+    id: str,
+    action: str,
+    found: Foreseen,
+    basis: Basis,
+    *,
+    is_json: bool,
+    warnings: Sequence[Advice] = (),
+) -> None:
     """The steps that would be kept, those that would run, and what they would run with."""
-    view = {**basis.view(), **found.view()}
+    view = with_warnings({**basis.view(), **found.view()}, warnings)
     _show(id, action, view, [*basis.lines(), *found.lines()], is_json=is_json)
+    if not is_json:
+        say_advice(warnings)
 
 
 async def basis_of_state(backend: Backend, held: Held) -> Basis:

@@ -1,4 +1,4 @@
-"""Tells that no process works on a store, or that a task is not taken, and what to do."""
+"""Warnings that no process works on a store, or that a task is not taken, and what to do."""
 
 from __future__ import annotations
 
@@ -6,38 +6,39 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tenuto.cli.views.terminal import say, say_command
+from tenuto.cli.views.advice import Advice
 from tenuto.model.json import JSON, Object
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
 
 
-async def say_if_idle(backend: Backend) -> bool:
-    """Tell people, where no process would go on with an instance; whether it was told."""
+async def if_idle(backend: Backend) -> list[Advice]:
+    """Where no process would go on with an instance."""
     if await backend.has_process():
-        return False
-    say("no process is running; nothing moves until one does; start one with", style="yellow")
-    say_command(_starting(backend.flag))
-    return True
+        return []
+    message = "no process is running; nothing moves until one does; start one with"
+    return [Advice(message, _starting(backend.flag))]
 
 
-def say_if_not_taken(explained: Object, flag: str) -> None:
-    """Tell people of tasks that no process and no worker has taken, or no address takes."""
+def if_not_taken(explained: Object, flag: str) -> list[Advice]:
+    """Of tasks that no process and no worker has taken, or no address takes."""
+    found: list[Advice] = []
     waiting = dict(_tasks(explained["causes"], "worker"))
     if tasks := sorted(id for id, workers in waiting.items() if not workers):
         names = ", ".join(tasks)
-        say(f"no process and no worker has taken {names}; start a worker with", style="yellow")
-        say_command(f"tenuto worker MODULE|FILE{flag if '--server' in flag else ''}")
+        said = f"no process and no worker has taken {names}; start a worker with"
+        command = f"tenuto worker MODULE|FILE{flag if '--server' in flag else ''}"
+        found.append(Advice(said, command))
     if tasks := sorted(id for id, workers in waiting.items() if workers):
         names = ", ".join(tasks)
-        say(f"workers that take {names} are connected; what they hold is in", style="yellow")
-        say_command(f"tenuto workers list{flag}")
+        said = f"workers that take {names} are connected; what they hold is in"
+        found.append(Advice(said, f"tenuto workers list{flag}"))
     if tasks := sorted(dict(_tasks(explained["causes"], "breaker"))):
         names = ", ".join(tasks)
         said = f"the address of {names} has failed too often, and is tried again later; it is in"
-        say(said, style="yellow")
-        say_command(f"tenuto tasks list{flag}")
+        found.append(Advice(said, f"tenuto tasks list{flag}"))
+    return found
 
 
 def _starting(flag: str) -> str:

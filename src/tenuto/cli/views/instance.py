@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.views.compensation import show_no_undo_plan, show_undo_plan, show_undoing
 from tenuto.cli.views.failure import show_failure
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.near_misses import near_event_lines
 from tenuto.cli.views.progress import elapsed, failed_inside, lines_of
-from tenuto.cli.views.terminal import ago, data, length, one_line, show, styled, table_of
+from tenuto.cli.views.tables import cell, table_of
+from tenuto.cli.views.terminal import ago, data, length, one_line, show, show_line, styled
 from tenuto.core import InstanceState
 from tenuto.core.ending import output_of
 from tenuto.core.view import waits_of
@@ -22,13 +23,18 @@ from tenuto.model.graph import Approval
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import Object
+from tenuto.model.policy import NO_POLICIES, Policies
 from tenuto.model.status import Status
 from tenuto.store.parts.waits import WaitKey
 from tenuto.workspace.instance_views import instance_view
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
+
+_NOT_TAKEN: Final = 0
+"""The token of an attempt that no process and no worker has claimed."""
+_INDENT: Final = " " * 6
+"""Before the second line of an entry."""
 
 
 def show_instance(
@@ -40,13 +46,15 @@ def show_instance(
     history: list[Object] | None,
     with_traceback: bool = False,
     logs: str | None = None,
+    policies: Policies = NO_POLICIES,
 ) -> None:
     """An instance, and its undo plan and log where they are given.
 
-    `logs` is the command that shows the lines of the step that failed.
+    `logs` is the command that shows the lines of the step that failed. `policies`: those of its
+    tasks, as far as they are known.
     """
     _show_head(held, now)
-    show(_steps(held, now))
+    show(_steps(held, now, policies))
     _show_end(held, near, now, with_traceback=with_traceback, logs=logs)
     if foreseen is not None and held.state.status.is_final:
         show_no_undo_plan(held.state)
@@ -81,6 +89,8 @@ def _show_head(held: Held, now: datetime) -> None:
     ]
     if state.parent is not None:
         facts.append(("a step of", f"{state.parent.id}  {state.parent.node}"))
+    if state.rerun_of is not None:
+        facts.append(("rerun of", f"{state.rerun_of}{_rerun_from(held)}"))
     if state.correlation_id is not None:
         facts.append(("correlates", state.correlation_id))
     if state.pause is not None:
@@ -91,19 +101,39 @@ def _show_head(held: Held, now: datetime) -> None:
     show("")
 
 
+def _rerun_from(held: Held) -> str:
+    """The step that a rerun began at: the first one behind steps that were taken over."""
+    taken = {key.node for key, node in held.state.nodes.items() if node.is_taken_over}
+    if not taken:
+        return "  from the beginning"
+    first = [
+        name
+        for name, planned in held.plan.nodes.items()
+        if name not in taken and any(edge.source in taken for edge in planned.incoming)
+    ]
+    begun = f"from {first[0]}, " if len(first) == 1 else ""
+    return f"  {begun}took over {', '.join(sorted(taken, key=lambda name: held.plan[name].order))}"
+
+
 def _took(state: InstanceState, now: datetime) -> str:
     return f", took {length(elapsed(state, now))}" if state.status.is_final else ""
 
 
-def _steps(held: Held, now: datetime) -> Table:
+def _steps(held: Held, now: datetime, policies: Policies) -> Text:
     from rich.text import Text
 
     rows: list[list[str | Text]] = []
-    lines = [*lines_of(held.plan, held.state, now), *failed_inside(held.plan, held.state, now)]
+    lines = [
+        *lines_of(held.plan, held.state, now, policies),
+        *failed_inside(held.plan, held.state, now),
+    ]
     for line in lines:
         node = held.state.nodes.get(NodeKey(line.step))
-        output = one_line(node.output, 60) if node is not None and node.output is not None else ""
-        note = Text(line.note, style=line.style if line.style != "green" else "")
+        output = cell(node.output, 60) if node is not None and node.output is not None else ""
+        said = line.note
+        if node is not None and held.jobs.get((line.step, "", node.attempt)) == _NOT_TAKEN:
+            said = f"not taken yet, {said}"
+        note = Text(said, style=line.style if line.style != "green" else "")
         if line.detail:
             note.append(f"  {line.detail}", style="red")
         rows.append([Text(f"{line.mark} {line.step}", style=line.style), note, output])
@@ -127,10 +157,10 @@ def _show_end(
         show("")
         show(styled("waits", "bold", f"  for {wait['eventPattern']}{condition}"))
         until = f", until {wait['timeoutAt']}" if wait["timeoutAt"] else ""
-        show(f"  since {wait['since']}{until}")
+        show_line(f"  since {wait['since']}{until}")
         names = (str(wait.get(name, "")) for name in ("stepId", "iteration", "armId"))
         for line in near_event_lines(near.get(WaitKey(state.id, *names), []), now):
-            show(f"  {line}")
+            show_line(f"  {line}")
     if state.last_error is not None:
         show_failure(state.last_error, with_traceback=with_traceback, logs=logs)
     if state.cancellation is not None:
@@ -162,12 +192,12 @@ def _show_approval(held: Held, key: NodeKey) -> None:
         f"reminders: {asked.reminded}" if asked.reminded else "",
         f"escalated {iso(asked.escalated_at)}" if asked.escalated_at else "",
     ]
-    show(f"  {', '.join(fact for fact in facts if fact)}")
+    show_line(f"  {', '.join(fact for fact in facts if fact)}")
     if config.form_schema is not None:
         show(f"  form {one_line(config.form_schema, 1000)}")
 
 
-def _log(history: list[Object], start: datetime) -> Table:
+def _log(history: list[Object], start: datetime) -> Text:
     rows: list[list[str | Text]] = []
     for item in history:
         moment = datetime.fromisoformat(str(item["at"]))
@@ -187,8 +217,13 @@ def _log(history: list[Object], start: datetime) -> Table:
 def entry_line(item: Object, start: datetime) -> str:
     """An entry of the log on a line of its own."""
     after = length(datetime.fromisoformat(str(item["at"])) - start)
-    line = f"{item['seq']:>4}  {after:>8}  {item['eventType']:<24}  {_step(item)}  {_said(item)}"
-    return line.rstrip()
+    step = _step(item) or "-"
+    line = f"{item['seq']:>4}  {after:>8}  {item['eventType']:<24}  {step:<12}"
+    said = _said(item)
+    if not data().is_terminal or len(line) + len(said) + 2 <= data().width:
+        return f"{line}  {said}".rstrip()
+    # The columns stay; what the entry says has a line of its own.
+    return f"{line.rstrip()}\n{_INDENT}{one_line(said, max(data().width - len(_INDENT), 20))}"
 
 
 def _step(item: Object) -> str:
@@ -200,4 +235,4 @@ def _step(item: Object) -> str:
 def _said(item: Object) -> str:
     """The error of an entry, or else its payload."""
     payload = item["payload"]
-    return one_line(str(item["errorMessage"] or "") or payload or "", 100)
+    return cell(str(item["errorMessage"] or "") or payload or "", 100)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.lookup import short_ids
 from tenuto.cli.views.marks import STATUS_MARKS
-from tenuto.cli.views.terminal import ago, is_narrow, length, one_line, table_of
+from tenuto.cli.views.tables import cell, is_narrow, table_of
+from tenuto.cli.views.terminal import ago, length
 from tenuto.model.durations import iso
 from tenuto.model.json import Object
 from tenuto.workspace.values import Summary
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
 
-def instances_table(found: Sequence[Summary], now: datetime) -> Table:
+_MOST_STEPS: Final = 3
+
+
+def instances_table(found: Sequence[Summary], now: datetime) -> Text:
     """Instances, a line each; on a narrow terminal with short ids."""
     ids = short_ids([each.id for each in found]) if is_narrow() else {}
     names = ("STATUS", "ID", "WORKFLOW", "STARTED", "TOOK", "STEP", "ERROR")
@@ -38,9 +41,17 @@ def _cells(shown: Summary, now: datetime, ids: dict[str, str]) -> list[str | Tex
         f"{shown.workflow}@{shown.version}",
         ago(begun, now),
         length((shown.completed_at or now) - begun),
-        ", ".join(shown.current_steps[:3]) or str(error.get("stepId") or ""),
-        Text(one_line(f"{error['code']}: {error['message']}", 80) if error else "", "red"),
+        _steps(shown) or str(error.get("stepId") or ""),
+        Text(cell(f"{error['code']}: {error['message']}", 80) if error else "", "red"),
     ]
+
+
+def _steps(shown: Summary) -> str:
+    """The steps that are open; on a narrow terminal the first of them, and how many more."""
+    steps = shown.current_steps
+    most = _MOST_STEPS if is_narrow() else len(steps)
+    more = f" +{len(steps) - most}" if len(steps) > most else ""
+    return f"{', '.join(steps[:most])}{more}"
 
 
 def summary_json(shown: Summary) -> Object:

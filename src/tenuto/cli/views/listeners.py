@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from tenuto.cli.views.terminal import ago, one_line, table_of
+from tenuto.cli.views.tables import cell, table_of
+from tenuto.cli.views.terminal import ago
 from tenuto.model.json import Object
 from tenuto.workspace.values import Subscription, Webhook
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
 _STYLES: Final = {
@@ -25,7 +25,7 @@ _STYLES: Final = {
 }
 
 
-def listeners_table(found: Sequence[Webhook], now: datetime) -> Table:
+def listeners_table(found: Sequence[Webhook], now: datetime) -> Text:
     """Webhooks or subscriptions, a line each."""
     from rich.text import Text
 
@@ -37,7 +37,7 @@ def listeners_table(found: Sequence[Webhook], now: datetime) -> Table:
             "-" if each.delivered_at is None else ago(each.delivered_at, now),
             each.url,
             " ".join(each.patterns),
-            Text(one_line(each.last_error or "", 80), "red"),
+            Text(cell(each.last_error or "", 80), "red"),
         ]
         for each in found
     ]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from tenuto.model.json import JSON
+from tenuto.model.json import JSON, Object
 from tenuto.model.secret_names import is_secret_name
 
 MASK: Final = "••••"
@@ -38,6 +38,26 @@ def masked(value: JSON) -> JSON:
             return [masked(each) for each in value]
         case _:
             return value
+
+
+def masked_object(value: Object) -> Object:
+    """The same, of an object."""
+    found = masked(value)
+    assert isinstance(found, dict)
+    return found
+
+
+def is_masked(value: JSON) -> bool:
+    """Whether a mask is in it: what was read like that is no value to write."""
+    match value:
+        case str():
+            return value == MASK
+        case dict():
+            return any(is_masked(each) for each in value.values())
+        case list():
+            return any(is_masked(each) for each in value)
+        case _:
+            return False
 
 
 def _is_secret(name: str, value: JSON) -> bool:

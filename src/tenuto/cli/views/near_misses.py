@@ -36,12 +36,22 @@ _ROOTS: Final = ALL_ROOTS | {"correlationId", "since"}
 
 def near_event_lines(near: Sequence[NearEvent], now: datetime) -> list[str]:
     """The latest events that a wait did not take, and how many more there are."""
+    views = zip(near, near_events_view(near), strict=True)
+    named = [
+        {**view, "pattern": each.event.pattern} for each, view in views if isinstance(view, dict)
+    ]
+    return near_view_lines(named, "", now)
+
+
+def near_view_lines(near: Sequence[JSON], pattern: str, now: datetime) -> list[str]:
+    """The same of their views; `pattern`: the wait's, where a view does not say the event's."""
     shown = near if len(near) <= MOST_LINES else near[: MOST_LINES - 1]
     lines: list[str] = []
-    for each, view in zip(shown, near_events_view(shown), strict=True):
+    for view in shown:
         assert isinstance(view, dict)
-        event = each.event
-        lines.append(f"{event.pattern} {event.id} {ago(event.received_at, now)}: {_failed(view)}")
+        when = ago(datetime.fromisoformat(str(view["at"])), now)
+        name = view.get("pattern", pattern)
+        lines.append(f"{name} {view['eventId']} {when}: {_failed(view)}")
     if len(near) > len(shown):
         lines.append(f"and {len(near) - len(shown)} more; -o json gives them all")
     return [one_line(line, _LONGEST) for line in lines]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tenuto.cli import exits
+from tenuto.cli.views.advice import Advice
 from tenuto.cli.views.errors import show_error
 from tenuto.cli.views.marks import STATUS_MARKS
 from tenuto.cli.views.terminal import is_redrawn, length, say, say_command, show, show_json
@@ -13,6 +14,7 @@ from tenuto.model.failure import is_in_the_definition
 from tenuto.model.status import Status
 
 if TYPE_CHECKING:
+    from tenuto.cli.backends.backend import Backend
     from tenuto.engine.turns.held import Held
 
 
@@ -65,10 +67,13 @@ def status_line(id: str, status: Status) -> str:
     return f"{STATUS_MARKS[status][0]} {status.value}  {id}"
 
 
-def say_how_to_run(id: str, flag: str) -> None:
-    """What to do where no process works for an instance that goes on."""
-    say("  No process works on the store now. To run its steps:")
-    say_command(f"tenuto run --instance {id} --tasks MODULE|FILE{flag}")
+def if_not_worked_on(backend: Backend, id: str | None = None) -> list[Advice]:
+    """Where no process runs the steps that follow: of one instance, or of all."""
+    if backend.is_worked_on:
+        return []
+    which = "FILE --outstanding" if id is None else f"--instance {id} --tasks MODULE|FILE"
+    message = "no process works on the store now; to run the steps that follow:"
+    return [Advice(message, f"tenuto run {which}{backend.flag}")]
 
 
 def show_unseen(id: str, flag: str, why: TenutoError, *, is_json: bool) -> int:

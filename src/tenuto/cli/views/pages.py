@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from tenuto.cli.views.advice import Advice, say_advice, with_warnings
+from tenuto.cli.views.masking import masked_object
 from tenuto.cli.views.terminal import say, say_command, show, show_json
 from tenuto.model.json import Object
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.text import Text
 
     from tenuto.workspace.values import Page
 
@@ -20,18 +22,21 @@ def show_page(
     page: Page[T],
     output: str,
     *,
-    table: Callable[[Sequence[T]], Table],
+    table: Callable[[Sequence[T]], Text],
     item: Callable[[T], Object],
     nothing: str,
     then: Sequence[str] = (),
     id: str = "id",
+    warnings: Sequence[Advice] = (),
 ) -> None:
     """Print a page; its cursor is in the JSON, and told to people where there are more.
 
     An empty one is shown as `nothing`, with the commands `then` that change that.
     """
     if output == "json":
-        show_json({"items": [item(each) for each in page.items], "nextCursor": page.next_cursor})
+        items = [masked_object(item(each)) for each in page.items]
+        view: Object = {"items": [*items], "nextCursor": page.next_cursor}
+        show_json(with_warnings(view, warnings))
         return
     if output == "id":
         for each in page.items:
@@ -41,6 +46,8 @@ def show_page(
     else:
         show(table(page.items))
     say_more(page)
+    if output == "table":
+        say_advice(warnings)
 
 
 def say_nothing(nothing: str, then: Sequence[str]) -> None:

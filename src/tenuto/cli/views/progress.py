@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 from tenuto.cli.views.marks import MARKS
 from tenuto.cli.views.terminal import countdown, length
 from tenuto.core import InstanceState, Plan
+from tenuto.core.incomplete_joins import join_message
+from tenuto.core.iterations import progress_of
 from tenuto.core.state import NodeState
 from tenuto.core.wait import arms_of
 from tenuto.model.failure import LOST, STOPPED
@@ -96,7 +98,8 @@ def _line(
     status = node.status if node is not None else NodeStatus.PENDING
     mark, style = MARKS[status]
     if node is None:
-        return Line(mark, key.node, "", style)
+        missing = join_message(plan, state, key) if key in state.joins else None
+        return Line(mark, key.node, missing or "", style)
     note = _note(plan, state, key, node, now, policies=policies)
     return Line(mark, key.node, note, style, _detail(node))
 
@@ -117,28 +120,28 @@ def _note(
             return _count(plan, key, node) + _decided(node) + _span(node, now) + items + tries
         case NodeStatus.FAILED:
             tries = f"{node.attempt} attempts, " if node.attempt > 1 else ""
-            return f"failed  {tries}{_span(node, now)}"
+            return f"failed  {_turns(plan, state, key)}{tries}{_span(node, now)}"
         case NodeStatus.RUNNING if node.grace_until is not None:
             return f"asked to stop, {countdown(node.grace_until - now)} left"
         case NodeStatus.RUNNING if node.is_loop:
-            return f"{_turns(state, key)}, {_span(node, now)}"
+            return f"{_turns(plan, state, key)}{_span(node, now)}"
         case NodeStatus.RUNNING if node.child_id is not None:
             return f"runs {node.child_id}, {_span(node, now)}"
         case NodeStatus.RUNNING:
             if node.attempt == 1:
                 return _span(node, now)
-            return f"attempt {node.attempt} of {_most(plan, key, node, node.attempt, policies)}"
+            return f"attempt {node.attempt}{_of(plan, key, node, node.attempt, policies)}"
         case NodeStatus.RETRYING:
             upcoming = node.attempt + 1
             timer = state.timers.get(TimerKey(TimerKind.RETRY, key.node, key.iteration))
             due = f", next try in {countdown(timer.due - now)}" if timer else ""
-            return f"attempt {upcoming} of {_most(plan, key, node, upcoming, policies)}{due}"
+            return f"attempt {upcoming}{_of(plan, key, node, upcoming, policies)}{due}"
         case NodeStatus.WAITING:
             return _waiting(plan, state, key, node, now)
         case NodeStatus.SKIPPED:
             return "skipped"
         case NodeStatus.CANCELLED:
-            return "cancelled"
+            return f"cancelled  {_turns(plan, state, key)}".removesuffix(", ").rstrip()
         case _:
             return ""
 
@@ -165,13 +168,15 @@ def _decided(node: NodeState) -> str:
             return "not decided in time, "
 
 
-def _turns(state: InstanceState, key: NodeKey) -> str:
-    """How far a loop is."""
-    loop = state.loops[key]
-    if loop.items is None:
-        return f"iteration {loop.started}"
-    failed = f", {len(loop.errors)} failed" if loop.errors else ""
-    return f"{loop.started - loop.active} of {_items(state.length_of(key))}{failed}"
+def _turns(plan: Plan, state: InstanceState, key: NodeKey) -> str:
+    """How far a loop is, or was when it ended; empty for other steps."""
+    loop = progress_of(plan, state, key)
+    if loop is None:
+        return ""
+    if loop.length is None:
+        return f"iteration {loop.started}, "
+    failed = f"{loop.failed} failed, " if loop.failed else ""
+    return f"{loop.done} of {_items(loop.length)}, {failed}"
 
 
 def _items(count: int) -> str:
@@ -193,10 +198,15 @@ def _waiting(plan: Plan, state: InstanceState, key: NodeKey, node: NodeState, no
     return f"sleeping, wakes in {countdown(timer.due - now)}" if timer else "sleeping"
 
 
-def _most(plan: Plan, key: NodeKey, node: NodeState, attempt: int, policies: Policies) -> int:
-    """The number of the last attempt there can be: lost ones use up nothing."""
-    retry = plan.retry_of(plan[key.node].node, policies)
-    return retry.max_attempts + max(attempt - 1 - node.failures, 0)
+def _of(plan: Plan, key: NodeKey, node: NodeState, attempt: int, policies: Policies) -> str:
+    """` of 5`: the last attempt there can be; lost ones use up nothing.
+
+    Empty where the policies of tasks are not known here, and the step says nothing itself.
+    """
+    step = plan[key.node].node
+    if step.retry is None and policies is NO_POLICIES:
+        return ""
+    return f" of {plan.retry_of(step, policies).max_attempts + max(attempt - 1 - node.failures, 0)}"
 
 
 def _detail(node: NodeState) -> str:

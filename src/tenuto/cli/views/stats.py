@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tenuto.cli.views.marks import STATUS_MARKS
-from tenuto.cli.views.terminal import ago, show, styled, table_of
+from tenuto.cli.views.tables import table_of
+from tenuto.cli.views.terminal import ago, show, show_line, styled
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
 
@@ -55,7 +56,7 @@ def _show_last_hour(found: JSON) -> None:
     minutes = [each for each in found if isinstance(each, dict)]
     sums = [f"{sum(int(str(each[name])) for each in minutes)} {name}" for name in _MINUTES]
     show("")
-    show(f"in the last hour                  {', '.join(sums)}")
+    show_line(f"in the last hour                  {', '.join(sums)}")
 
 
 def _queue(found: JSON, now: datetime) -> str:

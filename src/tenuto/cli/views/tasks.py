@@ -1,64 +1,70 @@
-"""Declared tasks as a table and as JSON."""
+"""Tasks as a table and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from tenuto.cli.views.terminal import ago, one_line, table_of
+from tenuto.cli.views.inputs import input_line
+from tenuto.cli.views.tables import cell, table_of
+from tenuto.cli.views.terminal import ago, length
 from tenuto.cli.views.workers import takers
 from tenuto.model.json import JSON, Object
-from tenuto.workspace.values import DeclaredTask, WorkerStatus
+from tenuto.tasks.undo import UNDO
+from tenuto.workspace.values import ListedTask, WorkerStatus
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
+
+_PLACES = {"process": "in process", "worker": "worker", "push": "pushed"}
 
 
 def tasks_table(
-    found: Sequence[DeclaredTask], workers: Sequence[WorkerStatus], now: datetime
-) -> Table:
-    """Tasks, a line each, with the policies that hold where a step sets none, and their workers."""
+    found: Sequence[ListedTask], workers: Sequence[WorkerStatus], now: datetime
+) -> Text:
+    """Tasks, a line each: where they run, and what holds for steps that set nothing."""
     cells: list[list[str | Text]] = []
     for each in found:
-        code = each.registered[0] if each.registered else None
-        retry = each.retry or (None if code is None else code.retry)
-        timeout = each.timeout or (None if code is None else code.timeout)
-        registered = list(dict.fromkeys(one.worker_id for one in each.registered))
+        code = list(dict.fromkeys(one.worker_id for one in each.registered))
         number, seen = _workers(each, workers, now)
+        timeout = each.in_force.timeout
         cells.append(
             [
                 each.id,
-                each.kind,
-                _retry(retry),
-                "-" if timeout is None else str(timeout),
-                ago(each.updated_at, now),
+                ", ".join(map(_PLACES.__getitem__, each.runs)) or "nowhere",
+                _retry(each.in_force.retry),
+                "-" if timeout is None else _length(timeout),
+                cell(_input(each), 100),
                 number,
                 seen,
-                each.url or ", ".join(registered),
-                one_line(each.description or "", 60),
+                each.url or ", ".join(code),
+                cell(each.description or "", 60),
             ]
         )
-    names = ("ID", "KIND", "RETRIES", "TIMEOUT", "CHANGED", "WORKERS", "SEEN", "RUN BY")
-    return table_of((*names, "DESCRIPTION"), cells, whole=7)
+    names = ("ID", "RUNS", "RETRIES", "TIMEOUT", "INPUT", "WORKERS", "SEEN", "CODE OF")
+    return table_of((*names, "DESCRIPTION"), cells, whole=4)
 
 
-def task_json(shown: DeclaredTask, workers: Sequence[WorkerStatus]) -> Object:
+def task_json(shown: ListedTask, workers: Sequence[WorkerStatus]) -> Object:
     """A task with the names of the API, and the connected workers that take it."""
     item: Object = msgspec.to_builtins(shown)
-    for name in ("secret", "tag"):
-        item.pop(name, None)
+    item.pop("secret", None)
     if shown.kind == "pull":
-        item["workers"] = [each.worker_id for each in takers(workers, shown.id)]
+        item["workerIds"] = [each.worker_id for each in takers(workers, shown.id)]
     return item
 
 
-def _workers(
-    shown: DeclaredTask, workers: Sequence[WorkerStatus], now: datetime
-) -> tuple[str, str]:
+def _input(shown: ListedTask) -> str:
+    schema = shown.in_force.input_schema
+    if schema is None and shown.id.endswith(UNDO):
+        return f"output of {shown.id.removesuffix(UNDO)}"
+    return input_line(schema)
+
+
+def _workers(shown: ListedTask, workers: Sequence[WorkerStatus], now: datetime) -> tuple[str, str]:
     """How many connected workers take a task, and when the last of them was seen."""
     if shown.kind != "pull":
         return "-", "-"
@@ -67,7 +73,13 @@ def _workers(
     return str(len(found)), "-" if seen is None else ago(seen, now)
 
 
+def _length(timeout: str | float) -> str:
+    """A time-out of code is in milliseconds."""
+    return timeout if isinstance(timeout, str) else length(timedelta(milliseconds=timeout))
+
+
 def _retry(policy: dict[str, JSON] | None) -> str:
     if not policy:
         return "-"
-    return f"{policy.get('maxAttempts', '?')} attempts"
+    most = policy.get("maxAttempts", "?")
+    return f"{most} attempt{'' if most == 1 else 's'}"

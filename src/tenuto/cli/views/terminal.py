@@ -1,11 +1,15 @@
-"""Text for terminals: the two streams (data on stdout, talk on stderr), tables, times."""
+"""Text for terminals: the two streams (data on stdout, talk on stderr), values, times.
+
+What is written comes from data too. Nothing in it may control the terminal: the consoles and the
+writer of JSON escape such characters, whatever is handed to them.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import cache
@@ -16,20 +20,17 @@ import msgspec
 from tenuto.cli.encoding import json_for
 from tenuto.cli.views.masking import masked
 from tenuto.model.json import JSON
+from tenuto.model.unsafe_text import escaped
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
     from rich.text import Text
 
 PROGRAM: Final = "TENUTO_PROGRAM"
 """How the parent of this process was called, which prints commands in its name."""
 SHORT_ID: Final = 13
 """Characters of an id that are shown where it is cut: the first eight are the same for a minute."""
-_GAP: Final = 2
-"""Blanks between the columns of a table."""
-_LEAST: Final = 8
-"""Characters that a column leaves to each one behind it."""
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 
@@ -63,14 +64,42 @@ def data() -> Console:
 
 
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:
-    """A console that goes on when its pipe is closed: the command does not depend on its reader."""
-    from rich.console import Console
+    """A console that lets no text control the terminal, and goes on when its pipe is closed.
 
-    class Piped(Console):
+    Colours and the cursor are not in the text of a segment, but beside it.
+    """
+    from rich.console import Console
+    from rich.segment import Segment
+
+    class Stream(Console):
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            # Texts before they are wrapped, so that nothing is cut off; then everything else.
+            for text, style, control in super().render(_escaped(renderable), options):
+                yield Segment(text if control else escaped(text), style, control)
+
         def on_broken_pipe(self) -> None:
+            # The command does not depend on its reader.
             _drop(sys.stderr if stderr else sys.stdout)
 
-    return Piped(stderr=stderr, highlight=False, emoji=False, width=width)
+    return Stream(stderr=stderr, highlight=False, emoji=False, width=width)
+
+
+def _escaped(what: RenderableType) -> RenderableType:
+    """A text, in its styles, without characters that control a terminal; else what was given."""
+    from rich.text import Text
+
+    if isinstance(what, str):
+        return escaped(what)
+    if not isinstance(what, Text) or escaped(text := what.plain) == text:
+        return what
+    pairs = ((at, text[at - 1 : at + 1]) for at in range(1, len(text)))
+    safe = what.blank_copy()
+    for part in what.divide([at for at, pair in pairs if escaped(pair) != pair]):
+        part.plain = escaped(part.plain)
+        safe.append_text(part)
+    return safe
 
 
 def _drop(stream: TextIO) -> None:
@@ -123,7 +152,8 @@ def say_indented(text: str, by: int, *, style: str | None = None) -> None:
 
 def show(what: RenderableType) -> None:
     """A table or a text that was asked for."""
-    data().print(what, markup=False, soft_wrap=isinstance(what, str), crop=False)
+    is_drawn = isinstance(what, str) or getattr(what, "no_wrap", None) is True
+    data().print(what, markup=False, soft_wrap=is_drawn, crop=False)
 
 
 def show_indented(text: str, by: int) -> None:
@@ -137,13 +167,31 @@ def show_indented(text: str, by: int) -> None:
     data().print(Padding(Text(text), (0, 0, 0, by)))
 
 
+def show_line(text: str) -> None:
+    """A sentence that was asked for: in a terminal it is broken between words, and indented."""
+    if not data().is_terminal:
+        show(text)
+        return
+    import textwrap
+
+    indent = " " * (len(text) - len(text.lstrip()))
+    show(
+        textwrap.fill(
+            text.strip(),
+            width=max(data().width, len(indent) + 20),
+            initial_indent=indent,
+            subsequent_indent=f"{indent}  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
+
+
 def styled(first: str, style: str, rest: str) -> Text:
     """A text that begins in a style."""
     from rich.text import Text
 
-    text = Text(first, style=style)
-    text.append(rest, style="default")
-    return text
+    return Text.assemble((first, style), rest)
 
 
 def show_json(value: object, *, lines: bool = False) -> None:
@@ -155,56 +203,19 @@ def show_json(value: object, *, lines: bool = False) -> None:
 
 
 def show_as_it_is(text: str) -> None:
-    """JSON for programs: nothing in it is wrapped, coloured or replaced."""
+    """JSON for programs: nothing in it is wrapped, coloured or replaced by another value."""
     try:
-        sys.stdout.write(json_for(sys.stdout, text) + "\n")
+        sys.stdout.write(json_for(sys.stdout, escaped(text)) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
         _drop(sys.stdout)
 
 
-def one_line(value: JSON, most: int = 120) -> str:
+def one_line(value: JSON, most: int | None = 120) -> str:
     """A value on one line, cut when it is long; what is secret by its name is masked."""
     text = value if isinstance(value, str) else msgspec.json.encode(masked(value)).decode()
     text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def table_of(names: Sequence[str], rows: Sequence[Sequence[str | Text]], *, whole: int) -> Table:
-    """A table whose first `whole` columns are never cut; the others share what room is left."""
-    from rich.table import Table
-    from rich.text import Text
-
-    widths = [max(len(name), *(len(row[at]) for row in rows)) for at, name in enumerate(names)]
-    fitted = _fitted(widths, whole, data().width)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
-    if (needed := sum(fitted) + _GAP * len(fitted)) > data().width:
-        # The terminal breaks such lines; cut, a name would be none.
-        table.width = needed
-    for name, width in zip(names, fitted, strict=True):
-        table.add_column(name[:width], no_wrap=True, width=width)
-    for row in rows:
-        cells = [cell.copy() if isinstance(cell, Text) else Text(cell) for cell in row]
-        for cell, width in zip(cells, fitted, strict=True):
-            cell.truncate(width, overflow="ellipsis")
-        table.add_row(*cells)
-    return table
-
-
-def is_narrow() -> bool:
-    """Whether whole ids and long words would leave no room for anything else."""
-    return data().width < 130
-
-
-def _fitted(widths: Sequence[int], whole: int, room: int) -> list[int]:
-    """Widths that fit; from the left, each column leaves a little to those after it."""
-    room -= sum(widths[:whole]) + _GAP * len(widths)
-    fitted = list(widths[:whole])
-    for place in range(whole, len(widths)):
-        left_for_others = _LEAST * (len(widths) - place - 1)
-        fitted.append(max(min(widths[place], room - left_for_others), 1))
-        room -= fitted[-1]
-    return fitted
+    return text if most is None or len(text) <= most else text[: most - 1] + "…"
 
 
 def length(span: timedelta) -> str:

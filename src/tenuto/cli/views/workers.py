@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tenuto.cli.views.terminal import ago, table_of
+from tenuto.cli.views.tables import table_of
+from tenuto.cli.views.terminal import ago
 from tenuto.model.json import Object
 from tenuto.workspace.values import WorkerStatus
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.text import Text
 
 
-def workers_table(found: Sequence[WorkerStatus], now: datetime) -> Table:
+def workers_table(found: Sequence[WorkerStatus], now: datetime) -> Text:
     """Workers, a line each."""
     cells = [
         [

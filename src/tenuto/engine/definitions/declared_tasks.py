@@ -11,23 +11,22 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache, reduce
 from operator import xor
 from typing import Protocol
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.definition import compile_definition
 from tenuto.definition.lone_task import workflow_of
-from tenuto.definition.schemas import check_task_input, check_task_output
+from tenuto.definition.task_values import InputCheck, OutputCheck, check_of_code
 from tenuto.model.durations import epoch_ms
-from tenuto.model.errors import Problem, TenutoError
-from tenuto.model.failure import INVALID_INPUT, INVALID_OUTPUT, Failure
+from tenuto.model.errors import TenutoError
 from tenuto.model.graph import Task
-from tenuto.model.json import JSON
-from tenuto.model.policy import NO_POLICY, Policies, TaskPolicy, Verdict
+from tenuto.model.json import Object
+from tenuto.model.policy import NO_POLICY, Check, Policies, TaskPolicy
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.store.parts.tasks import TaskRow, TasksMark, mark_of
 from tenuto.store.protocol import Store
@@ -37,8 +36,6 @@ log = logging.getLogger("tenuto.engine")
 _PAGE = 1_000
 _COMPILED = 4_096
 """So many declarations stay compiled."""
-_SCHEMA_STEPS = 10
-"""So many steps of a schema take as long as one of an expression."""
 _decode = msgspec.json.Decoder(TaskDefinition).decode
 
 
@@ -76,6 +73,13 @@ class DeclaredTasks:
     def row(self, tenant: str, id: str) -> TaskRow | None:
         """A declared task, as this process knows it."""
         return self._rows.get(tenant, {}).get(id)
+
+    def input_schema(self, tenant: str, id: str) -> Object | None:
+        """The input schema of a task, declared or of workers, as this process knows it."""
+        row = self.row(tenant, id)
+        with suppress(msgspec.MsgspecError):
+            return None if row is None else with_registered(_decode(row.document)).input_schema
+        return None
 
     def number_of(self, tenant: str) -> int:
         """How many tasks a tenant has declared."""
@@ -193,8 +197,8 @@ def _merged(declared: TaskPolicy, of_function: TaskPolicy) -> TaskPolicy:
 def _policy(row: TaskRow) -> TaskPolicy:
     version = tag_of(row)
     try:
-        task = with_registered(_decode(row.document))
-        [node] = compile_definition(workflow_of(task), is_saved=True).graph.nodes
+        task = _decode(row.document)
+        [node] = compile_definition(workflow_of(with_registered(task)), is_saved=True).graph.nodes
     except (msgspec.MsgspecError, TenutoError) as error:
         log.warning("task=%s: its declaration cannot be read: %s", row.id, error)
         return TaskPolicy(version=version)
@@ -203,10 +207,17 @@ def _policy(row: TaskRow) -> TaskPolicy:
         retry=node.retry,
         timeout=node.timeout,
         heartbeat_timeout=node.config.heartbeat_timeout,
-        check_input=None if task.input_schema is None else _InputCheck(task.input_schema),
-        check_output=None if task.output_schema is None else _OutputCheck(task.output_schema),
+        check_input=_input_check(task),
+        check_output=None if task.output_schema is None else OutputCheck(task.output_schema),
         version=version,
     )
+
+
+def _input_check(task: TaskDefinition) -> Check | None:
+    """The check by the declaration, else by the code of workers."""
+    if task.input_schema is not None:
+        return InputCheck(task.input_schema)
+    return check_of_code(with_registered(task).input_schema)
 
 
 def with_registered(task: TaskDefinition) -> TaskDefinition:
@@ -221,54 +232,5 @@ def with_registered(task: TaskDefinition) -> TaskDefinition:
         heartbeat_timeout=code.heartbeat_timeout
         if task.heartbeat_timeout is None
         else task.heartbeat_timeout,
+        input_schema=code.input_schema if task.input_schema is None else task.input_schema,
     )
-
-
-class _InputCheck(Struct, frozen=True):
-    """Whether values fit the `inputSchema` of a task."""
-
-    schema: JSON
-
-    def __call__(self, value: JSON) -> Verdict:
-        problems, steps = check_task_input(self.schema, value)
-        if not problems:
-            return Verdict(None, steps // _SCHEMA_STEPS)
-        failure = Failure(
-            code=INVALID_INPUT,
-            message=f"the input does not fit the task's inputSchema: {_first(problems)}",
-            details=_details(problems),
-            retryable=False,
-        )
-        return Verdict(failure, steps // _SCHEMA_STEPS)
-
-
-class _OutputCheck(Struct, frozen=True):
-    """Whether values fit the `outputSchema` of a task."""
-
-    schema: JSON
-
-    def __call__(self, value: JSON) -> Verdict:
-        problems, steps = check_task_output(self.schema, value)
-        if not problems:
-            return Verdict(None, steps // _SCHEMA_STEPS)
-        failure = Failure(
-            code=INVALID_OUTPUT,
-            message=f"the output does not fit the task's outputSchema: {_first(problems)}",
-            details=_details(problems),
-            retryable=False,
-            # It returned: its work is done.
-            was_done=True,
-        )
-        return Verdict(failure, steps // _SCHEMA_STEPS)
-
-
-def _first(problems: tuple[Problem, ...]) -> str:
-    return f"{problems[0].message} at {problems[0].path}"
-
-
-def _details(problems: tuple[Problem, ...]) -> JSON:
-    return {
-        "problems": [
-            {"code": each.code, "path": each.path, "message": each.message} for each in problems
-        ]
-    }

@@ -6,21 +6,27 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from typing import NamedTuple, TypeVar
+from queue import SimpleQueue
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS
 from tenuto.engine.turns.fair_queue import FairQueue
 from tenuto.model.errors import Overloaded
+from tenuto.tasks.collector import collect_young
 
 Made = TypeVar("Made")
+_Job: TypeAlias = Callable[[], bool]
+"""Work in the thread, which says whether the loop is still there."""
 
 LARGE = DEFAULT_BOUNDS.large_document
 _MOST_WAITING = 20
 """The most large documents of a tenant that may wait: each is kept in memory until its turn."""
 _SWITCH_SECONDS = 0.0001
 """How long the thread keeps the interpreter from the loop, which needs it many times a request."""
+
+_COLLECT_SECONDS = 0.01
+"""How often what a thread makes is looked through for garbage: little at a time."""
 
 
 class _Waiter(NamedTuple):
@@ -41,6 +47,8 @@ class LargeDocuments:
         self._large = large
         self._is_busy = False
         self._waiting: FairQueue[_Waiter] = FairQueue(lambda waiter: waiter.tenant)
+        self._jobs: SimpleQueue[_Job | None] | None = None
+        """Those of the thread, which ends when no document waits: each start of one takes time."""
 
     async def read(
         self, size: int, work: Callable[[], Made], *, tenant: str = "", may_refuse: bool = True
@@ -51,11 +59,18 @@ class LargeDocuments:
         await self._turn_of(tenant, may_refuse=may_refuse)
         return await self._in_thread(work)
 
-    async def check(self, value: object, work: Callable[[], Made], *, tenant: str = "") -> Made:
-        """What `work` makes of a value of any size; it is never refused."""
+    async def check(
+        self,
+        value: object,
+        work: Callable[[], Made],
+        *,
+        tenant: str = "",
+        may_refuse: bool = False,
+    ) -> Made:
+        """What `work` makes of a value of any size; Overloaded, if it may be refused."""
         if is_small(value, self._large):
             return work()
-        return await self.read(self._large, work, tenant=tenant, may_refuse=False)
+        return await self.read(self._large, work, tenant=tenant, may_refuse=may_refuse)
 
     async def _turn_of(self, tenant: str, *, may_refuse: bool) -> None:
         if not self._is_busy:
@@ -80,16 +95,20 @@ class LargeDocuments:
                 turn.set_result(None)
                 return
         self._is_busy = False
+        if self._jobs is not None:
+            self._jobs.put(None)
+            self._jobs = None
 
     def _in_thread(self, work: Callable[[], Made]) -> asyncio.Future[Made]:
         """What `work` makes; the turn is over when the thread is, also if nothing waits for it.
 
-        A thread of its own, which ends with the process: a stop does not wait for it.
+        The thread ends with the process: a stop does not wait for it.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Made] = loop.create_future()
 
         def ended(made: Made | None, error: BaseException | None) -> None:
+            collecting.end()
             self._give_turn()
             if future.done():
                 return
@@ -98,22 +117,59 @@ class LargeDocuments:
             else:
                 future.set_result(made)  # type: ignore[arg-type]
 
-        def run() -> None:
+        def run() -> bool:
             made, error = None, None
             try:
-                with _SHORT_SWITCHES:
-                    made = work()
+                made = work()
             except BaseException as raised:  # noqa: BLE001 - it is raised where the result is awaited
                 error = raised
-            with suppress(RuntimeError):  # the loop has ended
+            _SHORT_SWITCHES.end()
+            try:
                 loop.call_soon_threadsafe(partial(ended, made, error))
+            except RuntimeError:
+                return False
+            return True
 
         try:
-            threading.Thread(target=run, name="large document", daemon=True).start()
+            if self._jobs is None:
+                self._jobs = _new_thread()
         except BaseException:
             self._give_turn()
             raise
+        collecting = _Collecting(loop)
+        _SHORT_SWITCHES.begin()
+        self._jobs.put(run)
         return future
+
+
+def _new_thread() -> SimpleQueue[_Job | None]:
+    """The jobs of a new thread; None ends it."""
+    jobs: SimpleQueue[_Job | None] = SimpleQueue()
+    threading.Thread(target=_work, args=(jobs,), name="large document", daemon=True).start()
+    return jobs
+
+
+def _work(jobs: SimpleQueue[_Job | None]) -> None:
+    while (job := jobs.get()) is not None:
+        if not job():
+            return
+        # Or its document would live until the next one comes.
+        del job
+
+
+class _Collecting:
+    """Collects garbage from time to time, until it is ended."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._next = loop.call_later(_COLLECT_SECONDS, self._collect)
+
+    def _collect(self) -> None:
+        collect_young()
+        self._next = self._loop.call_later(_COLLECT_SECONDS, self._collect)
+
+    def end(self) -> None:
+        self._next.cancel()
 
 
 class _ShortSwitches:
@@ -124,14 +180,14 @@ class _ShortSwitches:
         self._threads = 0
         self._usual = 0.0
 
-    def __enter__(self) -> None:
+    def begin(self) -> None:
         with self._lock:
             if not self._threads:
                 self._usual = sys.getswitchinterval()
                 sys.setswitchinterval(min(self._usual, _SWITCH_SECONDS))
             self._threads += 1
 
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
         with self._lock:
             self._threads -= 1
             if not self._threads:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -18,9 +17,10 @@ from tenuto.core import Plan
 from tenuto.definition import Checked, check, compile_definition, unavailable
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
+from tenuto.engine.definitions.input_checks import InputChecks
 from tenuto.engine.definitions.large_documents import LargeDocuments
 from tenuto.engine.definitions.listener_rows import STILL_WANTED, listener_of
-from tenuto.engine.definitions.trigger_rows import trigger_rows
+from tenuto.engine.definitions.reading import Version, digest_of, version_of
 from tenuto.engine.test_runs.mocks import (
     Stored,
     definition_of_test_run,
@@ -29,8 +29,9 @@ from tenuto.engine.test_runs.mocks import (
     with_mocks,
 )
 from tenuto.model.errors import Conflict, InvalidDefinition, NotAvailable, NotFound, Problem
-from tenuto.model.graph import Approval, Definition, SubWorkflow
-from tenuto.model.json import JSON, size_of
+from tenuto.model.graph import Definition
+from tenuto.model.json import JSON
+from tenuto.model.large_json import decode
 from tenuto.model.policy import (
     DEFAULT_LIMITS,
     DEFAULT_RETRY,
@@ -47,12 +48,9 @@ from tenuto.store.protocol import Store
 
 log = logging.getLogger("tenuto.engine")
 
-_SCHEMA = "inputSchema"
 _KEPT = 1_000
 _KEPT_BYTES = 32_000_000
 """The most bytes of documents whose plans are kept: a plan takes many times as much."""
-_KEPT_STEPS = 10_000
-"""Versions whose approvals are kept: a plan may be gone long before."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _HEARD_FOR = STILL_WANTED / 4
 """A version that was listed so short a time ago stays listed until an instance has started."""
@@ -72,20 +70,6 @@ def _not_the_newest(id: str, newest: int) -> Conflict:
         code="TEN-3010",
         advice="Look at the newest version, and make your change to that one.",
     )
-
-
-def _size_of(document: JSON) -> int:
-    try:
-        has_schema = isinstance(document, dict) and _SCHEMA in document
-        return _weight(size_of(document), has_schema=has_schema)
-    except (TypeError, ValueError, RecursionError):
-        # No JSON: the checks say so.
-        return 0
-
-
-def _weight(size: int, *, has_schema: bool) -> int:
-    """The size of a document; a small schema may take as long to check as a large document."""
-    return 10 * size if has_schema else size
 
 
 class Deployed(NamedTuple):
@@ -135,7 +119,6 @@ class Plans:
         self._retry = retry
         self._deployed: dict[tuple[str, str, int], Deployed] = {}
         self._kept_bytes = 0
-        self._approvals: OrderedDict[tuple[str, str, int], tuple[str, ...]] = OrderedDict()
         self._newest: dict[tuple[str, str], int] = {}
         self._hidden: set[tuple[str, str]] = set()
         """Definitions that this process has hidden, until they are saved again."""
@@ -143,9 +126,11 @@ class Plans:
         """Versions that were asked for by number → when their listener was last renewed."""
         self._about_to_read: dict[tuple[str, str], asyncio.Future[DefinitionRow | None]] = {}
         self._reading = asyncio.Lock()
-        self._large = LargeDocuments(bounds.large_document)
+        # A check takes far longer than one of a value of the same size.
+        self._large = LargeDocuments(bounds.large_document // 10)
         self.values = LargeDocuments(bounds.large_document)
         """Checks bodies, inputs and payloads without blocking the loop; none takes long."""
+        self.inputs = InputChecks(self.values)
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version; without a number the newest. NotFound when there is none."""
@@ -165,22 +150,6 @@ class Plans:
             raise NotFound(f"there is no workflow {which}", code="TEN-2002", advice=advice)
         known = self._deployed.get((tenant, id, row.version))
         return known or await self._keep(row, await self._compiled(row))
-
-    async def approvals(self, tenant: str, id: str, version: int) -> tuple[str, ...]:
-        """The steps of a version that are approvals; none where there is no such version."""
-        key = tenant, id, version
-        if key in self._approvals:
-            self._approvals.move_to_end(key)
-            return self._approvals[key]
-        try:
-            found = (await self.get(tenant, id, version)).plan.definition.graph.nodes
-        except NotFound:
-            found = ()
-        steps = tuple(each.id for each in found if isinstance(each.config, Approval))
-        self._approvals[key] = steps
-        if len(self._approvals) > _KEPT_STEPS:
-            self._approvals.popitem(last=False)
-        return steps
 
     async def for_start(self, tenant: str, id: str, version: int | None = None) -> Deployed:
         """A version of which an instance is about to start; NotFound when there is none.
@@ -233,41 +202,45 @@ class Plans:
         it was compiled to before.
         """
         plan = plan or await self.read_to_save(tenant, document)
+        work = partial(version_of, document, plan.definition, tenant, self._clock.now())
+        version = await self._large.check(document, work, tenant=tenant)
+        return await self._keep(await self.save_version(tenant, version, only_after), plan)
+
+    async def save_version(
+        self, tenant: str, version: Version, only_after: int | None = None
+    ) -> DefinitionRow:
+        """Save what was read of a document, as `save` does; its plan is made when it is needed."""
         if only_after is not None:
             # Before the listener is written: a refused save changes nothing. A save that is
             # overtaken after this leaves a listener, which retention removes.
-            await self._refuse_unless_newest(tenant, plan.definition.id, only_after)
-        content = msgspec.json.encode(document)
-        digest = _digest(document)
-        await self._refuse_beyond_quotas(tenant, plan.definition.id, digest, len(content))
-        now = self._clock.now()
-        listener = listener_of(plan.definition, digest, now, tenant)
+            await self._refuse_unless_newest(tenant, version.id, only_after)
+        await self._refuse_beyond_quotas(tenant, version.id, version.digest, len(version.content))
+        listener = version.listener
         if listener is not None:
             # First: once it is saved, no event that it waits for is missed.
             await self._store.listeners.put(listener)
             self._listeners_changed()
-        triggers = trigger_rows(plan.definition, tenant, now)
         try:
             row = await self._store.definitions.save(
                 tenant,
-                plan.definition.id,
-                content,
-                digest,
-                now,
-                triggers=triggers,
+                version.id,
+                version.content,
+                version.digest,
+                self._clock.now(),
+                triggers=version.triggers,
                 only_after=only_after,
             )
         except Superseded as error:
-            raise _not_the_newest(plan.definition.id, error.newest) from None
+            raise _not_the_newest(version.id, error.newest) from None
         except DataRefused:
             if listener is not None:
                 await self._store.listeners.remove(tenant, listener.kind, listener.id)
             raise
         self._newest[tenant, row.id] = row.version
         self._hidden.discard((tenant, row.id))
-        for name in await self._missing(tenant, plan):
+        for name in await self._missing(tenant, version):
             log.warning("definition=%s starts %s, which is not saved yet", row.id, name)
-        return await self._keep(row, plan)
+        return row
 
     async def _refuse_beyond_quotas(self, tenant: str, id: str, digest: bytes, size: int) -> None:
         """QuotaExceeded where a tenant has too many definitions, versions of one, or bytes."""
@@ -290,12 +263,14 @@ class Plans:
         if number != version:
             raise _not_the_newest(id, number)
 
-    async def for_test_run(self, document: JSON, rehearsal: TestRunSpec, instance_id: str) -> Plan:
+    async def for_test_run(
+        self, document: JSON, rehearsal: TestRunSpec, instance_id: str, *, tenant: str = ""
+    ) -> Plan:
         """The plan of a test run's document, for one instance.
 
         InvalidDefinition and InvalidInput name all problems of it and of its mocks.
         """
-        definition = (await self.read(document)).definition
+        definition = (await self.read(document, tenant=tenant)).definition
         refuse_bad_mocks(definition, rehearsal)
         return self._test_run_plan(definition, rehearsal, instance_id)
 
@@ -305,7 +280,9 @@ class Plans:
         Only the test run starts it, and it causes no notifications.
         """
         assert plan.rehearsal is not None
-        content = msgspec.json.encode(Stored(definition=document, rehearsal=plan.rehearsal))
+        stored = Stored(definition=document, rehearsal=plan.rehearsal)
+        work = partial(msgspec.json.encode, stored)
+        content = await self._large.check(document, work, tenant=tenant)
         digest = hashlib.sha256(content).digest()
         now = self._clock.now()
         row = await self._store.definitions.save(tenant, plan.definition.id, content, digest, now)
@@ -316,17 +293,14 @@ class Plans:
         """Forget a definition that was deleted."""
         for key in [each for each in self._deployed if each[:2] == (tenant, id)]:
             self._drop(key)
-        for key in [each for each in self._approvals if each[:2] == (tenant, id)]:
-            del self._approvals[key]
 
     async def _compiled(self, row: DefinitionRow) -> Plan:
         work = partial(self._plan_of, row)
-        weight = _weight(len(row.content), has_schema=_SCHEMA.encode() in row.content)
-        return await self._large.read(weight, work, may_refuse=False)
+        return await self._large.read(len(row.content), work, may_refuse=False)
 
     def _plan_of(self, row: DefinitionRow) -> Plan:
         if not is_test_run(row.id):
-            return self.compile(msgspec.json.decode(row.content), is_saved=True)
+            return self.compile(decode(row.content), is_saved=True)
         stored = read_stored(row.content)
         definition = compile_definition(stored.definition, is_saved=True)
         instance_id = row.id.removeprefix(PREFIX)
@@ -386,17 +360,16 @@ class Plans:
     ) -> Checked:
         """All problems of a document; `events_kept`: for how long events are kept."""
         work = partial(check, document, events_kept=events_kept)
-        size = _size_of(document)
-        return await self._large.read(size, work, tenant=tenant, may_refuse=may_refuse)
+        return await self._large.check(document, work, tenant=tenant, may_refuse=may_refuse)
 
-    async def unavailable(self, definition: Definition, size: int) -> tuple[Problem, ...]:
-        """What this version does not run of a definition whose document has so many bytes."""
-        return await self._large.read(size, lambda: unavailable(definition), may_refuse=False)
+    async def unavailable(self, definition: Definition, document: JSON) -> tuple[Problem, ...]:
+        """What this version does not run of a definition, which was compiled of a document."""
+        return await self._large.check(document, partial(unavailable, definition))
 
     async def read(self, document: JSON, *, tenant: str = "") -> Plan:
         """Check and compile a document from outside; InvalidDefinition names all problems."""
-        size = _size_of(document)
-        return await self._large.read(size, lambda: self.compile(document), tenant=tenant)
+        work = partial(self.compile, document)
+        return await self._large.check(document, work, tenant=tenant, may_refuse=True)
 
     async def read_to_save(self, tenant: str, document: JSON) -> Plan:
         """Like `read`, by the rules of its time where the document is the newest version already.
@@ -408,7 +381,7 @@ class Plans:
         except InvalidDefinition:
             id = document.get("id") if isinstance(document, dict) else None
             row = await self._store.definitions.get(tenant, id) if isinstance(id, str) else None
-            if not is_there(row) or row.content_hash != _digest(document):
+            if not is_there(row) or row.content_hash != digest_of(document):
                 raise
             return await self._compiled(row)
 
@@ -438,16 +411,11 @@ class Plans:
             del self._about_to_read[tenant, id]
             return await self._store.definitions.get(tenant, id)
 
-    async def _missing(self, tenant: str, plan: Plan) -> list[str]:
+    async def _missing(self, tenant: str, saved: Version) -> list[str]:
         """The workflows that steps start and that are not saved; a step fails unless they are."""
-        named = {
-            (node.config.workflow_id, node.config.version)
-            for node in plan.definition.graph.nodes
-            if isinstance(node.config, SubWorkflow)
-        }
         return [
             id if version is None else f"{id} version {version}"
-            for id, version in sorted(named, key=str)
+            for id, version in saved.children
             if not is_there(await self._store.definitions.get(tenant, id, version))
         ]
 
@@ -461,7 +429,8 @@ class Plans:
 
     async def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
         size = len(row.content)
-        missing = await self.unavailable(plan.definition, size)
+        work = partial(unavailable, plan.definition)
+        missing = await self._large.read(size, work, may_refuse=False)
         deployed = Deployed(row.version, plan, missing, row.content_hash, size)
         self._drop((row.tenant, row.id, row.version))
         self._deployed[row.tenant, row.id, row.version] = deployed
@@ -475,8 +444,3 @@ class Plans:
     def _drop(self, key: tuple[str, str, int]) -> None:
         dropped = self._deployed.pop(key, None)
         self._kept_bytes -= 0 if dropped is None else dropped.size
-
-
-def _digest(document: JSON) -> bytes:
-    """What tells whether a document is the same as another, in whatever order its fields are."""
-    return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()

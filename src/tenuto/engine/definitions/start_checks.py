@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from tenuto.core import Plan
@@ -9,7 +11,6 @@ from tenuto.core.deciding import NOT_THIS_STATUS
 from tenuto.core.rerun import NOT_FROM_THERE
 from tenuto.definition import input_problems
 from tenuto.definition.task_places import task_places
-from tenuto.engine.settings import Settings
 from tenuto.engine.turns.requests import Answer
 from tenuto.model.errors import Conflict, InvalidInput, Problem
 from tenuto.model.json import JSON, json_problem
@@ -17,13 +18,6 @@ from tenuto.model.policy import Limits
 from tenuto.tasks.registry import Registry
 
 TOO_MANY_BYTES = "TEN-2005"
-
-
-def refuse_unfit(plan: Plan, input: JSON, settings: Settings, tasks: Registry) -> None:
-    """InvalidInput where an instance of a plan could not be started with this input here."""
-    if settings.unknown_tasks == "fail":
-        refuse_unknown_tasks(plan, tasks)
-    refuse_bad_input(plan, input, settings.limits)
 
 
 def refuse_unknown_tasks(plan: Plan, tasks: Registry) -> None:
@@ -51,7 +45,12 @@ def refuse_bad_input(plan: Plan, input: JSON, limits: Limits) -> None:
     """InvalidInput where the input is no JSON, too large, or not what the definition asks for."""
     problems = bad_input(plan, input, limits)
     if problems:
-        raise InvalidInput(f"the input does not fit {plan.definition.id}", problems)
+        raise unfit_input(plan, problems)
+
+
+def unfit_input(plan: Plan, problems: Sequence[Problem]) -> InvalidInput:
+    """The error for an input with these problems."""
+    return InvalidInput(f"the input does not fit {plan.definition.id}", problems)
 
 
 def bad_input(plan: Plan, input: JSON, limits: Limits) -> list[Problem]:

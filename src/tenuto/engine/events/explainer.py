@@ -233,7 +233,12 @@ def _cause(cause: Cause) -> JSON:
     view["message"] = cause.message
     view |= _moments(since=cause.since, until=cause.until)
     if (found := cause.estimate) is not None:
-        view["estimate"] = {"p50": found.p50, "p90": found.p90, "from": found.count}
+        view["estimate"] = {
+            "p50": found.p50,
+            "p90": found.p90,
+            "from": found.count,
+            "scope": "process",
+        }
     return view | {"details": cause.details, "causes": [_cause(each) for each in cause.causes]}
 
 

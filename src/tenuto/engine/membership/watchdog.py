@@ -26,7 +26,7 @@ class DecisionWatchdog:
     """Watches the note of this process from another process, until it is stopped."""
 
     def __init__(self, note: Note, *, seconds: float) -> None:
-        """`seconds`: how long a decision may take."""
+        """`seconds`: how long a decision may compute; without computing, ten times as long."""
         self._note = note
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
@@ -38,7 +38,8 @@ class DecisionWatchdog:
         if can_stop:
             _watched.add(self._note)
             signal.signal(_STOP, _stop_accused)
-        words = [path, self._seconds, int(can_stop), int(_STOP)]
+        # All decisions are made in this thread.
+        words = [path, self._seconds, int(can_stop), int(_STOP), threading.get_native_id()]
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and script
             # Alone, it loads nothing but what it needs; in a session of its own, it outlives a
             # Ctrl-C that this process may answer with a grace period.

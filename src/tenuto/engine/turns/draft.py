@@ -262,7 +262,7 @@ class Draft(Struct, eq=False):
             owed.mail_sent.append(self._message_to_owner())
         self._snapshot = self._new_snapshot(ownership)
         may_be_gone = self._may_be_gone
-        searchable = self._searchable() if held.plan.searchable else None
+        searchable = self._searchable() if held.plan.is_found else None
         if owed is None:
             return InstanceWrite(
                 instance_id=self.instance_id,
@@ -511,13 +511,14 @@ class Draft(Struct, eq=False):
             return None  # the owner is not told that another process wrote
         known = self.held.found_by
         self._found_by = found_by(self.held.plan, state, known)
-        if known is not None and self._found_by.by_name == known.by_name:
+        if known is not None and self._found_by[1:] == known[1:]:
             return None
         return Searchable(
             tenant=self.held.tenant,
             definition_id=state.definition_id,
             created_at=state.created_at,
             terms=self._found_by.terms,
+            marks=self._found_by.marks,
         )
 
     def _new_snapshot(self, ownership: Ownership) -> Snapshot | None:

@@ -44,6 +44,9 @@ log = logging.getLogger("tenuto.lane")
 MOST_PUT_OFF = 3
 """For so many turns, instances that must be read may wait for those in memory."""
 
+MOST_COSTLY = 1_000
+"""The most tenants that are known for decisions of many steps."""
+
 _DUE_SHARE = 5
 """A turn updates the rows of at most a fifth as many resting instances as it writes entries."""
 
@@ -115,8 +118,8 @@ class Drafter:
         """Time passes in stretches; in each of them a row follows its instance once."""
         self._put_off_for = 0
         """For how many turns instances that must be read have been waiting."""
-        self._costly: set[str] = set()
-        """Tenants whose newest decision took many steps."""
+        self._costly: dict[str, None] = {}
+        """Tenants whose newest decision took many steps; the newest of them last."""
         self._is_turn_of_costly = False
         self._owners_to_hint: set[str] = set()
 
@@ -232,10 +235,17 @@ class Drafter:
             self._decide(draft, request, now)
         if draft.steps > self._bounds.shared_steps:
             draft.is_costly = True
-            self._costly.add(found.tenant)
+            self._is_costly(found.tenant)
         elif self._costly:
-            self._costly.discard(found.tenant)
+            self._costly.pop(found.tenant, None)
         return draft
+
+    def _is_costly(self, tenant: str) -> None:
+        """Remember a tenant; not for ever, if it decides on nothing any more."""
+        self._costly.pop(tenant, None)
+        self._costly[tenant] = None
+        if len(self._costly) > MOST_COSTLY:
+            del self._costly[next(iter(self._costly))]
 
     def _decide(self, draft: Draft, request: Request, now: datetime) -> None:
         if isinstance(request.input, _NOTES):
@@ -271,7 +281,7 @@ class Drafter:
         While costly and other tenants are at work, each kind has every second turn.
         """
         tenants = frozenset(each.tenant for each in held.values())
-        costly = tenants & self._costly
+        costly = tenants & self._costly.keys()
         if not costly or costly == tenants:
             return frozenset()
         self._is_turn_of_costly = not self._is_turn_of_costly

@@ -16,16 +16,19 @@ from msgspec.structs import replace
 
 from tenuto.engine.definitions.plans import Plans
 from tenuto.model.errors import NotFound, Overloaded, StoreUnavailable, TenutoError
+from tenuto.model.status import Status
 from tenuto.model.test_run import is_test_run
 from tenuto.store.parts.instances import InstanceQuery, InstanceRow
 from tenuto.store.protocol import Store
 
+OPEN: Final = tuple(status for status in Status if not status.is_final)
+"""Of a workflow whose newest version has no terms: open approvals of older versions have."""
 PAGE: Final = 100
 """Instances in memory, and under way, at a time."""
 
 
 class Reindexer:
-    """Goes through the instances of workflows that list searchable values."""
+    """Goes through the instances of workflows with searchable values or approvals."""
 
     def __init__(
         self,
@@ -58,15 +61,17 @@ class Reindexer:
                 if is_test_run(id) or workflow not in (None, id):
                     continue
                 is_there = True
-                if await self._lists_names(tenant, id, None):
-                    async for rows in self._instances(tenant, id):
-                        yield rows
+                is_searched = await self._is_found(tenant, id, None)
+                async for rows in self._instances(tenant, id, () if is_searched else OPEN):
+                    yield rows
         if not is_there:
             raise NotFound(f"there is no workflow {workflow}", code="TEN-2002")
 
-    async def _instances(self, tenant: str, id: str) -> AsyncIterator[Sequence[InstanceRow]]:
+    async def _instances(
+        self, tenant: str, id: str, statuses: tuple[Status, ...]
+    ) -> AsyncIterator[Sequence[InstanceRow]]:
         """Newest first: what comes meanwhile is indexed from its beginning."""
-        query = InstanceQuery(tenant=tenant, definition_id=id, limit=self._page)
+        query = InstanceQuery(tenant=tenant, definition_id=id, statuses=statuses, limit=self._page)
         while True:
             page = await self._store.instances.page(query)
             yield page.items
@@ -74,7 +79,7 @@ class Reindexer:
                 return
             query = replace(query, after=page.next_after)
 
-    async def _lists_names(self, tenant: str, id: str, version: int | None) -> bool:
+    async def _is_found(self, tenant: str, id: str, version: int | None) -> bool:
         try:
             deployed = await self._plans.get(tenant, id, version)
         except StoreUnavailable:
@@ -82,7 +87,7 @@ class Reindexer:
         except TenutoError:
             # It was removed, or a newer program wrote it: that one has indexed its instances.
             return False
-        return bool(deployed.plan.searchable)
+        return deployed.plan.is_found
 
     async def _indexed(self, rows: Sequence[InstanceRow]) -> int:
         """Reindex a page; returns how many. An error is raised once all of them are done."""
@@ -93,7 +98,7 @@ class Reindexer:
         return sum(result is True for result in results)
 
     async def _is_indexed(self, row: InstanceRow) -> bool:
-        if not await self._lists_names(row.tenant, row.definition_id, row.definition_version):
+        if not await self._is_found(row.tenant, row.definition_id, row.definition_version):
             return False
         try:
             await self._index_again(row.id)

@@ -162,7 +162,8 @@ RETURNING {bulk_columns};
 
 -- name: stop_bulk
 -- Ask that no process continues it.
-UPDATE tenuto.bulk_operations SET is_stopped = 1 WHERE tenant = :tenant AND id = :id
+UPDATE tenuto.bulk_operations SET is_stopped = 1, content = :content
+WHERE tenant = :tenant AND id = :id
 RETURNING {bulk_columns};
 
 ------------------------------------------------------------------------------------------- statistics

@@ -9,6 +9,8 @@ from tenuto.store.columns import (
     InstanceColumns,
     code_start,
     dead_letter_bound,
+    dead_letter_end,
+    dead_letter_place,
     dead_letter_row,
 )
 from tenuto.store.memory.context import MemoryPart
@@ -32,17 +34,29 @@ class MemoryDeadLetters(MemoryPart):
         limit: int = 100,
         *,
         below: DeadLetterPlace | None = None,
+        down_to: DeadLetterPlace | None = None,
         which: LetterQuery = EVERY_LETTER,
     ) -> list[DeadLetterRow]:
+        last = dead_letter_end(down_to)
+        newest = [
+            row
+            for row in self._below(tenant, below)
+            if _place(row) >= last and self._fits(row, which)
+        ]
+        return [dead_letter_row(row) for row in newest[:limit]]
+
+    async def place(
+        self, tenant: str, count: int, *, below: DeadLetterPlace | None = None
+    ) -> DeadLetterPlace | None:
+        newest = self._below(tenant, below)
+        return dead_letter_place(*_place(newest[count - 1])) if len(newest) >= count else None
+
+    def _below(self, tenant: str, below: DeadLetterPlace | None) -> list[DeadLetterColumns]:
+        """The letters of a tenant below a place, newest first."""
         rows = (unpack(DeadLetterColumns, row) for row in self._disk.dead_letters.values())
         end = dead_letter_bound(below)
-        found = (
-            row
-            for row in rows
-            if row.tenant == tenant and _place(row) < end and self._fits(row, which)
-        )
-        newest = sorted(found, key=_place, reverse=True)
-        return [dead_letter_row(row) for row in newest[:limit]]
+        found = (row for row in rows if row.tenant == tenant and _place(row) < end)
+        return sorted(found, key=_place, reverse=True)
 
     def _fits(self, row: DeadLetterColumns, which: LetterQuery) -> bool:
         if which.kind not in (None, row.kind) or which.task_id not in (None, row.task_id):

@@ -117,6 +117,7 @@ def _fits(disk: MemoryDisk, row: InstanceColumns, query: InstanceQuery) -> bool:
         and (query.waiting_for is None or _waits(disk, row, query.waiting_for))
         and (query.current_step is None or query.current_step in _decode_names(row.current_steps))
         and (not query.terms or _has(disk, row.id, query.terms))
+        and (query.mark is None or _is_marked(disk, row.id, query.mark))
     )
 
 
@@ -137,6 +138,11 @@ def _waits(disk: MemoryDisk, row: InstanceColumns, pattern: str) -> bool:
 def _has(disk: MemoryDisk, id: str, terms: Sequence[SearchTerm]) -> bool:
     found = disk.searchable.get(id)
     return found is not None and set(terms) <= set(unpack(Searchable, found).terms)
+
+
+def _is_marked(disk: MemoryDisk, id: str, mark: SearchTerm) -> bool:
+    found = disk.searchable.get(id)
+    return found is not None and mark in unpack(Searchable, found).marks
 
 
 def _with_obligations(disk: MemoryDisk) -> set[str]:

@@ -88,9 +88,9 @@ class Bulk(ColdPart):
         return await self._changed("save_bulk", columns_of(row) | {"until": epoch_ms(until)})
 
     @writes
-    async def stop(self, tenant: str, id: str) -> BulkRow | None:
-        """Request a stop; None if there is no such operation."""
-        return await self._changed("stop_bulk", {"tenant": tenant, "id": id})
+    async def stop(self, tenant: str, id: str, content: bytes) -> BulkRow | None:
+        """Request a stop, with the request as it is then; None if there is no such operation."""
+        return await self._changed("stop_bulk", {"tenant": tenant, "id": id, "content": content})
 
     @writes
     async def prune(self, tenant: str, before: datetime, limit: int) -> int:

@@ -59,9 +59,19 @@ class DeadLetters(Protocol):
         limit: int = 100,
         *,
         below: DeadLetterPlace | None = None,
+        down_to: DeadLetterPlace | None = None,
         which: LetterQuery = EVERY_LETTER,
     ) -> list[DeadLetterRow]:
-        """Dead letters, newest first; with `below`, those after that place."""
+        """Dead letters, newest first; those after `below`, up to and with `down_to`."""
+
+    @for_tenants
+    async def place(
+        self, tenant: str, count: int, *, below: DeadLetterPlace | None = None
+    ) -> DeadLetterPlace | None:
+        """The place of the letter that so many are read with; None if there are fewer.
+
+        A query that finds little is asked for the letters down to it: it reads no further.
+        """
 
     @for_tenants
     async def get(self, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:

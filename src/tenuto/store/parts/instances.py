@@ -13,6 +13,9 @@ from tenuto.model.search_terms import SearchTerm
 from tenuto.model.status import Status
 from tenuto.store.marks import for_tenants, writes
 
+ANY_DEFINITION = ""
+"""In the index of search terms: the definition of marks, by which instances of all are found."""
+
 
 class InstanceRow(Struct, frozen=True, gc=False, kw_only=True):
     """An instance as lists show it."""
@@ -48,6 +51,9 @@ class InstanceQuery(Struct, frozen=True, gc=False, kw_only=True):
     ids: tuple[str, ...] = ()
     terms: tuple[SearchTerm, ...] = ()
     """Search terms that all must have; only together with a `definition_id`."""
+    mark: SearchTerm | None = None
+    """A term by which instances of any definition are found; without `terms`, and with no other
+    filters than statuses and times of creation."""
     created_from: datetime | None = None
     created_before: datetime | None = None
     updated_from: datetime | None = None
@@ -116,10 +122,12 @@ class Instances(Protocol):
         A single statement: processes that watch instances of other processes poll with it.
         """
 
+    @for_tenants
     async def used_key(self, tenant: str, key: str) -> UsedKey | None:
         """Which instance was started with an idempotency key; None if the key is unused.
 
-        Needed only if a start cannot be committed any more: `commit` checks keys by itself.
+        `commit` checks keys by itself: this is for lists, and for a start that cannot be committed
+        any more.
         """
 
     async def open_of_origin(self, origin_id: str, most: int) -> int:

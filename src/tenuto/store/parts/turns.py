@@ -77,6 +77,8 @@ class Searchable(Struct, frozen=True, gc=False, kw_only=True):
     created_at: datetime
     terms: tuple[SearchTerm, ...]
     """At most one term per name."""
+    marks: tuple[SearchTerm, ...] = ()
+    """Terms by which it is found whatever its definition; their names differ from all others."""
 
 
 class Snapshot(Struct, frozen=True, gc=False, kw_only=True):

@@ -12,6 +12,7 @@ from tenuto.store.looking import looked_for
 from tenuto.store.outbox_columns import share_of
 from tenuto.store.pages import cursor_after, is_by_change, page_bounds
 from tenuto.store.parts.instances import (
+    ANY_DEFINITION,
     CAREFULLY,
     Erasure,
     InstancePage,
@@ -94,14 +95,14 @@ class PostgresInstances(Instances):
 
 async def _page(pool: Pool, schema: str, query: InstanceQuery) -> InstancePage:
     terms = list(query.terms)
-    lead = None
+    lead = query.mark
     if terms and not query.ids and not is_by_change(query):
         lead = terms.pop(await _rarest(pool, query))
     filters: dict[str, Column] = {
         **page_bounds(query),
         "ids": list(dict.fromkeys(query.ids)),
         "statuses": [status.value for status in query.statuses or Status],
-        "definition_id": query.definition_id,
+        "definition_id": query.definition_id if query.mark is None else ANY_DEFINITION,
         "correlation_id": query.correlation_id,
         "step_id": query.current_step,
         "waiting_for": query.waiting_for,
@@ -139,7 +140,7 @@ def _narrowest(query: InstanceQuery) -> str:
         return "positions_by_id"
     if is_by_change(query):
         return "positions_by_change"
-    if query.terms:
+    if query.terms or query.mark is not None:
         return "positions_by_value"
     if query.current_step is not None:
         return "positions_by_step"

@@ -1777,6 +1777,7 @@ WHERE
 SELECT {dead_letter_columns} FROM tenuto.dead_letters AS letter
 WHERE
     tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+    AND (at, id, instance_id) >= (:last_at, :last_id, :last_instance)
     AND (:kind::text IS NULL OR kind = :kind)
     AND (:task_id::text IS NULL OR task_id = :task_id)
     AND (
@@ -1790,6 +1791,12 @@ WHERE
         )
     )
 ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit;
+
+-- name: place_of_dead_letter
+-- The place of the dead letter after so many others, newest first: of the index alone.
+SELECT at, id, instance_id FROM tenuto.dead_letters
+WHERE tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+ORDER BY at DESC, id DESC, instance_id DESC LIMIT 1 OFFSET :passed;
 
 -- name: dead_letter
 -- One dead letter of a tenant.

@@ -259,7 +259,8 @@ def _searchable_parts(won: Sequence[InstanceWrite]) -> _Made:
             continue
         put += searchable_columns(each.instance_id, each.searchable)
         if each.create is None:
-            kept = _encode([term.name for term in each.searchable.terms]).decode()
+            found_by = (*each.searchable.terms, *each.searchable.marks)
+            kept = _encode([term.name for term in found_by]).decode()
             dropped.append((each.instance_id, kept))
     return [("searchable_dropped", dropped), ("searchable_put", put)]
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tenuto.store.columns import DeadLetterColumns, dead_letter_row, letter_page
+from tenuto.store.columns import (
+    DeadLetterColumns,
+    dead_letter_place,
+    dead_letter_row,
+    letter_page,
+    letters_below,
+)
 from tenuto.store.parts.dead_letters import (
     EVERY_LETTER,
     DeadLetterPlace,
@@ -27,10 +33,19 @@ class SqliteDeadLetters(SqlitePart):
         limit: int = 100,
         *,
         below: DeadLetterPlace | None = None,
+        down_to: DeadLetterPlace | None = None,
         which: LetterQuery = EVERY_LETTER,
     ) -> list[DeadLetterRow]:
-        found = session.packed("dead_letters", letter_page(tenant, limit, below, which))
-        return list(map(_dead_letter, found))
+        page = letter_page(tenant, limit, below, down_to, which)
+        return list(map(_dead_letter, session.packed("dead_letters", page)))
+
+    @looks_for(none)
+    def place(
+        self, session: Session, tenant: str, count: int, *, below: DeadLetterPlace | None = None
+    ) -> DeadLetterPlace | None:
+        which = {**letters_below(tenant, below), "passed": count - 1}
+        found = session.rows("place_of_dead_letter", which)
+        return dead_letter_place(*found[0]) if found else None
 
     @looks_for(none)
     def get(self, session: Session, tenant: str, instance_id: str, id: str) -> DeadLetterRow | None:

@@ -12,7 +12,14 @@ from tenuto.model.status import Status
 from tenuto.store.cursor import Position, write_cursor
 from tenuto.store.erasing import erasable
 from tenuto.store.pages import is_by_change, page_bounds
-from tenuto.store.parts.instances import CAREFULLY, Erasure, InstancePage, InstanceQuery, UsedKey
+from tenuto.store.parts.instances import (
+    ANY_DEFINITION,
+    CAREFULLY,
+    Erasure,
+    InstancePage,
+    InstanceQuery,
+    UsedKey,
+)
 from tenuto.store.sqlite.part import SqlitePart, looks, looks_for, none, seeks, writes
 from tenuto.store.sqlite.rows import entries_of, instances_of
 from tenuto.store.sqlite.session import Column, Session, as_json
@@ -127,6 +134,10 @@ def _narrowest(session: Session, query: InstanceQuery) -> tuple[str | None, dict
     if is_by_change(query):
         filters |= {"step_id": query.current_step, "terms": as_json(query.terms)}
         return "positions_by_change", filters
+    if query.mark is not None:
+        filters |= {"definition_id": ANY_DEFINITION, "terms": as_json([]), "step_id": None}
+        filters |= {"name": query.mark.name, "value_text": query.mark.value}
+        return "positions_by_value", filters
     if query.terms:
         lead, *others = _rarest_first(session, query)
         filters |= {"name": lead.name, "value_text": lead.value, "terms": as_json(others)}

@@ -1188,6 +1188,7 @@ FROM (
     SELECT * FROM dead_letters AS letter
     WHERE
         tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+        AND (at, id, instance_id) >= (:last_at, :last_id, :last_instance)
         AND (:kind IS NULL OR kind = :kind)
         AND (:task_id IS NULL OR task_id = :task_id)
         AND (:code_start IS NULL OR substr(error, 1, length(:code_start)) = :code_start)
@@ -1199,6 +1200,12 @@ FROM (
         )
     ORDER BY at DESC, id DESC, instance_id DESC LIMIT :limit
 );
+
+-- name: place_of_dead_letter
+-- The place of the dead letter after so many others, newest first: of the index alone.
+SELECT at, id, instance_id FROM dead_letters
+WHERE tenant = :tenant AND (at, id, instance_id) < (:below_at, :below_id, :below_instance)
+ORDER BY at DESC, id DESC, instance_id DESC LIMIT 1 OFFSET :passed;
 
 -- name: dead_letter
 -- One dead letter of a tenant. Packed.

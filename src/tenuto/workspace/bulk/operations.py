@@ -100,7 +100,7 @@ class BulkOperations:
 
     async def cancel(self, id: str) -> BulkOperation:
         """Stop a bulk operation; finished items are not reverted. NotFound."""
-        return _found(await self._runner.cancel(self._tenant, id))
+        return _found(await self._runner.cancel(self._tenant, id, self._actor))
 
     async def list(
         self, limit: int = 100, *, below: BulkPlace | None = None
@@ -172,6 +172,7 @@ def _operation(row: BulkRow) -> BulkOperation | None:
         created_at=row.created_at,
         ended_at=progress.ended_at,
         requested_by=asked.by,
+        stopped_by=None if progress.status == "done" else asked.stopped_by,
     )
 
 
@@ -185,8 +186,11 @@ def _is_by_family(which: InstanceFilter) -> bool:
 
 
 def _refuse_other_filters(which: InstanceFilter) -> None:
-    """The action itself changes the time of change: a list by it has no stable order."""
-    names = ("updated_from", "updated_before")
+    """The action itself changes the time of change: a list by it has no stable order.
+
+    At most one instance has a key: that one is named by its id.
+    """
+    names = ("updated_from", "updated_before", "key")
     problems = [
         Problem(
             code="TEN-2031",

@@ -72,6 +72,8 @@ class BulkAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     by: str
     reason: str | None = None
     should_compensate: bool = True
+    stopped_by: str | None = None
+    """The principal that asked to stop it."""
 
     def __post_init__(self) -> None:
         if self.action not in ACTIONS[self.target]:
@@ -105,11 +107,13 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_found: bool = False
     """Whether the last page was found."""
     ended_at: datetime | None = None
+    unreached: int = 0
+    """Items that a stop left as they were."""
 
     @property
     def matched(self) -> int:
-        """How many the filter has found so far."""
-        return self.done + self.failed + len(self.pending)
+        """How many the filter has found so far; of a stopped operation all that it finds."""
+        return self.done + self.failed + len(self.pending) + self.unreached
 
 
 class Found(Struct, frozen=True):

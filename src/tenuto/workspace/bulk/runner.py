@@ -15,6 +15,7 @@ from tenuto.engine.engine import Engine
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.bulk import BulkPlace, BulkRow
 from tenuto.workspace.bulk.actions import act
+from tenuto.workspace.bulk.record import record_end
 from tenuto.workspace.bulk.request import MOST_FAILURES, BulkAsked, ItemFailure, Progress
 from tenuto.workspace.bulk.selection import Selection
 
@@ -79,7 +80,7 @@ class BulkRunner:
         there = await engine.store.bulk.put(row)
         # Another principal may repeat it under the same key.
         read = read_row(there)
-        if read is None or replace(read[0], by=asked.by) != asked:
+        if read is None or replace(read[0], by=asked.by, stopped_by=None) != asked:
             raise Conflict(f"{there.id} was asked for with other content", code="TEN-3073")
         if not self._is_stopped:
             self.start()
@@ -89,13 +90,7 @@ class BulkRunner:
     async def count(self, tenant: str, asked: BulkAsked) -> int:
         """How many the filter finds now, up to `MOST_COUNTED`."""
         engine = self._engine
-        selection = Selection(engine, tenant, asked, engine.clock.now() + _A_MOMENT)
-        count, cursor = 0, None
-        while True:
-            found = await selection.page(cursor, 1_000)
-            count, cursor = count + len(found.ids), found.cursor
-            if cursor is None or count >= MOST_COUNTED:
-                return min(count, MOST_COUNTED)
+        return await _counted(Selection(engine, tenant, asked, engine.clock.now() + _A_MOMENT))
 
     async def get(self, tenant: str, id: str) -> BulkRow:
         """An operation of a tenant; NotFound."""
@@ -108,9 +103,10 @@ class BulkRunner:
         """The operations of a tenant, newest first."""
         return await self._engine.store.seen_by(tenant).bulk.page(tenant, limit, below=below)
 
-    async def cancel(self, tenant: str, id: str) -> BulkRow:
+    async def cancel(self, tenant: str, id: str, by: str) -> BulkRow:
         """Stop an operation; finished items are not reverted. NotFound."""
-        found = await self._engine.store.bulk.stop(tenant, id)
+        content = _stopped(await self.get(tenant, id), by)
+        found = await self._engine.store.bulk.stop(tenant, id, content)
         if found is None:
             raise no_operation(id)
         self._hint.set()
@@ -155,11 +151,11 @@ class BulkRunner:
             # It would be claimed again and again, and nothing could ever be done.
             await self._saved(row, self._ended(Progress(), "cancelled"), is_held=False)
             return
-        asked, progress = read
+        engine, (asked, progress) = self._engine, read
         is_repeat = bool(progress.pending)
         if not progress.pending and not progress.is_found and not row.is_stopped:
             before = row.created_at + _A_MOMENT
-            selection = Selection(self._engine, row.tenant, asked, before)
+            selection = Selection(engine, row.tenant, asked, before)
             found = await selection.page(progress.cursor, PAGE)
             progress = replace(
                 progress, pending=found.ids, cursor=found.cursor, is_found=found.cursor is None
@@ -169,10 +165,22 @@ class BulkRunner:
             progress = await self._done(row.tenant, asked, progress, is_repeat=is_repeat)
             row, progress = await self._saved(row, progress)
         if row.is_stopped:
-            progress = self._ended(progress, "cancelled")
+            unreached = await self._unreached(row, asked, progress)
+            progress = replace(self._ended(progress, "cancelled"), unreached=unreached)
         elif progress.is_found:
             progress = self._ended(progress, "done")
+        if progress.status != "running":
+            # Durable before the end is: whatever happens, an operation that has ended has its line.
+            await record_end(engine.store.audit, engine.clock, row, asked, progress)
         await self._saved(row, progress, is_held=False)
+
+    async def _unreached(self, row: BulkRow, asked: BulkAsked, progress: Progress) -> int:
+        """How many items a stopped operation leaves, up to `MOST_COUNTED` beyond its page."""
+        if progress.is_found:
+            return len(progress.pending)
+        before = row.created_at + _A_MOMENT
+        selection = Selection(self._engine, row.tenant, asked, before)
+        return len(progress.pending) + await _counted(selection, progress.cursor)
 
     async def _saved(
         self, row: BulkRow, progress: Progress, *, is_held: bool = True
@@ -223,6 +231,24 @@ class BulkRunner:
             pending=(),
             ended_at=self._engine.clock.now(),
         )
+
+
+async def _counted(selection: Selection, cursor: str | None = None) -> int:
+    """How many items there are from a cursor on, up to `MOST_COUNTED`."""
+    count = 0
+    while True:
+        found = await selection.page(cursor, 1_000)
+        count, cursor = count + len(found.ids), found.cursor
+        if cursor is None or count >= MOST_COUNTED:
+            return min(count, MOST_COUNTED)
+
+
+def _stopped(row: BulkRow, by: str) -> bytes:
+    """The request, with the principal that stopped it first."""
+    read = read_row(row)
+    if read is None or read[0].stopped_by is not None or read[1].status != "running":
+        return row.content
+    return msgspec.json.encode(replace(read[0], stopped_by=by))
 
 
 def _id_of(key: str) -> str:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
-from tenuto.model.errors import NotFound
-from tenuto.model.json import Object
+from tenuto.model.errors import NotFound, TenutoError
+from tenuto.model.json import JSON, Object
 from tenuto.store.parts.access import KeyRow
 from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.store.parts.definitions import DefinitionRow
-from tenuto.workspace.instance import InstanceRef
-from tenuto.workspace.task_definitions import Declared, TaskDefinitions
-from tenuto.workspace.values import Webhook
-from tenuto.workspace.webhooks import Subscriptions, Webhooks
+from tenuto.workspace.protocol import Instance
+from tenuto.workspace.values import BulkOperation, Published, Webhook
+
+if TYPE_CHECKING:
+    from tenuto.workspace.task_definitions import Declared, TaskDefinitions
+    from tenuto.workspace.webhooks import Subscriptions, Webhooks
+
+_MOST_EVENTS: Final = 10
 
 
 def definition(row: DefinitionRow | None) -> Object | None:
@@ -22,7 +28,7 @@ def definition(row: DefinitionRow | None) -> Object | None:
     return {"id": row.id, "version": row.version, "hash": row.content_hash.hex()}
 
 
-async def instance(reference: InstanceRef) -> Object:
+async def instance(reference: Instance) -> Object:
     """The status of an instance; NotFound."""
     return {"status": (await reference.status()).value}
 
@@ -78,3 +84,23 @@ def letter(row: DeadLetterRow) -> Object:
         "taskId": row.task_id,
         "attempts": row.attempt,
     }
+
+
+def bulk(shown: BulkOperation) -> Object:
+    """A bulk operation and its progress, without its failures."""
+    return {
+        "id": shown.id,
+        "target": shown.target,
+        "action": shown.action,
+        "status": shown.status,
+        "matched": shown.matched,
+        "done": shown.done,
+        "failed": shown.failed,
+    }
+
+
+def events(results: Sequence[Published | TenutoError]) -> Object:
+    """The ids of published events, of many the first; how many were published and refused."""
+    taken = [each.event_id for each in results if isinstance(each, Published)]
+    shown: list[JSON] = list(taken[:_MOST_EVENTS])
+    return {"eventIds": shown, "published": len(taken), "refused": len(results) - len(taken)}

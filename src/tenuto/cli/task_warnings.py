@@ -1,4 +1,4 @@
-"""Warns of task ids that are not known and nearly the name of a known task.
+"""Warns of task ids that are nearly the name of a known task, and of inputs that tasks do not take.
 
 A worker that has such a task may come later: no more than a warning can be given.
 """
@@ -6,28 +6,46 @@ A worker that has such a task may come later: no more than a warning can be give
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec.structs import replace
 
+from tenuto.cli.positions import Located
 from tenuto.cli.sources import Source
+from tenuto.cli.task_modules import load_tasks
+from tenuto.definition.literal_inputs import literal_input_problems
 from tenuto.definition.task_places import misspelling_of, task_places
 from tenuto.model.errors import Problem, TenutoError
+from tenuto.model.json import Object
 from tenuto.tasks.registry import DEFAULT_REGISTRY
 
 if TYPE_CHECKING:
     from tenuto.workspace.protocol import Workspace
 
 
-def tasks_around(source: Source) -> set[str]:
+Known: TypeAlias = Mapping[str, Object | None]
+"""Tasks, each with its input schema, if it has one."""
+
+
+def tasks_around(source: Source, *, may_import: bool = False) -> dict[str, Object | None]:
     """The tasks that are loaded, and those of `tasks.py` beside the file.
 
-    That is read, not run: a process that has tasks would work on instances that wait for them.
+    That is read, not run, unless it may be imported: a process that has tasks would work on
+    instances that wait for them.
     """
-    return {*DEFAULT_REGISTRY, *_declared_in(source.path.parent / "tasks.py")}
+    if may_import and source.flow is None:
+        # Code that cannot be loaded is reported by the commands that need it.
+        with redirect_stdout(sys.stderr), suppress(TenutoError, Located):
+            load_tasks((), source.path)
+    loaded = {name: DEFAULT_REGISTRY.get(name) for name in DEFAULT_REGISTRY}
+    beside = dict.fromkeys(_declared_in(source.path.parent / "tasks.py"))
+    return beside | {
+        name: None if task is None else task.input_schema for name, task in loaded.items()
+    }
 
 
 def _declared_in(file: Path) -> Iterator[str]:
@@ -49,15 +67,12 @@ def _declared_in(file: Path) -> Iterator[str]:
             yield name if isinstance(name, str) else function.name
 
 
-async def tasks_of(space: Workspace) -> set[str]:
-    """The tasks that a tenant has declared, or that its workers take."""
-    found: set[str] = set()
+async def tasks_of(space: Workspace) -> dict[str, Object | None]:
+    """The tasks that a tenant has declared, or that its workers and its server run."""
     with suppress(TenutoError):
-        found |= {each.id for each in (await space.task_definitions.page()).items}
-    with suppress(TenutoError):
-        page = await space.workers.page()
-        found |= {id for each in page.items for id in each.task_ids or ()}
-    return found
+        page = await space.task_definitions.page(limit=1_000)
+        return {each.id: each.in_force.input_schema for each in page.items}
+    return {}
 
 
 def misspelled(source: Source, known: Collection[str]) -> list[Problem]:
@@ -78,6 +93,11 @@ def misspelled(source: Source, known: Collection[str]) -> list[Problem]:
     return found if source.flow is None else [*source.flow.located(found)]
 
 
-def with_misspelled(source: Source, known: Collection[str]) -> Source:
-    """The same, with these warnings among its problems."""
-    return replace(source, problems=(*source.problems, *misspelled(source, known)))
+def with_task_warnings(source: Source, known: Known) -> Source:
+    """The same, with such warnings among its problems."""
+    found: list[Problem] = []
+    if source.definition is not None:
+        found = literal_input_problems(source.definition, known.get)
+    if source.flow is not None:
+        found = [*source.flow.located(found)]
+    return replace(source, problems=(*source.problems, *misspelled(source, known), *found))

@@ -1,0 +1,194 @@
+"""Changes that commands make on a store without a service are lines of its audit log."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from io import StringIO
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from rich.console import Console
+
+from tenuto import NotFound, TenutoError
+from tenuto.api.registry import OPERATIONS
+from tenuto.cli.backends import opened
+from tenuto.cli.backends.backend import Backend
+from tenuto.cli.backends.recorded import ACTIONS
+from tenuto.cli.views import tables
+from tenuto.cli.views.access import audit_table
+from tenuto.model.json import Object
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.workspace import protocol
+from tenuto.workspace.protocol import Instance, Workspace
+from tenuto.workspace.values import DeadLetterFilter, InstanceFilter, Start
+from tests.cli.conftest import WAIT
+
+Call: TypeAlias = Callable[[Workspace, Instance], Awaitable[object]]
+
+PARTS: dict[type, str] = {
+    protocol.Workspace: "",
+    protocol.Instance: "instance",
+    protocol.Webhooks: "webhooks",
+    protocol.Subscriptions: "subscriptions",
+    protocol.DeadLetters: "dead_letters",
+    protocol.TaskDefinitions: "task_definitions",
+    protocol.Workers: "workers",
+    protocol.Bulk: "bulk",
+    protocol.TestRuns: "test_runs",
+    protocol.Keys: "keys",
+    protocol.Audit: "audit",
+}
+LOOKS = {
+    *("definition", "definition_ids", "definition_page", "newest_definitions"),
+    *("instance", "at", "instances", "page", "details", "event", "events", "event_page", "stats"),
+    *("id", "status", "state", "context", "waits", "explain", "widget", "history", "logs"),
+    *("log_page", "changes", "result", "undo_plan"),
+    *("get", "list", "groups", "deliveries", "export", "verify"),
+}
+TASK = TaskDefinition(id="charge", kind="pull")
+CALLS: dict[str, Call] = {
+    "deploy": lambda space, _: space.deploy({"id": "wait", **WAIT}),
+    "save": lambda space, _: space.save({"id": "wait", **WAIT}),
+    "start": lambda space, _: space.start("wait", {"id": 1}),
+    "start_many": lambda space, _: space.start_many([Start(workflow="wait")]),
+    "publish": lambda space, _: space.publish("nothing.waits", {}),
+    "publish_all": lambda space, _: space.publish_all([{"pattern": "nothing.waits"}]),
+    "instance.pause": lambda _, one: one.pause("stock is counted"),
+    "instance.resume": lambda _, one: one.resume(),
+    "instance.skip_delay": lambda _, one: one.skip_delay("wait"),
+    "instance.retry": lambda _, one: one.retry(),
+    "instance.retry_compensation": lambda _, one: one.retry_compensation("wait"),
+    "instance.decide": lambda _, one: one.decide("wait", "approved"),
+    "instance.rerun": lambda _, one: one.rerun(),
+    "instance.cancel": lambda _, one: one.cancel("ordered twice"),
+    "webhooks.add": lambda space, _: space.webhooks.add("https://example.com/x", "a.b"),
+    "webhooks.change": lambda space, _: space.webhooks.change("w", "https://example.com/x", "a"),
+    "webhooks.remove": lambda space, _: space.webhooks.remove("w"),
+    "webhooks.resend": lambda space, _: space.webhooks.resend("w"),
+    "webhooks.enable": lambda space, _: space.webhooks.enable("w"),
+    "subscriptions.add": lambda space, _: space.subscriptions.add(
+        "https://example.com/x", "a.b", subscriber_id="s"
+    ),
+    "subscriptions.remove": lambda space, _: space.subscriptions.remove("s"),
+    "subscriptions.resend": lambda space, _: space.subscriptions.resend("s"),
+    "subscriptions.enable": lambda space, _: space.subscriptions.enable("s"),
+    "dead_letters.retry": lambda space, _: space.dead_letters.retry("d"),
+    "dead_letters.discard": lambda space, _: space.dead_letters.discard("d"),
+    "task_definitions.add": lambda space, _: space.task_definitions.add(TASK),
+    "task_definitions.put": lambda space, _: space.task_definitions.put(TASK),
+    "task_definitions.execute": lambda space, _: space.task_definitions.execute("none"),
+    "task_definitions.remove": lambda space, _: space.task_definitions.remove("charge"),
+    "bulk.start": lambda space, _: space.bulk.start("pause", InstanceFilter(workflow="none")),
+    "bulk.start_on_dead_letters": lambda space, _: space.bulk.start_on_dead_letters(
+        "discard", DeadLetterFilter(workflow="none")
+    ),
+    "bulk.cancel": lambda space, _: space.bulk.cancel("b"),
+    "test_runs.start": lambda space, _: space.test_runs.start({"steps": []}),
+    "test_runs.publish": lambda space, _: space.test_runs.publish("t", {"pattern": "a.b"}),
+    "test_runs.stop": lambda space, _: space.test_runs.stop("t"),
+    "keys.create": lambda space, _: space.keys.create("build", role="viewer"),
+    "keys.revoke": lambda space, _: space.keys.revoke("k"),
+    "remove_definition": lambda space, _: space.remove_definition("none"),
+}
+OF_KEYS = {"keys.create": "create_key", "keys.revoke": "revoke_key"}
+
+
+def named(part: type, method: str) -> str:
+    return f"{PARTS[part]}.{method}".lstrip(".")
+
+
+def action_of(call: str) -> str:
+    actions = {
+        named(part, method): action
+        for part, methods in ACTIONS.items()
+        for method, action in methods.items()
+    }
+    return (actions | OF_KEYS)[call]
+
+
+async def lines(backend: Backend) -> list[Object]:
+    found = (await backend.space.audit.page(limit=1_000)).items[::-1]
+    # Without those of the ends of bulk operations.
+    return [each for each in found if each["kind"] != "system"]
+
+
+def test_every_method_of_the_workspace_looks_or_is_recorded() -> None:
+    methods = {
+        named(part, name)
+        for part in PARTS
+        for name, member in vars(part).items()
+        if inspect.isfunction(member) and not name.startswith("_") and name not in LOOKS
+    }
+    assert methods == {*CALLS}
+    assert {action_of(each) for each in CALLS} <= {each.name for each in OPERATIONS}
+
+
+@pytest.mark.slow  # every change, most of them with an engine of their own
+@pytest.mark.asyncio
+async def test_every_change_on_a_store_is_asked_for_and_has_an_outcome(tmp_path: Path) -> None:
+    async with opened(f"sqlite:///{tmp_path / 'store.db'}") as backend:
+        space = backend.space
+        await space.save({"id": "wait", **WAIT})
+        one = await space.start("wait", {"id": 7})
+        number = len(await lines(backend))
+        for name, call in CALLS.items():
+            refused = None
+            try:
+                await call(space, one)
+            except TenutoError as error:
+                refused = error
+            found = (await lines(backend))[number:]
+            number += len(found)
+            assert {each["action"] for each in found} == {action_of(name)}, name
+            outcomes = [each["outcome"] for each in found]
+            assert outcomes == ["asked", "done" if refused is None else "failed"], name
+            assert len({each["requestId"] for each in found}) == 1, name
+            assert {(each["actor"], each["kind"]) for each in found} == {("cli", "local")}, name
+            if refused is not None:
+                assert found[-1]["after"] == {"code": refused.code}, name
+        await space.publish("nothing.waits", {}, dry_run=True)
+        assert len(await lines(backend)) == number, "a dry run changes nothing"
+
+
+@pytest.mark.asyncio
+async def test_a_line_has_the_status_before_and_after_and_the_reason(tmp_path: Path) -> None:
+    async with opened(f"sqlite:///{tmp_path / 'store.db'}") as backend:
+        with pytest.raises(TenutoError):
+            await backend.space.start("wait")
+        saved = await backend.space.save({"id": "wait", **WAIT})
+        one = await backend.space.start("wait", {"id": 7})
+        backend.because("stock is counted")
+        await one.pause()
+        backend.because(None)
+        await one.resume()
+        with pytest.raises(NotFound):
+            await backend.space.at("019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b").resume()
+        asked, put, begun, started, why, paused, _, resumed, *_ = await lines(backend)
+    assert (asked["target"], put["after"]) == ("wait", {"id": "wait", "version": saved.version})
+    assert (begun["target"], started["after"]) == ("wait", {"instanceId": one.id})
+    assert why["after"] == {"reason": "stock is counted"}
+    assert paused["target"] == one.id
+    assert paused["before"] == {"status": "WAITING_FOR_EVENT"}
+    assert paused["after"] == {"reason": "stock is counted", "status": "PAUSED"}
+    assert resumed["after"] == {"status": "WAITING_FOR_EVENT"}
+
+
+def test_a_narrow_terminal_shows_the_reason_of_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(width=60, file=StringIO(), force_terminal=True, color_system=None)
+    monkeypatch.setattr(tables, "data", lambda: console)
+    line: Object = {
+        "number": 1,
+        "at": "2030-01-31T12:00:00.000Z",
+        "outcome": "done",
+        "kind": "local",
+        "actor": "cli",
+        "action": "cancel_instance",
+        "target": "i",
+        "source": "",
+        "requestId": "9d992fe22d3eba7e",
+        "before": {"status": "WAITING_FOR_EVENT"},
+        "after": {"status": "CANCELLED", "should": "x" * 100, "reason": "ordered twice"},
+    }
+    assert 'ordered twice: {"status"' in audit_table([line]).plain
