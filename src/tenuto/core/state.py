@@ -33,6 +33,8 @@ class Asked(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     escalate_to: People | None = None
     """Who may as well, once it escalates; None: it has, or never does."""
     reminded: int = 0
+    reminders: tuple[datetime, ...] = ()
+    """The moments after the first, where one of them is in working time."""
     escalated_at: datetime | None = None
 
     @property
@@ -309,6 +311,15 @@ class Timer(NamedTuple):
         return self.due - self.set_at <= NEAR
 
 
+class SlaState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """The SLA of an instance or of an open step: its moments, and when they were told."""
+
+    warn_at: datetime | None = None
+    breach_at: datetime | None = None
+    warned_at: datetime | None = None
+    breached_at: datetime | None = None
+
+
 class Pause(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Why and until when nothing new is dispatched."""
 
@@ -383,6 +394,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """Attempts in flight, including those that were asked to stop."""
     near_timers: int = 0
     timers: Mapping[TimerKey, Timer]
+    sla: Mapping[NodeKey, SlaState]
+    """Of steps that have not ended for good; under no name that of the instance."""
     variables: Mapping[str, Variable]
     context_bytes: int = 0
     """How long the JSON of all variables is."""
@@ -495,6 +508,7 @@ _BLANK = InstanceState(
     arrivals={},
     iterations={},
     timers={},
+    sla={},
     variables={},
     taken_events={},
     past={},
