@@ -93,14 +93,13 @@ def _dispatch(
     input: JSON | UnsetType = UNSET,
 ) -> bool:
     """Record that an attempt is ordered; False: the node has failed, since its calendar is gone."""
-    moments, timeout_at = Moments(d), None
+    moments = Moments(d)
     try:
-        overrun_at = moments.overrun(key)
+        timeout_at = moments.timeout_at(d.plan[key.node].node.timeout)
     except UnknownCalendar as error:
         fail(d, key, attempt, unknown_calendar(error))
         return False
-    if moments.calendars and isinstance(config, Task):
-        timeout_at = overrun_at
+    is_task = isinstance(config, Task)
     d.emit(
         NodeDispatched(
             at=d.now,
@@ -109,9 +108,9 @@ def _dispatch(
             attempt=attempt,
             input=input,
             policy=_policy(d, config).version,
-            timeout_at=timeout_at,
             # That of a child counts from when the child is started.
-            calendars=() if timeout_at is None else moments.calendars,
+            timeout_at=timeout_at if is_task else None,
+            calendars=moments.calendars if is_task else (),
         )
     )
     return True
@@ -250,13 +249,12 @@ def retry_due(d: Deciding, key: NodeKey) -> None:
     again(d, key, d.state.nodes[key].attempt + 1)
 
 
-def timeout_of(d: Deciding, patience: timedelta | BusinessDuration) -> timedelta:
-    """How long an attempt that is ordered now may run."""
-    try:
-        return Moments(d).patience(patience)
-    except UnknownCalendar:
-        # Its calendar was deleted since it was dispatched.
-        return d.plan.timeout
+def timeout_of(d: Deciding, node: NodeState, patience: timedelta | BusinessDuration) -> timedelta:
+    """How long the newest attempt of a node may run."""
+    if isinstance(patience, timedelta):
+        return patience
+    # Without one, its calendar was deleted since it was dispatched first.
+    return node.patience or d.plan.timeout
 
 
 def retry_at(
@@ -417,7 +415,7 @@ def _start(
         task_id=config.task_id,
         input=value,
         idempotency_key=idempotency_key(d.state.id, key),
-        timeout=timeout_of(d, patience),
+        timeout=timeout_of(d, d.state.nodes[key], patience),
         heartbeat_timeout=heartbeat_timeout,
         handles=config.handles,
     )

@@ -7,6 +7,7 @@ its turn.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Literal, TypeGuard
 
@@ -289,7 +290,7 @@ def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
         _give_up(d, item, attempt, misfit)
         return
     try:
-        Moments(d).patience(d.plan.undo_patience(step, _policy(d, item))[0])
+        Moments(d).timeout_at(step.timeout)
     except UnknownCalendar as error:
         _give_up(d, item, attempt, unknown_calendar(error))
         return
@@ -440,6 +441,11 @@ def _note(
 def _dispatched(
     d: Deciding, item: PlannedUndo, attempt: int, input: JSON | UnsetType = UNSET
 ) -> CompensationDispatched:
+    moments, timeout_at = Moments(d), None
+    if not item.is_child:
+        # A calendar that is gone is noticed when a compensation is begun.
+        with suppress(UnknownCalendar):
+            timeout_at = moments.timeout_at(d.plan.undo_steps[item.step_id].timeout)
     return CompensationDispatched(
         at=d.now,
         node=item.step_id,
@@ -447,6 +453,8 @@ def _dispatched(
         attempt=attempt,
         input=input,
         policy=_policy(d, item).version,
+        timeout_at=timeout_at,
+        calendars=moments.calendars,
     )
 
 
@@ -457,7 +465,8 @@ def _policy(d: Deciding, item: PlannedUndo) -> TaskPolicy:
 
 
 def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAttempt:
-    step = d.plan.undo_steps[item.step_id]
+    step, work = d.plan.undo_steps[item.step_id], _of(d).work
+    assert work is not None
     patience, heartbeat_timeout = d.plan.undo_patience(step, _policy(d, item))
     return StartAttempt(
         node=item.step_id,
@@ -466,7 +475,7 @@ def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAt
         task_id=step.task_id,
         input=value,
         idempotency_key=idempotency_key(d.state.id, item.key),
-        timeout=timeout_of(d, patience),
+        timeout=timeout_of(d, work, patience),
         heartbeat_timeout=heartbeat_timeout,
         handles=(),
     )

@@ -74,11 +74,14 @@ class Moments:
         timeout = self._d.plan.nodes[key.node].node.timeout
         return None if timeout is None else self.after(timeout)
 
-    def patience(self, timeout: timedelta | BusinessDuration) -> timedelta:
-        """How long an attempt that is ordered now may run; UnknownCalendar."""
-        if isinstance(timeout, timedelta):
-            return timeout
-        return min(self.after(timeout) - self._d.now, _LONGEST_ATTEMPT)
+    def timeout_at(self, timeout: timedelta | BusinessDuration | None) -> datetime | None:
+        """When an attempt that is ordered now times out; UnknownCalendar.
+
+        None where that is not counted in working time: then it counts from when it is claimed.
+        """
+        if not isinstance(timeout, BusinessDuration):
+            return None
+        return min(self.after(timeout), Duration(_LONGEST_ATTEMPT).after(self._d.now))
 
     def _calendar(self, name: str) -> WorkingCalendar:
         known = self._d.policies.calendars

@@ -59,19 +59,24 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
             attempt=entry.attempt,
             opened=state.version,
             started_at=entry.at,
+            timeout_at=entry.timeout_at,
             input=entry.input,
         )
         open_node(plan, state, key, node)
     elif before.status is _PENDING:
         node = _beginning(state, key, entry.at)
         given = node.input if entry.input is UNSET else entry.input
-        open_node(plan, state, key, replace(node, attempt=entry.attempt, input=given))
+        begun = replace(
+            node, attempt=entry.attempt, input=given, timeout_at=entry.timeout_at
+        )
+        open_node(plan, state, key, begun)
     else:
         node = replace(
             before,
             status=_RUNNING,
             attempt=entry.attempt,
             dispatched_at=entry.at,
+            timeout_at=entry.timeout_at,
             child_id=None,
             execution_time=None,
             queue_time=None,

@@ -8,7 +8,7 @@ fields, and only of an unshared copy: for all other code a state never changes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
@@ -67,6 +67,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     started_at: datetime | None = None
     dispatched_at: datetime | None = None
     """When a further attempt than the first was ordered."""
+    timeout_at: datetime | None = None
+    """When the newest attempt times out, where its `timeout` is in working time."""
     completed_at: datetime | None = None
     execution_time: int | None = None
     """Milliseconds that the newest attempt ran; None: it has not ended, or that is unknown."""
@@ -115,6 +117,12 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     @property
     def is_open(self) -> bool:
         return self.status in _OPEN
+
+    @property
+    def patience(self) -> timedelta | None:
+        """How long its newest attempt may run, where its `timeout` is in working time."""
+        since = self.dispatched_at or self.started_at
+        return None if self.timeout_at is None or since is None else self.timeout_at - since
 
     @property
     def leaves_work(self) -> bool:

@@ -16,8 +16,8 @@ from tenuto.definition.time_kinds import CalendarId, InCalendar, Length, Span, b
 from tenuto.model.durations import Duration
 from tenuto.model.graph import ErrorRoute, PlainLength, Route, Sla
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import BusinessRetryPolicy, RetryPolicy
-from tenuto.model.working_time import WorkingDuration, written
+from tenuto.model.policy import BusinessRetryPolicy, RetryPolicy, default_longest
+from tenuto.model.working_time import WorkingDuration, parse_working_duration, written
 
 
 TIMEOUT = InCalendar(Span(may_be_zero=False), may_be_zero=False)
@@ -77,13 +77,16 @@ class Retry(Record):
         policy = super().read(plain, place)
         if not isinstance(calendar, str) or not isinstance(policy, RetryPolicy):
             return UNUSABLE
-        delays = (
-            beside_calendar(plain[name], read) if name in plain else WorkingDuration(span=read)
-            for name, read in (("initialDelay", policy.initial_delay), ("maxDelay", policy.max_delay))
+        first, longest = (
+            parse_working_duration(plain[name]) if name in plain else None
+            for name in ("initialDelay", "maxDelay")
         )
-        first, longest = (cast("WorkingDuration", each) for each in delays)
+        first = first or WorkingDuration(span=policy.initial_delay)
         return BusinessRetryPolicy(
-            **asdict(policy), calendar=calendar, first=first, longest=longest
+            **asdict(policy),
+            calendar=calendar,
+            first=first,
+            longest=longest or default_longest(first),
         )
 
     def write(self, value: object) -> JSON:
@@ -95,9 +98,11 @@ class Retry(Record):
             if name in RetryPolicy.__struct_fields__
         }
         found = cast("Object", super().write(RetryPolicy(**plain)))
-        delays = (("initialDelay", value.first), ("maxDelay", value.longest))
-        spelled = {name: written(each) for name, each in delays if name in found}
-        return {**found, **spelled, "calendar": value.calendar}
+        if "initialDelay" in found:
+            found["initialDelay"] = written(value.first)
+        if "maxDelay" in found or value.longest != default_longest(value.first):
+            found["maxDelay"] = written(value.longest)
+        return {**found, "calendar": value.calendar}
 
     def schema(self) -> Object:
         found = super().schema()

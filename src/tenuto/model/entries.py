@@ -470,6 +470,9 @@ class CompensationDispatched(_NodeEntry, frozen=True, kw_only=True):
     """The input that the compensation step spells out."""
     policy: str | None = None
     """The declaration of its task that it was ordered under; None: no tenant has declared it."""
+    timeout_at: datetime | None = None
+    """As that of a node."""
+    calendars: tuple[CalendarVersion, ...] = ()
 
 
 class CompensationCompleted(_NodeEntry, frozen=True, kw_only=True):

@@ -77,6 +77,15 @@ class Policies(Struct, frozen=True, kw_only=True):
 
 NO_POLICIES = Policies()
 DEFAULT_RETRY = RetryPolicy()
+
+
+def default_longest(first: WorkingDuration) -> WorkingDuration:
+    """The longest delay in working time where none is set: not shorter than the first."""
+    usual = WorkingDuration(span=DEFAULT_RETRY.max_delay)
+    is_longer = first.span > usual.span or first.days or first.weeks or first.months
+    return first if is_longer else usual
+
+
 ONCE = RetryPolicy(max_attempts=1)
 DEFAULT_TIMEOUT = timedelta(minutes=10)
 DEFAULT_CANCEL_GRACE = timedelta(seconds=10)
