@@ -145,6 +145,7 @@ class Engine:
         self.quarantine.released = self._released
         self.plans = self.definitions.plans
         self.declared_tasks = self.definitions.declared_tasks
+        self.policies = self.definitions.policies
         self.loader = self.turns.loader
         self.inspector = self.events.inspector
         self.row_sizes = RowSizes()

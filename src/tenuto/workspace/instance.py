@@ -153,7 +153,7 @@ class InstanceRef(StoredInstance):
             engine.inspector,
             engine.clock,
             runner=engine.runner,
-            policies=engine.declared_tasks.of,
+            policies=engine.policies.of,
             estimate=engine.estimate,
         )
 
