@@ -114,7 +114,7 @@ class Engine:
             self.turns,
             self.events,
             self.effects,
-            tasks_are=self.definitions.declared_tasks.refresh,
+            refresh=self.definitions.refresh,
         )
         self.outbox = Outbox.of(
             shared,

@@ -22,6 +22,7 @@ from tenuto.engine.settings import Settings
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, as_json
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.memory import MemoryDisk
 from tenuto.tasks.registry import Registry
@@ -68,10 +69,12 @@ class Engine:
         settings: Settings | None = None,
         at: datetime = BEGIN,
         seed: int = 0,
+        calendars: Sequence[Mapping[str, JSON]] = (),
     ) -> None:
         """`tasks` is where tasks are looked up (`app.tasks`), else those of `@task` are known.
 
-        `at` is what the clock says in the beginning; the ids follow from the `seed`.
+        `at` is what the clock says in the beginning; the ids follow from the `seed`. `calendars`
+        are documents of calendars, as `calendar` takes them.
         """
         given = settings or Settings()
         begin = (aware(at, "at") or BEGIN).astimezone(UTC)
@@ -104,6 +107,9 @@ class Engine:
         self._at, self._seed = begin, seed
         self._deployed: list[Definition] = []
         self._ids_by_key: dict[str, str] = {}
+        self._calendars: list[Mapping[str, JSON]] = []
+        for each in calendars:
+            self.calendar(each)
 
     def __enter__(self) -> Self:
         return self
@@ -139,6 +145,22 @@ class Engine:
         """Save a definition and return its version."""
         self._deployed.append(definition)
         version = self.lives.ask(lambda app: app.deploy(definition))
+        assert version is not None
+        return version
+
+    def calendar(self, document: Mapping[str, JSON]) -> int:
+        """Save a calendar and return its version: durations beside its id count its working time.
+
+        What has begun keeps the version that it began with.
+        """
+        self._calendars.append(document)
+        given = as_json(dict(document))
+
+        async def save(app: Tenuto) -> int:
+            row = await app.engine.calendars.save(DEFAULT_TENANT, given, by=None)
+            return row.version
+
+        version = self.lives.ask(save)
         assert version is not None
         return version
 
@@ -276,6 +298,7 @@ class Engine:
             settings=self.world.settings,
             at=self._at,
             seed=self._seed,
+            calendars=self._calendars,
         )
         for definition in self._deployed:
             twin.deploy(definition)

@@ -33,18 +33,18 @@ class TenantPolicies:
 
     def __init__(self, tasks: DeclaredTasks, calendars: KnownCalendars) -> None:
         self._tasks = tasks
-        self._calendars = calendars
+        self.calendars = calendars
         self._kept: dict[str, _Combined] = {}
 
     def of(self, tenant: str) -> Policies:
         """The policies of a tenant as they are now; the same value until something changes."""
-        declared, calendars = self._tasks.of(tenant), self._calendars.known(tenant)
+        declared, calendars = self._tasks.of(tenant), self.calendars.known(tenant)
         if not calendars:
             self._kept.pop(tenant, None)
             return declared
         kept = self._kept.get(tenant)
         if kept is None or kept.declared is not declared or kept.calendars is not calendars:
-            version = f"{declared.version}-{self._calendars.digest(tenant)}"
+            version = f"{declared.version}-{self.calendars.digest(tenant)}"
             both = replace(declared, calendars=calendars, version=version)
             kept = self._kept[tenant] = _Combined(declared, calendars, both)
         return kept.both
