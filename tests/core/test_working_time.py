@@ -189,9 +189,7 @@ def test_a_deadline_of_the_instance_counts_working_time() -> None:
 
 def test_reminders_are_fixed_when_an_approval_opens() -> None:
     """Versioned; a wait or timer that has begun keeps the version it began with."""
-    asking = approval(
-        assignees={"users": ["ann"]}, reminders=["PT3H", "P2D", "PT1H"], **OFFICE
-    )
+    asking = approval(assignees={"users": ["ann"]}, reminders=["PT3H", "P2D", "PT1H"], **OFFICE)
     run = at_the_office(draw("w", w=asking))
     run.policies = policies(short_office())
     seen = []

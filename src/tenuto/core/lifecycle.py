@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
-from tenuto.model.durations import from_epoch_ms, iso
+from tenuto.model.durations import from_epoch_ms, iso, parse_moment
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow, payload_of
@@ -136,7 +136,7 @@ def _more(told: Told, pattern: str, payload: Object) -> Object:
         case "node.skipped":
             return {"reason": payload.get("reason")}
         case "sla.warning" | "sla.breached":
-            return {"due": payload.get("due")}
+            return {"due": iso(parse_moment(payload.get("due")))}
         case "node.reminder" | "node.escalated":
             return {"assignees": payload.get("assignees")}
         case _:

@@ -14,7 +14,9 @@ from tenuto.model.entries import EventType
 from tenuto.model.json import JSON, Object
 
 _WIDEST = 100
-_LEFT_OUT = frozenset({EventType.INPUT_SET, EventType.TIMER_SET, EventType.TIMER_FIRED})
+_LEFT_OUT = frozenset(
+    {EventType.INPUT_SET, EventType.TIMER_SET, EventType.TIMER_FIRED, EventType.SLA_SET}
+)
 
 
 def path_of(history: Iterable[Object]) -> list[str]:
@@ -94,6 +96,8 @@ def _said(row: Object) -> str:
             return f"reminds {_people(payload['assignees'])}"
         case EventType.TIMER_FIRED:
             return f"asks {_people(payload['assignees'])} as well"
+        case EventType.SLA_FIRED:
+            return "its SLA is missed" if payload["kind"] == "breached" else "its SLA is at risk"
         case EventType.WAIT_OPENED:
             return f"waits for {payload.get('pattern', 'an event')}"
         case EventType.WAIT_RESOLVED:
