@@ -39,7 +39,12 @@ _BY_ENTRY = {
     "COMPENSATION_ENDED": "compensation.completed",
 }
 
-_BY_TIMER = {"reminder": "node.reminder", "escalation": "node.escalated"}
+_BY_TIMER = {
+    "reminder": "node.reminder",
+    "escalation": "node.escalated",
+    "sla-warning": "sla.warning",
+    "sla-breached": "sla.breached",
+}
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -90,8 +95,6 @@ def _of_entry(row: LogRow, payload: Object) -> str | None:
             return None  # that it was cancelled is an entry of its own
         case "NODE_COMPLETED" if row.node_status == "error":
             return None  # that it failed is an entry of its own
-        case "SLA_FIRED":
-            return f"sla.{payload.get('kind')}"
         case "TIMER_FIRED":
             return _BY_TIMER.get(str(payload.get("kind")))
         case other:

@@ -7,7 +7,7 @@ pauses and a retry by hand, and tells each of its two moments once.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tenuto.core.deciding import Deciding
 from tenuto.core.moments import Moments
@@ -18,9 +18,10 @@ from tenuto.model.graph import PlainLength, Sla
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import Input, TimerDue, TimerKey, TimerKind
 
-_KINDS: tuple[tuple[Literal["warning", "breached"], TimerKind], ...] = (
-    ("warning", TimerKind.SLA_WARNING),
-    ("breached", TimerKind.SLA_BREACH),
+Kind: TypeAlias = Literal["sla-warning", "sla-breached"]
+_KINDS: tuple[tuple[Kind, TimerKind], ...] = (
+    ("sla-warning", TimerKind.SLA_WARNING),
+    ("sla-breached", TimerKind.SLA_BREACH),
 )
 
 
@@ -43,10 +44,10 @@ def set_by(d: Deciding, key: NodeKey, sla: Sla | None) -> SlaSet | None:
     )
 
 
-def fired(d: Deciding, key: NodeKey, kind: Literal["warning", "breached"]) -> None:
+def fired(d: Deciding, key: NodeKey, kind: Kind) -> None:
     """One of its moments has come, and what it is about has not ended."""
     begun = d.state.sla[key]
-    due = begun.warn_at if kind == "warning" else begun.breach_at
+    due = begun.warn_at if kind == "sla-warning" else begun.breach_at
     assert due is not None
     attempt = attempt_of(d.state, key) if key != INSTANCE else 1
     place = {"node": key.node, "iteration": key.iteration, "attempt": attempt}

@@ -14,9 +14,7 @@ from tenuto.model.entries import EventType
 from tenuto.model.json import JSON, Object
 
 _WIDEST = 100
-_LEFT_OUT = frozenset(
-    {EventType.INPUT_SET, EventType.TIMER_SET, EventType.TIMER_FIRED, EventType.SLA_SET}
-)
+_LEFT_OUT = frozenset({EventType.INPUT_SET, EventType.TIMER_SET, EventType.TIMER_FIRED})
 
 
 def path_of(history: Iterable[Object]) -> list[str]:
@@ -92,12 +90,14 @@ def _said(row: Object) -> str:
             return f"will be tried again in {length(moments[0] - moments[1])}"
         case EventType.WAIT_OPENED if "approval" in payload:
             return f"asks {_people(payload['approval']['assignees'])}"
+        case EventType.TIMER_FIRED if payload["kind"] == "sla-breached":
+            return "its SLA is missed"
+        case EventType.TIMER_FIRED if payload["kind"] == "sla-warning":
+            return "its SLA is at risk"
         case EventType.TIMER_FIRED if payload["kind"] == "reminder":
             return f"reminds {_people(payload['assignees'])}"
         case EventType.TIMER_FIRED:
             return f"asks {_people(payload['assignees'])} as well"
-        case EventType.SLA_FIRED:
-            return "its SLA is missed" if payload["kind"] == "breached" else "its SLA is at risk"
         case EventType.WAIT_OPENED:
             return f"waits for {payload.get('pattern', 'an event')}"
         case EventType.WAIT_RESOLVED:

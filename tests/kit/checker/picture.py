@@ -197,7 +197,7 @@ class Picture:
             if place in self.promises:
                 self.promises[place].told[str(row.payload.get("kind"))] = row
             return
-        moments = {"warning": row.moment("warnAt"), "breached": row.moment("breachAt")}
+        moments = {"sla-warning": row.moment("warnAt"), "sla-breached": row.moment("breachAt")}
         due = {kind: at for kind, at in moments.items() if at is not None}
         self.promises.setdefault(place, Promise(due))
 

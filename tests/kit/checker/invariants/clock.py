@@ -208,8 +208,8 @@ def _promised(moment: Moment, begun: Promise | None) -> Iterator[str]:
     config = moment.picture.graph.options if life is None else life.node.config
     sla = config.get("sla") or {}
     for kind, name, told in (
-        ("warning", "warnAt", sla.get("warnAfter")),
-        ("breached", "breachAt", sla.get("breachAfter")),
+        ("sla-warning", "warnAt", sla.get("warnAfter")),
+        ("sla-breached", "breachAt", sla.get("breachAfter")),
     ):
         right = end_of(told, row.at, sla.get("calendar"))
         if begun is not None:

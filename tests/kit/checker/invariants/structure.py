@@ -23,7 +23,7 @@ TRANSITIONS = {
     "COMPLETED": (),
     "CANCELLED": (),
 }
-_OF_PROMISES = {"sla-warning": "warning", "sla-breach": "breached"}
+_OF_PROMISES = {"sla-warning": "sla-warning", "sla-breach": "sla-breached"}
 _AFTER_FINAL = ("RETRY_REQUESTED", "COMPENSATION_", "NODE_DISPATCHED")
 
 

@@ -58,7 +58,7 @@ def _word(row: Row) -> str | None:
         case "NODE_COMPLETED" if row.status == "error":
             return None
         case "SLA_FIRED":
-            return f"sla.{row.payload.get('kind')}"
+            return str(row.payload.get("kind")).replace("sla-", "sla.")
         case "TIMER_FIRED":
             return _OF_TIMER.get(str(row.payload.get("kind")))
         case other:
