@@ -154,6 +154,10 @@ class Promise(Record):
             return UNUSABLE
         return found
 
+    def schema(self) -> Object:
+        one: list[JSON] = [{"required": ["warnAfter"]}, {"required": ["breachAfter"]}]
+        return {**super().schema(), "anyOf": one}
+
 
 def _is_after(warn: PlainLength | None, breach: PlainLength | None) -> bool:
     """Whether a warning comes when its SLA is missed or later, in every calendar."""
