@@ -35,8 +35,9 @@ def told(run: Run) -> list[tuple[str, JSON]]:
 
 
 def test_an_instance_that_takes_long_is_told_of_twice_and_goes_on() -> None:
-    """lifecycle events `workflow.sla.warning`, `workflow.sla.breached` once each; the instance
-    goes on."""
+    """SLA: `options.sla {warnAfter, breachAfter, calendar?}` and the same on a node: lifecycle
+    events `workflow.sla.warning`, `workflow.sla.breached` once each; the instance goes on.
+    """
     run = play(draw("a", options={"sla": PROMISE})).start()
     assert run.later(hours=2).fire().news == ["TIMER_FIRED sla-warning"]
     assert run.later(hours=2).fire().news == ["TIMER_FIRED sla-breached"]
@@ -78,7 +79,6 @@ def test_a_step_that_ends_at_once_has_none() -> None:
 
 
 def test_it_counts_working_time() -> None:
-    """`options.sla {warnAfter, breachAfter, calendar?}` and the same on a node"""
     run = at_the_office(draw("a", options={"sla": IN_OFFICE}, a=task(sla=IN_OFFICE)))
     moments = [run.timer(kind, node) for kind in _KINDS for node in ("", "a")]
     assert moments == [berlin(9, 17)] * 2 + [berlin(12, 11)] * 2
@@ -144,6 +144,9 @@ def test_each_iteration_has_an_sla_and_leaves_nothing() -> None:
 
 
 def test_a_retry_by_hand_goes_on_with_the_promise_that_was_made() -> None:
+    """An SLA counts from the first beginning through attempts, pauses and retries by hand, and is
+    withdrawn when what it is about has ended.
+    """
     document = draw("a", options={"sla": PROMISE}, a=task(sla=PROMISE))
     run = play(document).start().later(hours=2).fire().later(hours=1).fail("a")
     assert (run.status, run.timers) == (Status.FAILED, {})

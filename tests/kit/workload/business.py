@@ -1,4 +1,4 @@
-"""Working time and SLAs in documents: in what was drawn without them, and in shapes of their own."""
+"""Working time and SLAs: in documents that were drawn without them, and in shapes of their own."""
 
 from __future__ import annotations
 
