@@ -298,7 +298,7 @@ def promised() -> Fields:
     sla = {"warnAfter": "PT1S", "breachAfter": "PT5S"}
     document = graph(task("a", sla=sla), edges="", options={"sla": sla})
     due = {"sla-warning": BEGIN + 1_000, "sla-breached": BEGIN + 5_000}
-    moments = {"kind": "sla", "warnAt": due["sla-warning"], "breachAt": due["sla-breached"]}
+    moments: Fields = {"kind": "sla", "warnAt": due["sla-warning"], "breachAt": due["sla-breached"]}
     history = log().started().row("TIMER_SET", **moments).dispatched("a")
     history.row("TIMER_SET", "a", **moments)
     for kind, wait in (("sla-warning", 1_000), ("sla-breached", 4_000)):

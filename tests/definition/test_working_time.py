@@ -24,7 +24,7 @@ def test_days_and_hours_are_kept_apart() -> None:
         (7_200_000, WorkingDuration(span=2 * HOURS)),
         ("1w2d3h", WorkingDuration(weeks=1, days=2, span=3 * HOURS)),
     ):
-        step = {"stepId": "d", "type": "DELAY", "duration": duration, "calendar": "office"}
+        step: Any = {"stepId": "d", "type": "DELAY", "duration": duration, "calendar": "office"}
         [node] = compile_definition({"id": "w", "steps": [step]}).graph.nodes
         assert isinstance(node.config, Delay)
         assert node.config.duration == kept
@@ -73,7 +73,7 @@ def test_the_dependency_form_takes_calendars() -> None:
         "eventTimeout": {"duration": "P1D", "calendar": "office"},
         "dependsOn": ["a"],
     }
-    document = {"id": "w", "steps": [{**WORK, "sla": {"breachAfter": "P1D"}}, wait]}
+    document: Any = {"id": "w", "steps": [{**WORK, "sla": {"breachAfter": "P1D"}}, wait]}
     assert [each for each in check(document).problems if each.severity == "error"] == []
 
 
@@ -100,7 +100,7 @@ def test_every_calendar_is_found_with_its_first_place() -> None:
         "timeout": {"duration": "PT1H", "calendar": "g"},
     }
     options = {"timeout": {"duration": "P1D", "calendar": "h"}, "retry": {"calendar": "i"}}
-    document = {"id": "w", "steps": steps, "compensationSteps": [undo], "options": options}
+    document: Any = {"id": "w", "steps": steps, "compensationSteps": [undo], "options": options}
     assert {tuple(each) for each in calendar_places(compile_definition(document))} == {
         ("a", "$.steps[0].timeout.calendar"),
         ("b", "$.steps[1].deadline.calendar"),

@@ -390,8 +390,8 @@ def promises_are_told_again() -> AbstractContextManager[Any]:
 
     def set_again(state: InstanceState, key: NodeKey, at: datetime) -> None:
         begun = state.sla.get(key)
-        for kind in SLA_TIMERS if begun is not None else ():
-            due = begun.warn_at if kind is TimerKind.SLA_WARNING else begun.breach_at
+        moments = () if begun is None else (begun.warn_at, begun.breach_at)
+        for kind, due in zip(SLA_TIMERS, moments, strict=False):
             set_timer(state, TimerKey(kind, key.node, key.iteration), due, at)
 
     return patch("tenuto.core.reopening.set_again", set_again)

@@ -29,15 +29,21 @@ def set_by(d: Deciding, key: NodeKey, sla: Sla | None) -> SlaSet | None:
     """The entry for something with an SLA that begins now; UnknownCalendar."""
     if sla is None:
         return None
-    place = {"node": key.node, "iteration": key.iteration}
     begun = d.state.sla.get(key)
     if begun is not None:
         # Re-opened by a retry: the promise is as old as it was.
-        return SlaSet(at=d.now, **place, warn_at=begun.warn_at, breach_at=begun.breach_at)
+        return SlaSet(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            warn_at=begun.warn_at,
+            breach_at=begun.breach_at,
+        )
     moments = Moments(d)
     return SlaSet(
         at=d.now,
-        **place,
+        node=key.node,
+        iteration=key.iteration,
         warn_at=_after(moments, sla.warn_after, sla),
         breach_at=_after(moments, sla.breach_after, sla),
         calendars=moments.calendars,
@@ -50,8 +56,11 @@ def fired(d: Deciding, key: NodeKey, kind: Kind) -> None:
     due = begun.warn_at if kind == "sla-warning" else begun.breach_at
     assert due is not None
     attempt = attempt_of(d.state, key) if key != INSTANCE else 1
-    place = {"node": key.node, "iteration": key.iteration, "attempt": attempt}
-    d.emit(SlaFired(at=d.now, **place, kind=kind, due=due))
+    d.emit(
+        SlaFired(
+            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, kind=kind, due=due
+        )
+    )
 
 
 def notice(d: Deciding, input: Input) -> None:

@@ -60,7 +60,7 @@ def resumed(d: Deciding) -> None:
         _fire(d, key)
 
 
-def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
+def _fire(d: Deciding, key: TimerKey) -> Rejection | None:  # noqa: C901 - one arm each
     node = NodeKey(key.node, key.iteration)
     match key.kind:
         case TimerKind.DELAY:
