@@ -144,7 +144,7 @@ def test_random_work_ends_as_the_oracle_says() -> None:
 def test_work_in_working_time_is_judged_and_ends_as_the_oracle_says() -> None:
     """Business timers and SLAs, by a calendar that the checker and the oracle count by hand."""
     sure, counts = 0, Counter[str]()
-    for seed in range(breadth(40, 600)):
+    for seed in range(breadth(60, 600)):
         made = work(seed)
         made = made._replace(document=with_working_time(made.document, seed))
         run = driven(made, 10 if seed % 3 == 0 else 0)
@@ -155,7 +155,7 @@ def test_work_in_working_time_is_judged_and_ends_as_the_oracle_says() -> None:
             sure += 1
             found = end_of(run, made.document)
             assert agrees(expected, *found), (seed, expected, found)
-    assert sure >= 12, "an oracle that is never sure says nothing"
+    assert sure >= 20, "an oracle that is never sure says nothing"
     for name in ("SLA_SET", "SLA_FIRED", "TIMER_SET", "RETRY_SCHEDULED", "fired reminder"):
         assert counts[name] > 0, name
 
