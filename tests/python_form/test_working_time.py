@@ -36,7 +36,7 @@ def config_of(made: WorkflowFunction[..., Any], step: str) -> dict[str, Any]:
 
 
 def test_every_duration_may_name_a_calendar() -> None:
-    promise = {"warnAfter": "PT1H", "breachAfter": "P1D", "calendar": "office"}
+    promise: dict[str, Any] = {"warnAfter": "PT1H", "breachAfter": "P1D", "calendar": "office"}
 
     @workflow("working", options={"sla": promise}, retry=Retry(first="PT2H", calendar="office"))
     def made(amount: int) -> int:
