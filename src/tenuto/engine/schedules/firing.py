@@ -65,6 +65,7 @@ MOST_LISTED = 10
 """The most skipped ticks in a row that are recorded one by one."""
 MOST_STARTS = 1_000
 """About the most starts of one transaction."""
+OVERTAKEN = "a later tick is due, too"
 _A_SECOND = timedelta(seconds=1)
 _encode = msgspec.json.Encoder().encode
 
@@ -100,7 +101,10 @@ class Firing:
         self._store = shared.store
         self._clock = shared.clock
         self._most = Bounds(most=shared.settings.bounds.schedule_starts)
-        self._queued_every = timedelta(seconds=shared.settings.queued_every)
+        # A store of one process has no ends of which that process does not know.
+        settings, is_shared = shared.settings, shared.store.is_shared
+        every = settings.queued_every if is_shared else settings.longest_nap
+        self._queued_every = timedelta(seconds=max(every, settings.queued_every))
         self._calendars = calendars
         self._targets = targets
         self._usage = usage
@@ -207,7 +211,13 @@ class Firing:
             await self._promote(work, target)
         if answer is not None:
             work.record(answer, calendar)
-            for tick in answer.start:
+            late, start = answer.start[:-1], answer.start
+            if schedule.overlap == "cancel-running" and not answer.is_more:
+                # Each of them would only be started for the next one to cancel it.
+                start = answer.start[-1:]
+                for tick in late:
+                    work.put(tick.nominal, tick.at, "skipped", "", reason=OVERTAKEN)
+            for tick in start:
                 await self._tick(work, target, tick.nominal, tick.at, schedule.overlap)
         if asked is not None:
             overlap = asked.overlap or schedule.overlap
