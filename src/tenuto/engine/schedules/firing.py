@@ -211,11 +211,12 @@ class Firing:
             await self._promote(work, target)
         if answer is not None:
             work.record(answer, calendar)
-            late, start = answer.start[:-1], answer.start
-            if schedule.overlap == "cancel-running" and not answer.is_more:
+            start = answer.start
+            if schedule.overlap == "cancel-running":
                 # Each of them would only be started for the next one to cancel it.
-                start = answer.start[-1:]
-                for tick in late:
+                late = len(start) if answer.is_more else len(start) - 1
+                start, overtaken = start[late:], start[:late]
+                for tick in overtaken:
                     work.put(tick.nominal, tick.at, "skipped", "", reason=OVERTAKEN)
             for tick in start:
                 await self._tick(work, target, tick.nominal, tick.at, schedule.overlap)
