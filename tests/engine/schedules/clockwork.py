@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from tenuto.app import Tenuto
 from tenuto.engine.schedules.schedules import Schedules
@@ -26,8 +26,7 @@ EVERY_5 = "*/5 * * * *"
 
 def at(clock: str, day: int = 1) -> datetime:
     """A moment of January 2026: `at("00:05")`."""
-    hour, minute, *rest = map(int, clock.split(":"))
-    return datetime(2026, 1, day, hour, minute, *rest, tzinfo=UTC)
+    return datetime.fromisoformat(f"2026-01-{day:02}T{clock}:00+00:00")
 
 
 def minutes(ticks: list[TickRow]) -> list[int]:
@@ -49,7 +48,7 @@ class Clockwork:
         self.engine.stub(work, self._noted, takes=takes)
         self.engine.deploy(FLOW)
 
-    def __enter__(self) -> Clockwork:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -94,7 +93,7 @@ class Clockwork:
     # -- time
 
     def skip(self, **span: float) -> None:
-        self.engine.skip(**span)
+        self.engine.skip(timedelta(**span))
 
     def down_for(self, **span: float) -> None:
         """Kill the process, and start the next one after a while."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Coroutine
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from tenuto.model.errors import InvalidInput, NotFound
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
-
 
 NOW = at("00:02") + timedelta(milliseconds=1)
 """No whole second: no expression names it."""
@@ -67,9 +68,12 @@ def test_a_backfill_knows_which_of_its_ticks_still_run() -> None:
         world.of(lambda schedules: schedules.backfill_tick("default", "s", times[0]))
         world.skip(minutes=2)
         world.of(lambda schedules: schedules.backfill_tick("default", "s", times[1]))
-        running = lambda: world.ask(  # noqa: E731
-            lambda app: _listed(app.engine.schedules.running("default", "s", times))
-        )
+
+        def running() -> list[datetime]:
+            return sorted(
+                world.ask(lambda app: _known(app.engine.schedules.running("default", "s", times)))
+            )
+
         assert running() == times
         world.skip(minutes=2)
         assert running() == times[1:]
@@ -77,8 +81,8 @@ def test_a_backfill_knows_which_of_its_ticks_still_run() -> None:
         assert running() == []
 
 
-async def _listed(found: object) -> list[object]:
-    return sorted(await found)  # type: ignore[misc, type-var]
+async def _known(found: Coroutine[Any, Any, set[datetime]]) -> list[datetime]:
+    return sorted(await found)
 
 
 def test_a_trigger_waits_or_is_skipped_while_something_runs() -> None:

@@ -9,11 +9,12 @@ import pytest
 from tenuto.calendars import is_working
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import Conflict, InvalidInput, NotFound
+from tenuto.model.json import Object
 from tenuto.model.quotas import QuotaExceeded, Quotas
 from tenuto.store.parts.calendars import CalendarRow
 from tests.engine.schedules.clockwork import Clockwork, at
 
-WEEK = dict.fromkeys(("mon", "tue", "wed", "thu", "fri"), ["09:00-17:00"])
+WEEK = {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")}
 
 
 def office(**fields: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -68,7 +69,7 @@ def test_a_calendar_that_is_used_is_not_removed() -> None:
 def test_a_change_that_leaves_another_calendar_without_working_time_is_refused() -> None:
     with Clockwork() as world:
         save(world, office())
-        off = {day: [] for day in WEEK if day != "mon"}
+        off: Object = {day: [] for day in WEEK if day != "mon"}
         save(world, {"id": "mondays", "extends": "office", "week": off})
         with pytest.raises(InvalidInput) as raised:
             save(world, office(week={"tue": ["09:00-17:00"]}))
@@ -95,9 +96,9 @@ def test_decisions_have_the_newest_version_at_hand() -> None:
         later = world.ask(lambda app: app.engine.calendars.resolved("default"))
         assert not is_working(later["office"], at("10:00"))
         assert is_working(known["office"], at("10:00")), "a value does not change"
-        assert world.ask(lambda app: _known(app))["office"] is later["office"]
+        assert world.ask(_known)["office"] is later["office"]
         world.down_for(hours=1)
-        assert world.ask(lambda app: _known(app))["office"].version == later["office"].version
+        assert world.ask(_known)["office"].version == later["office"].version
         assert "office" not in world.ask(lambda app: app.engine.calendars.resolved("other"))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tenuto.model.json import Object
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
 
@@ -25,6 +26,7 @@ def test_ticks_are_started_at_their_times_with_their_keys_and_inputs() -> None:
                 "default", "schedule:s:2026-01-01T00:05:00.000Z"
             )
         )
+        assert used is not None
         assert used.instance_id == first.instance_id
         held = world.ask(lambda app: app.engine.state_of(first.instance_id or ""))
         assert held.state.schedule is not None
@@ -155,7 +157,7 @@ def test_nothing_is_early_when_the_clock_is_set_back() -> None:
 
 def test_ticks_outside_of_working_time_are_recorded_with_their_reasons() -> None:
     with Clockwork() as world:
-        office = {"id": "office", "timezone": "UTC", "week": dict.fromkeys(WEEK, ["09:00-17:00"])}
+        office: Object = {"id": "office", "timezone": "UTC", "week": week_of("09:00-17:00")}
         world.ask(lambda app: app.engine.calendars.save("default", office, by="ada"))
         # 2026-01-01 is a Thursday.
         world.save(cron="0 10 * * *", calendar="office")
@@ -170,7 +172,7 @@ def test_ticks_outside_of_working_time_are_recorded_with_their_reasons() -> None
 
 def test_many_ticks_outside_of_working_time_are_one_row() -> None:
     with Clockwork() as world:
-        office = {"id": "office", "timezone": "UTC", "week": dict.fromkeys(WEEK, ["09:00-09:06"])}
+        office: Object = {"id": "office", "timezone": "UTC", "week": week_of("09:00-09:06")}
         world.ask(lambda app: app.engine.calendars.save("default", office, by="ada"))
         world.save(calendar="office")
         world.skip(hours=10)
@@ -179,7 +181,8 @@ def test_many_ticks_outside_of_working_time_are_one_row() -> None:
         assert (skipped.count, skipped.is_range) == (107, True)
 
 
-WEEK = ("mon", "tue", "wed", "thu", "fri")
+def week_of(hours: str) -> Object:
+    return {day: [hours] for day in ("mon", "tue", "wed", "thu", "fri")}
 
 
 def test_ticks_that_nobody_needs_are_forgotten() -> None:

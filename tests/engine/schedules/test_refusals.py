@@ -108,7 +108,11 @@ def test_a_start_that_is_overtaken_by_a_removal_ends_as_a_refused_tick() -> None
             now = await engine.schedules.get("default", "s")
             fire = Fire(
                 row=replace(now, version=now.version + 1, handled=nominal),
-                ticks=(replace(tick, nominal=nominal, instance_id=id, is_open=True, is_confirmed=False),),
+                ticks=(
+                    replace(
+                        tick, nominal=nominal, instance_id=id, is_open=True, is_confirmed=False
+                    ),
+                ),
                 mail=(mail,),
             )
             lost = await engine.store.schedules.fire([fire])
@@ -125,8 +129,8 @@ def test_a_start_that_is_overtaken_by_a_removal_ends_as_a_refused_tick() -> None
 
 def test_without_its_calendar_it_is_in_error_and_comes_back_with_it() -> None:
     with Clockwork() as world:
-        week = dict.fromkeys(("mon", "tue", "wed", "thu", "fri"), ["00:00-24:00"])
-        office = {"id": "office", "timezone": "UTC", "week": week}
+        week: Object = {day: ["00:00-24:00"] for day in ("mon", "tue", "wed", "thu", "fri")}
+        office: Object = {"id": "office", "timezone": "UTC", "week": week}
         saved = world.ask(lambda app: app.engine.calendars.save("default", office, by="ada"))
         world.save(calendar="office")
         world.skip(minutes=6)

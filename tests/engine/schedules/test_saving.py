@@ -8,6 +8,7 @@ import pytest
 
 from tenuto.engine.settings import Settings
 from tenuto.model.errors import Conflict, InvalidInput, NotFound
+from tenuto.model.json import Object
 from tenuto.model.quotas import QuotaExceeded, Quotas
 from tests.engine.schedules.clockwork import FLOW, Clockwork, at
 
@@ -63,7 +64,7 @@ def test_a_change_is_made_to_the_revision_that_was_read() -> None:
 
         def save(**how: Any) -> int:  # noqa: ANN401
             changed = document | {"overlap": how.pop("overlap", "skip")}
-            saved = world.of(lambda all: all.save("default", changed, by="ada", **how))
+            saved = world.of(lambda them: them.save("default", changed, by="ada", **how))
             return saved.revision
 
         assert save(only_after=0) == 1
@@ -126,14 +127,14 @@ def test_one_of_another_tenant_is_not_there() -> None:
         for ask in ("get", "pause", "resume", "trigger", "remove"):
             more = {} if ask in ("get", "remove") else {"by": "eve"}
             with pytest.raises(NotFound) as raised:
-                world.of(lambda all: getattr(all, ask)("other", "s", **more))  # noqa: B023
+                world.of(lambda them: getattr(them, ask)("other", "s", **more))  # noqa: B023
             assert raised.value.code == "TEN-3080"
 
 
 def test_the_preview_has_the_reason_for_every_skip() -> None:
     with Clockwork() as world:
-        week = {"thu": ["09:00-17:00"]}
-        office = {"id": "office", "timezone": "UTC", "week": week}
+        week: Object = {"thu": ["09:00-17:00"]}
+        office: Object = {"id": "office", "timezone": "UTC", "week": week}
         world.ask(lambda app: app.engine.calendars.save("default", office, by="ada"))
         world.save(cron="0 10 * * *", calendar="office")
 
@@ -162,9 +163,11 @@ def test_versions_of_a_workflow_are_as_the_schedule_says() -> None:
         world.save("first", target={"workflowId": "report", "version": 1})
         world.engine.deploy({**FLOW, "name": "two"})
         world.skip(minutes=6)
-        versions = {
-            each: world.ask(lambda app, id=world.ticks(id=each)[0].instance_id: app.engine.state_of(id))
-            for each in ("newest", "first")
-        }
-        assert versions["newest"].state.definition_version == 2
-        assert versions["first"].state.definition_version == 1
+
+        def version_of(id: str) -> int:
+            [tick] = world.ticks(id=id)
+            held = world.ask(lambda app: app.engine.state_of(tick.instance_id or ""))
+            return held.state.definition_version
+
+        assert version_of("newest") == 2
+        assert version_of("first") == 1

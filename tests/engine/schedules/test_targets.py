@@ -104,4 +104,3 @@ async def test_what_counts_as_refused_and_what_is_tried_again(
 async def test_lists_of_tasks_do_not_have_the_one_that_calls_back(app: Tenuto) -> None:
     assert "tenuto.callback" not in list(app.engine.registry)
     assert "tenuto.callback" in app.engine.registry
-

@@ -123,7 +123,7 @@ class Schedules:
         ):
             key = ScheduleKey(draft.held.tenant, state.schedule.id)
             self._ended.add((key, state.schedule.nominal))
-            if key in self._firing.with_queue:
+            if self._firing.may_have_queue(key):
                 self._hinted.add(key)
                 self._hint.set()
             elif self._closing is None:

@@ -323,9 +323,13 @@ class Schedules(ColdPart):
         self, key: ScheduleKey, most_closed: int = MOST_CLOSED, most: int = MOST_TICKS
     ) -> int:
         """Delete the oldest ticks beyond so many that are closed, and so many at all; how many."""
-        which = {"tenant": key.tenant, "schedule_id": key.id}
-        bounds = {"most_closed": most_closed, "most": most}
-        return len(await self._port.write("trim_ticks", which | bounds))
+        which = {
+            "tenant": key.tenant,
+            "schedule_id": key.id,
+            "most_closed": most_closed,
+            "most": most,
+        }
+        return len(await self._port.write("trim_ticks", which))
 
 
 def _state(row: ScheduleRow) -> dict[str, object]:
