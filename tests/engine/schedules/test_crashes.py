@@ -10,7 +10,7 @@ from tenuto.testing.engine import When
 from tests.engine.schedules.clockwork import Clockwork, minutes as each_minute
 from tests.kit.breadth import breadth
 
-WRITES = range(1, breadth(gate=24, soak=60), breadth(gate=2, soak=1))
+WRITES = range(1, breadth(gate=24, soak=60), breadth(gate=4, soak=1))
 
 
 @pytest.mark.parametrize("when", ["before", "after", "unanswered"])

@@ -190,7 +190,8 @@ class Schedules:
     async def _trim(self, rows: Sequence[ScheduleRow]) -> None:
         for row in rows:
             if row.version % _TRIM_EVERY == 0:
-                await self._store.schedules.trim(row.key)
+                most = self._settings.bounds.schedule_ticks
+                await self._store.schedules.trim(row.key, most)
 
     def _close(self) -> None:
         self._closing = None
