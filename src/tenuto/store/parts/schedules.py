@@ -25,7 +25,7 @@ ScheduleStatus: TypeAlias = Literal["active", "paused", "completed", "error"]
 TickOutcome: TypeAlias = Literal["started", "skipped", "refused", "missed", "queued"]
 TickMark: TypeAlias = Literal["", "manual", "backfill"]
 
-CLAIM = timedelta(seconds=10)
+CLAIM = timedelta(seconds=3)
 """A schedule that is due is for one process for so long, or until that has fired it."""
 MOST_CLOSED = 1_000
 """The most ticks of a schedule that are kept once nothing is running for them."""
