@@ -386,8 +386,9 @@ class Engine:
         self.outbox.concluded(draft)
         self.schedules.concluded(draft)
 
-    async def _callback_secret(self, tenant: str) -> str:
-        return await self.schedules.callback_secret(tenant)
+    async def _callback_secret(self, instance_id: str) -> str:
+        found = (await self.store.turns.load([instance_id]))[instance_id]
+        return await self.schedules.callback_secret(found.row.tenant)
 
     def _forget(self, instance_id: str) -> None:
         self.effects.forget(instance_id)

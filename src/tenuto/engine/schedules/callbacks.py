@@ -46,13 +46,12 @@ def workflow_of_callback(retry: CallbackRetry) -> Object:
 
 
 def callback_input(
-    target: CallbackTarget, schedule_id: str, tenant: str, execution_time: str, payload: JSON
+    target: CallbackTarget, schedule_id: str, execution_time: str, payload: JSON
 ) -> Object:
     """The input of an instance that sends a callback."""
     return {
         "callbackUrl": target.callback_url,
         "scheduleId": schedule_id,
-        "tenant": tenant,
         "executionTime": execution_time,
         "payload": payload,
     }
@@ -70,7 +69,7 @@ class CallbackTask(Registry):
         seconds: float,
         secret: Callable[[str], Awaitable[str]],
     ) -> None:
-        """`seconds`: how long an answer may take. `secret`: what signs callbacks of a tenant."""
+        """`seconds`: how long an answer may take. `secret`: what signs callbacks of an instance."""
         super().__init__(behind)
         self._others = behind
         self._sender = sender
@@ -93,7 +92,8 @@ class CallbackTask(Registry):
         body = msgspec.json.encode(
             {name: input.get(name) for name in ("scheduleId", "executionTime", "payload")}
         )
-        secret = await self._secret(str(input.get("tenant")))
+        # By the tenant of the instance: its input may come from anybody who may start one.
+        secret = await self._secret(ctx.instance_id)
         headers = {
             "content-type": "application/json",
             "idempotency-key": ctx.idempotency_key,
