@@ -107,6 +107,7 @@ INSTANCE = [
     "skip_delay",
     "state",
     "status",
+    "time_out_step",
     "undo_plan",
     "waits",
     "widget",

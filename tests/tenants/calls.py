@@ -48,6 +48,7 @@ OF_INSTANCE: dict[str, OfInstance] = {
     "decide": lambda it: it.decide("ask", "approved", by="ann"),
     "retry_compensation": lambda it: it.retry_compensation("a"),
     "rerun": lambda it: it.rerun(),
+    "time_out_step": lambda it: it.time_out_step("a"),
 }
 
 PARTS: dict[str, type] = {
