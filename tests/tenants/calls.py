@@ -45,10 +45,10 @@ OF_INSTANCE: dict[str, OfInstance] = {
     "resume": lambda it: it.resume(),
     "skip_delay": lambda it: it.skip_delay("a"),
     "retry": lambda it: it.retry(),
+    "time_out_step": lambda it: it.time_out_step("a"),
     "decide": lambda it: it.decide("ask", "approved", by="ann"),
     "retry_compensation": lambda it: it.retry_compensation("a"),
     "rerun": lambda it: it.rerun(),
-    "time_out_step": lambda it: it.time_out_step("a"),
 }
 
 PARTS: dict[str, type] = {
@@ -137,6 +137,7 @@ ONLY_OWN = frozenset(
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),
         *("definitions.checked", "definitions.create", "definitions.page", "definitions.warnings"),
         "definitions.undeclared",
+        "definitions.unknown_calendars",
         *("inbox.latest", "inbox.list", "inbox.publish", "inbox.publish_all"),
         "inbox.publish_given",
         *("keys.create", "keys.list"),
