@@ -68,6 +68,14 @@ def read_calendar(
     return ReadCalendar(calendar=calendar, working=resolved, problems=report.problems)
 
 
+def stored_calendar(document: JSON) -> Calendar:
+    """The calendar of a document that was written by `write_calendar`."""
+    calendar = _read(document, Place("$", Report()), "calendar")
+    if calendar is None:
+        raise ValueError("the document is not that of a calendar")
+    return calendar
+
+
 def write_calendar(calendar: Calendar) -> Object:
     """The document that reads as `calendar`."""
     written = FIELDS.write(calendar)
@@ -376,5 +384,5 @@ FIELDS = Fields(
     Field("dates", "dates", Dates(_OWN_DATE, MOST_DATES)),
     Field("extends", "extends", Text()),
 )
-_READ_ONLY = frozenset({"version"})
+_READ_ONLY = frozenset({"version", "usedBy", "problems"})
 """What an answer has beside the document, so that it can be sent back."""

@@ -336,7 +336,10 @@ FIELDS = Fields(
     Field("metadata", "metadata", Anything()),
 )
 _READ_ONLY = frozenset(
-    {"status", "nextExecution", "lastExecuted", "lastInstanceId", "note", "problem", "version"}
+    {
+        *("status", "nextExecution", "lastExecuted", "lastInstanceId", "note", "problem"),
+        *("version", "inWords", "problems"),
+    }
 )
 """What an answer has beside the document, so that it can be sent back."""
 _TWICE = (("id", "scheduleId"), ("cron", "cronExpression"), ("input", "payload"))
