@@ -68,14 +68,6 @@ def read_calendar(
     return ReadCalendar(calendar=calendar, working=resolved, problems=report.problems)
 
 
-def stored_calendar(document: JSON) -> Calendar:
-    """The calendar of a document that was written by `write_calendar`."""
-    calendar = _read(document, Place("$", Report()), "calendar")
-    if calendar is None:
-        raise ValueError("the document is not that of a calendar")
-    return calendar
-
-
 def write_calendar(calendar: Calendar) -> Object:
     """The document that reads as `calendar`."""
     written = FIELDS.write(calendar)

@@ -21,6 +21,7 @@ from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
+from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
 from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
@@ -89,6 +90,10 @@ class Client:
         """Tasks whose failure nothing handled, poison tasks, and late results."""
         self.task_definitions = RemoteTaskDefinitions(self.operations)
         """Tasks that the tenant has declared: add, put, list, get, remove, execute."""
+        self.schedules = RemoteSchedules(self.operations)
+        """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
+        self.calendars = RemoteCalendars(self.operations)
+        """Business calendars: save, list, get, days, import_dates, add, remove."""
         self.workers = RemoteWorkers(self.operations)
         """Workers that were seen within the last hour: list, page."""
         self.bulk = RemoteBulk(self.operations)

@@ -17,8 +17,8 @@ from tenuto.workspace.schedule_values import SavedCalendar, SavedSchedule
 from tenuto.workspace.values import BulkOperation, Published, Webhook
 
 if TYPE_CHECKING:
-    from tenuto.workspace.calendars import Calendars
-    from tenuto.workspace.schedules import StoredSchedules
+    from tenuto.workspace.stored_calendars import StoredCalendars
+    from tenuto.workspace.stored_schedules import StoredSchedules
     from tenuto.workspace.task_definitions import Declared, TaskDefinitions
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
@@ -103,7 +103,7 @@ def calendar(saved: SavedCalendar) -> Object:
     }
 
 
-async def calendar_before(calendars: Calendars, id: str) -> Object | None:
+async def calendar_before(calendars: StoredCalendars, id: str) -> Object | None:
     """A calendar before the change; None where there is none."""
     with suppress(NotFound):
         return calendar(await calendars.get(id))

@@ -16,10 +16,12 @@ from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.bulk import BulkOperations, BulkRunner
+from tenuto.workspace.calendars import Calendars
 from tenuto.workspace.definitions import Definitions, Saved
 from tenuto.workspace.documents import Deployer
 from tenuto.workspace.events import Events
 from tenuto.workspace.instance import EMBEDDED, WORKFLOW_REMOVED, InstanceRef
+from tenuto.workspace.schedules import Schedules
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.stored_workspace import StoredWorkspace
 from tenuto.workspace.task_definitions import TaskDefinitions
@@ -196,6 +198,16 @@ class EngineWorkspace(StoredWorkspace):
     def task_definitions(self) -> TaskDefinitions:
         """Tasks that the tenant has declared: add, put, list, get, remove, execute."""
         return TaskDefinitions(self.engine, self.tenant, self.actor)
+
+    @property
+    def calendars(self) -> Calendars:
+        """Business calendars: save, list, get, days, import_dates, add, remove."""
+        return Calendars(self.engine, self.tenant, self.actor)
+
+    @property
+    def schedules(self) -> Schedules:
+        """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
+        return Schedules(self.engine, self.tenant, self.actor, self.calendars, self.bulk)
 
     @property
     def bulk(self) -> BulkOperations:

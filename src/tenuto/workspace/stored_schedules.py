@@ -18,7 +18,6 @@ from tenuto.schedules import OneTime, Recurring, Schedule, in_words, preview
 from tenuto.schedules.documents import read_schedule, stored_schedule
 from tenuto.store.parts.schedules import ScheduleRow, TickPlace, TickRow
 from tenuto.store.protocol import Parts
-from tenuto.workspace.calendars import Calendars
 from tenuto.workspace.cursors import Milliseconds, Number, read_cursor, write_cursor
 from tenuto.workspace.schedule_values import (
     ANY_SCHEDULE,
@@ -31,6 +30,7 @@ from tenuto.workspace.schedule_values import (
     TickRecord,
 )
 from tenuto.workspace.source import Source
+from tenuto.workspace.stored_calendars import StoredCalendars
 from tenuto.workspace.values import MOST_ITEMS, Page
 
 MOST_PREVIEWED = 1_000
@@ -52,7 +52,7 @@ class _Place(NamedTuple):
 class StoredSchedules:
     """The schedules of one tenant, as the store has them."""
 
-    def __init__(self, source: Source, tenant: str, calendars: Calendars) -> None:
+    def __init__(self, source: Source, tenant: str, calendars: StoredCalendars) -> None:
         self._source = source
         self._tenant = tenant
         self._calendars = calendars
@@ -121,7 +121,7 @@ class StoredSchedules:
         """The next ticks of a schedule that is not saved, and all its problems."""
         within(count, "count", 1, MOST_PREVIEWED)
         now = self._source.clock.now()
-        calendars = await self._named_calendars(document)
+        calendars = await self._calendars.known()
         read = read_schedule(document, calendars, now)
         problems = [*read.problems, *await self._target_problems(document, read.schedule)]
         schedule = read.schedule
@@ -181,7 +181,7 @@ class StoredSchedules:
         known = [each.id for each in await self._seen.schedules.page(self._tenant, limit=1_000)]
         otherwise = "`tenuto schedules list` shows those that there are."
         raise NotFound(
-            f"there is no schedule {id}", code="TEN-3401", advice=did_you_mean(id, known, otherwise)
+            f"there is no schedule {id}", code="TEN-3080", advice=did_you_mean(id, known, otherwise)
         )
 
     # -- inner
@@ -194,22 +194,10 @@ class StoredSchedules:
         """Problems of the target and of the input, which an engine knows."""
         return ()
 
-    async def _named_calendars(self, document: JSON) -> dict[str, WorkingCalendar]:
-        """The calendar that a document names; where there is none, all, for the advice."""
-        name = document.get("calendar") if isinstance(document, dict) else None
-        if not isinstance(name, str):
-            return {}
-        working = await self._calendars.working(name)
-        if working is not None:
-            return {name: working}
-        found = {each.id: await self._calendars.working(each.id) for each in await self._nearby()}
-        return {id: each for id, each in found.items() if each is not None}
-
-    async def _nearby(self) -> list[object]:
-        return []
-
     async def _working(self, schedule: Schedule) -> WorkingCalendar | None:
-        return None if schedule.calendar is None else await self._calendars.working(schedule.calendar)
+        if schedule.calendar is None:
+            return None
+        return (await self._calendars.known()).get(schedule.calendar)
 
     def _previewed(
         self,

@@ -105,7 +105,7 @@ async def put_calendar(call: Call[NoQuery], body: JSON) -> SavedCalendar:
     """Save a version of a calendar, new or not; with If-Match only after the one it names."""
     calendars, id = call.workspace.calendars, call.path["id"]
     before = await audit_values.calendar_before(calendars, id)
-    only_after = version_to_change(call.headers, before, "TEN-3413")
+    only_after = version_to_change(call.headers, before, "TEN-3085")
     try:
         saved = await calendars.save(named(body, id, "calendar"), only_after=only_after)
     except Conflict as error:

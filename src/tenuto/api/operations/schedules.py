@@ -131,7 +131,7 @@ async def put_schedule(call: Call[NoQuery], body: JSON) -> SavedSchedule:
     """Save a schedule, new or not; with If-Match only the version that it names is changed."""
     schedules, id = call.workspace.schedules, call.path["id"]
     before = await audit_values.schedule_before(schedules, id)
-    only_after = version_to_change(call.headers, before, "TEN-3403")
+    only_after = version_to_change(call.headers, before, "TEN-3082")
     try:
         saved = await schedules.save(named(body, id, "schedule"), only_after=only_after)
     except Conflict as error:

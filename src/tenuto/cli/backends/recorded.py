@@ -75,6 +75,19 @@ ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "remove": "remove_task",
         "execute": "execute_task",
     },
+    protocol.Schedules: {
+        "save": "put_schedule",
+        "pause": "pause_schedule",
+        "resume": "resume_schedule",
+        "trigger": "trigger_schedule",
+        "backfill": "backfill_schedule",
+        "remove": "remove_schedule",
+    },
+    protocol.Calendars: {
+        "save": "put_calendar",
+        "import_dates": "import_calendar_dates",
+        "remove": "remove_calendar",
+    },
     protocol.Bulk: {
         "start": "start_bulk",
         "start_on_dead_letters": "start_bulk_of_dead_letters",

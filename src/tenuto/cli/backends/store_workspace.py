@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.store_instance import StoreInstance
     from tenuto.cli.backends.store_parts import (
         StoreBulk,
+        StoreCalendars,
         StoreKeys,
+        StoreSchedules,
         StoreTaskDefinitions,
         StoreTestRuns,
     )
@@ -315,6 +317,20 @@ class StoreWorkspace(StoredWorkspace):
         from tenuto.cli.backends.store_parts import StoreTaskDefinitions
 
         return StoreTaskDefinitions(self)
+
+    @property
+    def schedules(self) -> StoreSchedules:
+        """What is started at certain times."""
+        from tenuto.cli.backends.store_parts import StoreSchedules
+
+        return StoreSchedules(self)
+
+    @property
+    def calendars(self) -> StoreCalendars:
+        """Business calendars."""
+        from tenuto.cli.backends.store_parts import StoreCalendars
+
+        return StoreCalendars(self)
 
     @property
     def bulk(self) -> StoreBulk:
