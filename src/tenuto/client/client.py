@@ -81,7 +81,7 @@ class Client:
         """The HTTP connection to the service."""
         self.operations = Operations(self.connection)
         """Every operation of the API, under its name in the API."""
-        self._deployer = Deployer(self._saved_version)
+        self._deployer = Deployer(self._saved_version, lambda: self.schedules)
         self.webhooks = RemoteWebhooks(self.operations)
         """Addresses that are notified of events: add, change, list, get, remove, enable."""
         self.subscriptions = RemoteSubscriptions(self.operations)

@@ -38,6 +38,7 @@ from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.task_mocks import Named, TaskMocks
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import BEGIN, Wall
+from tenuto.workspace.schedule_values import SavedCalendar, SavedSchedule, TickRecord
 from tenuto.workspace.values import Published
 
 __tracebackhide__ = True
@@ -49,6 +50,7 @@ Workflow: TypeAlias = str | Definition
 When: TypeAlias = Literal["before", "after", "unanswered"]
 
 _AN_HOUR, _A_DAY = 3_600.0, 86_400.0
+_MOST_TICKS = 20_000
 
 _NO_TIME = timedelta(0)
 _FAULTS = {
@@ -103,6 +105,7 @@ class Engine:
         """The engine that a failing test shows: this one, or the last one that it made."""
         self._at, self._seed = begin, seed
         self._deployed: list[Definition] = []
+        self._saved: list[tuple[str, dict[str, JSON]]] = []
         self._ids_by_key: dict[str, str] = {}
 
     def __enter__(self) -> Self:
@@ -141,6 +144,20 @@ class Engine:
         version = self.lives.ask(lambda app: app.deploy(definition))
         assert version is not None
         return version
+
+    def schedule(self, document: Mapping[str, JSON]) -> SavedSchedule:
+        """Save a schedule: what it starts is started as time passes."""
+        saved = self.lives.ask(lambda app: app.schedules.save(dict(document)))
+        assert saved is not None
+        self._saved.append(("schedule", dict(document)))
+        return saved
+
+    def calendar(self, document: Mapping[str, JSON]) -> SavedCalendar:
+        """Save a business calendar."""
+        saved = self.lives.ask(lambda app: app.calendars.save(dict(document)))
+        assert saved is not None
+        self._saved.append(("calendar", dict(document)))
+        return saved
 
     # -- what happens to workflows
 
@@ -279,6 +296,8 @@ class Engine:
         )
         for definition in self._deployed:
             twin.deploy(definition)
+        for kind, document in self._saved:
+            (twin.schedule if kind == "schedule" else twin.calendar)(document)
         self.shown = twin
         return twin
 
@@ -298,6 +317,11 @@ class Engine:
     def instances(self) -> list[Instance]:
         """Every instance, the oldest first."""
         return [Instance(self, id) for id in self.lives.reader.ids()]
+
+    def ticks(self, schedule: str) -> list[TickRecord]:
+        """What became of the ticks of a schedule, the oldest first."""
+        found = self.lives.ask(lambda app: app.schedules.ticks(schedule, limit=_MOST_TICKS))
+        return [*reversed(found or [])]
 
     def calls(self, task: Named | None = None) -> list[Call]:
         """Every run of a task, or of all of them, in order."""

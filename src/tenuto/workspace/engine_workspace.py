@@ -49,7 +49,7 @@ class EngineWorkspace(StoredWorkspace):
         self.engine = engine
         self.tasks = engine.registry
         self._bulk_runner = bulk_runner
-        self._deployer = Deployer(self._saved_version)
+        self._deployer = Deployer(self._saved_version, lambda: self.schedules)
 
     # -- definitions
 
