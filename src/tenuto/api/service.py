@@ -28,6 +28,7 @@ from tenuto.api.large_documents.reader import DocumentReader
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
 from tenuto.api.queue_depths import QueueDepths
+from tenuto.api.schedule_tickets import schedule_tickets
 from tenuto.api.widget_tickets import widget_tickets
 from tenuto.app import Tenuto
 from tenuto.compose import build_caller
@@ -95,6 +96,8 @@ class Service:
         """Hands out tasks to be pushed, and takes their callbacks."""
         self.event_tickets = event_tickets(store, self.ids)
         """Signs the URLs by which outside services hand in events."""
+        self.schedule_tickets = schedule_tickets(store, self.ids)
+        """Signs the tokens by which schedules call this service back."""
         self.widget_tickets = widget_tickets(store, self.ids)
         """Signs the tokens by which pages elsewhere show values of instances."""
         self.url = config.public_url or ""

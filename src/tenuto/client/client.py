@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -28,12 +29,13 @@ from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.whole_instances import whole_instances
 from tenuto.client.workers import RemoteWorkers
 from tenuto.model.checks import aware
-from tenuto.model.errors import Problem, TenutoError, not_there
+from tenuto.model.errors import Forbidden, NotFound, Problem, TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.documents import Deployer
+from tenuto.workspace.schedule_values import SavedSchedule
 from tenuto.workspace.values import (
     ANY_INSTANCE,
     DefinitionVersion,
@@ -157,13 +159,18 @@ class Client:
         listed = partial(self.operations.list_workflows, include="definition")
         return [msgspec.convert(each, DefinitionVersion) for each in await up_to(limit, listed)]
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
+    async def remove_definition(self, id: str, *, force: bool = False) -> int:
         """Remove a definition; its instances keep their versions.
 
         Conflict while instances of it run, unless `force` cancels them: a bulk operation, which
-        goes on after this returns.
+        goes on after this returns. Returns how many schedules start nothing any more.
         """
+        found: list[SavedSchedule] = []
+        # A key for definitions alone, or a server of an older version, does not list them.
+        with suppress(Forbidden, NotFound):
+            found = await self.schedules.list(workflow=id, limit=1_000)
         await self.operations.remove_workflow(id, force=force or None)
+        return sum(each.status in ("active", "paused") for each in found)
 
     # -- instances
 

@@ -79,17 +79,19 @@ class EngineWorkspace(StoredWorkspace):
         """Save a definition and return its id and version; without an id it is a new one."""
         return await self.definitions.save(document)
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
+    async def remove_definition(self, id: str, *, force: bool = False) -> int:
         """Remove a definition; its instances keep their versions.
 
         Conflict while instances of it run, unless `force` cancels them: a bulk operation, which
-        goes on after this returns.
+        goes on after this returns. Returns how many schedules start nothing any more.
         """
         if not force:
             await self.definitions.remove(id)
-            return
+            return await self.engine.schedules.removed_workflow(self.tenant, id)
         await self.definitions.withdraw(id)
+        stopped = await self.engine.schedules.removed_workflow(self.tenant, id)
         await self.bulk.start("cancel", InstanceFilter(workflow=id), reason=WORKFLOW_REMOVED)
+        return stopped
 
     # -- instances
 

@@ -91,8 +91,11 @@ class Workspace(Protocol):
         """The newest versions of definitions as they were saved, ordered by id."""
         ...
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
-        """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
+    async def remove_definition(self, id: str, *, force: bool = False) -> int:
+        """Remove a definition; Conflict while instances of it run, unless `force` cancels them.
+
+        Returns how many schedules start nothing any more.
+        """
         ...
 
     # -- instances

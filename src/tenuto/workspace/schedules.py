@@ -13,7 +13,7 @@ from tenuto.engine.engine import Engine
 from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.errors import Conflict, InvalidInput, Problem
 from tenuto.model.json import JSON, Object
-from tenuto.schedules import Schedule
+from tenuto.schedules import Schedule, WorkflowTarget
 from tenuto.workspace.bulk import BulkOperations
 from tenuto.workspace.calendars import Calendars
 from tenuto.workspace.definitions import candidate_ids
@@ -127,14 +127,11 @@ class Schedules(StoredSchedules):
         await self.row(id)
         await self._engine.schedules.remove(self._tenant, id)
 
-    async def _target_problems(
-        self, document: JSON, schedule: Schedule | None
-    ) -> Iterable[Problem]:
-        if schedule is None:
+    async def _all_problems(self, document: JSON, schedule: Schedule) -> tuple[Problem, ...]:
+        # For other targets a workflow of one step would be saved, and this only looks.
+        if not isinstance(schedule.target, WorkflowTarget):
             return ()
-        checked = await self._engine.schedules.check(self._tenant, document)
-        known = {(each.code, each.path) for each in checked.problems}
-        return [each for each in checked.problems if (each.code, each.path) in known]
+        return (await self._engine.schedules.check(self._tenant, document)).problems
 
     async def _warnings(self, document: JSON) -> Iterable[Problem]:
         checked = await self._engine.schedules.check(self._tenant, document)

@@ -10,12 +10,13 @@ import msgspec
 
 from tenuto.calendars import WorkingCalendar
 from tenuto.definition.report import did_you_mean
+from tenuto.engine.schedules.documents import document_of, schedule_of
 from tenuto.model.checks import aware, within
 from tenuto.model.durations import epoch_ms, from_epoch_ms
 from tenuto.model.errors import NotFound, Problem
-from tenuto.model.json import JSON, Object
+from tenuto.model.json import JSON
 from tenuto.schedules import OneTime, Recurring, Schedule, in_words, preview
-from tenuto.schedules.documents import read_schedule, stored_schedule
+from tenuto.schedules.documents import read_schedule
 from tenuto.store.parts.schedules import ScheduleRow, TickPlace, TickRow
 from tenuto.store.protocol import Parts
 from tenuto.workspace.cursors import Milliseconds, Number, read_cursor, write_cursor
@@ -112,8 +113,10 @@ class StoredSchedules:
         """The next ticks of a schedule after a moment, by default now; NotFound."""
         within(count, "count", 1, MOST_PREVIEWED)
         schedule = schedule_of(await self.row(id))
-        working = await self._working(schedule)
-        return self._previewed(schedule, working, count, after)
+        if schedule is None:
+            # A newer program wrote it: its `problem` says so.
+            return []
+        return self._previewed(schedule, await self._working(schedule), count, after)
 
     async def preview_document(
         self, document: JSON, *, count: int = 10, after: datetime | None = None
@@ -123,19 +126,20 @@ class StoredSchedules:
         now = self._source.clock.now()
         calendars = await self._calendars.known()
         read = read_schedule(document, calendars, now)
-        problems = [*read.problems, *await self._target_problems(document, read.schedule)]
-        schedule = read.schedule
-        if schedule is None and isinstance(document, dict):
+        schedule, problems = read.schedule, read.problems
+        if schedule is not None:
+            problems = await self._all_problems(document, schedule) or problems
+        elif isinstance(document, dict):
             # Its times may be sound, and its target not chosen yet.
             times = {name: document[name] for name in _TIMES if name in document}
             target: JSON = {"taskId": "any"}
             schedule = read_schedule({**times, "target": target}, calendars, now).schedule
         if schedule is None:
-            return SchedulePreview(valid=False, problems=tuple(problems), in_words=None, items=[])
+            return SchedulePreview(valid=False, problems=problems, in_words=None, items=[])
         working = calendars.get(schedule.calendar or "")
         return SchedulePreview(
             valid=not any(each.severity == "error" for each in problems),
-            problems=tuple(problems),
+            problems=problems,
             in_words=words_of(schedule),
             items=self._previewed(schedule, working, count, after),
         )
@@ -186,12 +190,12 @@ class StoredSchedules:
 
     # -- inner
 
-    async def _target_problems(
+    async def _all_problems(
         self,
         document: JSON,  # noqa: ARG002 - for those that have an engine
-        schedule: Schedule | None,  # noqa: ARG002
-    ) -> Iterable[Problem]:
-        """Problems of the target and of the input, which an engine knows."""
+        schedule: Schedule,  # noqa: ARG002
+    ) -> tuple[Problem, ...]:
+        """All problems of a document, with those of its target and input, if they are known."""
         return ()
 
     async def _working(self, schedule: Schedule) -> WorkingCalendar | None:
@@ -217,11 +221,6 @@ class StoredSchedules:
         return self._source.store.seen_by(self._tenant)
 
 
-def schedule_of(row: ScheduleRow) -> Schedule:
-    """The schedule of a row."""
-    return stored_schedule(msgspec.json.decode(row.content), row.id)
-
-
 def words_of(schedule: Schedule) -> str:
     """When a schedule fires, for people."""
     match schedule.timing:
@@ -237,7 +236,7 @@ def words_of(schedule: Schedule) -> str:
 
 def shown(row: ScheduleRow, problems: Iterable[Problem] = ()) -> SavedSchedule:
     """A schedule as users see it."""
-    document: Object = msgspec.json.decode(row.content)
+    document = document_of(row)
     schedule = schedule_of(row)
     return msgspec.convert(
         {
@@ -250,13 +249,13 @@ def shown(row: ScheduleRow, problems: Iterable[Problem] = ()) -> SavedSchedule:
             "lastInstanceId": row.last_instance_id,
             "note": row.note,
             "problem": row.problem,
-            "inWords": words_of(schedule),
+            "inWords": "" if schedule is None else words_of(schedule),
             "metadata": RecordMetadata(
                 created_by=row.created_by or "",
                 created_at=row.created_at,
                 last_modified_at=row.changed_at,
-                description=schedule.description,
-                definition=schedule.definition,
+                description=None if schedule is None else schedule.description,
+                definition=None if schedule is None else schedule.definition,
             ),
             "problems": tuple(problems),
         },

@@ -80,7 +80,7 @@ class StoreSchedules(StoredSchedules):
         async with self.space.lent(is_new=is_new) as space:
             yield space.schedules
 
-    save = by_engine(protocol.Schedules.save)
+    save = by_engine(protocol.Schedules.save, is_new=True)
     pause = by_engine(protocol.Schedules.pause)
     resume = by_engine(protocol.Schedules.resume)
     trigger = by_engine(protocol.Schedules.trigger)

@@ -157,13 +157,12 @@ class StoreWorkspace(StoredWorkspace):
     deploy = by_engine(Workspace.deploy, is_new=True)
     save = by_engine(Workspace.save, is_new=True)
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
+    async def remove_definition(self, id: str, *, force: bool = False) -> int:
         """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
         if force:
-            await self.in_bulk(lambda space: space.remove_definition(id, force=True))
-            return
+            return await self.in_bulk(lambda space: space.remove_definition(id, force=True))
         async with self.lent() as space:
-            await space.remove_definition(id)
+            return await space.remove_definition(id)
 
     # -- instances
 
