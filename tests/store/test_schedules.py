@@ -164,11 +164,14 @@ async def test_firing_is_one_transaction_with_its_ticks_and_messages(store: Stor
     assert (mail.id, mail.instance_id, mail.input) == ("of-s1/start", "of-s1", b"{}")
 
 
-async def test_a_fire_keeps_what_the_user_wrote(store: Store) -> None:
+async def test_a_fire_keeps_the_document(store: Store) -> None:
     await store.schedules.save(row())
-    other = replace(advanced(row(), 200), content=b"other", revision=9, workflow_id="w9")
+    paused = replace(
+        advanced(row(), 200), revision=2, status="paused", note="night \u00e9", changed_by="bob"
+    )
+    other = replace(paused, content=b"other", workflow_id="w9", calendar_id="x", created_by="eve")
     await store.schedules.fire([Fire(row=other)])
-    assert await store.schedules.get("default", "s1") == advanced(row(), 200)
+    assert await store.schedules.get("default", "s1") == paused
 
 
 async def test_ticks_are_listed_newest_first_and_replace_each_other(store: Store) -> None:

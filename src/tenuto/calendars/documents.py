@@ -68,6 +68,13 @@ def read_calendar(
     return ReadCalendar(calendar=calendar, working=resolved, problems=report.problems)
 
 
+def stored_calendar(document: JSON) -> Calendar | None:
+    """The calendar of a document that was saved before; None if it cannot be read any more."""
+    report = Report()
+    calendar = _read(document, Place("$", report), "calendar")
+    return None if report.has_errors else calendar
+
+
 def write_calendar(calendar: Calendar) -> Object:
     """The document that reads as `calendar`."""
     written = FIELDS.write(calendar)

@@ -20,6 +20,7 @@ from tenuto.model.entries import (
     InputSet,
     PauseRequested,
     ResumeRequested,
+    ScheduledBy,
     StatusChanged,
 )
 from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started, TriggerMatched
@@ -56,6 +57,7 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
             chain=asked.chain,
             origin=None if asked.origin is UNSET else asked.origin,
             traceparent=None if asked.traceparent is UNSET else asked.traceparent,
+            schedule=_scheduled_by(asked),
         )
     )
     d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
@@ -64,6 +66,13 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
         # The instance will not exist: it must leave no timer.
         d.effects.clear()
     return misfit
+
+
+def _scheduled_by(asked: Started) -> ScheduledBy | None:
+    cause = asked.schedule
+    if cause is UNSET:
+        return None
+    return ScheduledBy(id=cause.id, nominal=cause.nominal, mark=cause.mark)
 
 
 def pause(d: Deciding, asked: PauseAsked) -> Rejection | None:

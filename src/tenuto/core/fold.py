@@ -142,6 +142,7 @@ def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> None:
     state.parent = entry.parent
     state.chain = entry.chain
     state.origin = entry.origin
+    state.schedule = entry.schedule
     state.created_at = entry.at
     for name in plan.starts:
         state.ready = with_key(state.ready, NodeKey(name))

@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.core.keys import NO_KEYS, Keys
 from tenuto.model.approvals import People
-from tenuto.model.entries import HeldResult, PlannedUndo, SkippedUndo
+from tenuto.model.entries import HeldResult, PlannedUndo, ScheduledBy, SkippedUndo
 from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.family import Parent, origin_of
 from tenuto.model.ids import NodeKey
@@ -347,6 +347,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """How many starts by events of instances led to it, as `Event.chain` counts them."""
     origin: str | None = None
     """The instance that led to it by events, if one did."""
+    schedule: ScheduledBy | None = None
+    """The tick of a schedule that started it, if one did."""
     created_at: datetime
     updated_at: datetime
     started_at: datetime | None = None

@@ -72,6 +72,16 @@ class _NodeEntry(_Entry, frozen=True, kw_only=True):
         return NodeKey(self.node, self.iteration)
 
 
+class ScheduledBy(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+    """A tick of a schedule."""
+
+    id: str
+    """The schedule."""
+    nominal: datetime
+    mark: str = ""
+    """Whether a user asked for it: `manual`, `backfill`."""
+
+
 class InputSet(_Entry, frozen=True, kw_only=True):
     """An instance was accepted."""
 
@@ -95,6 +105,8 @@ class InputSet(_Entry, frozen=True, kw_only=True):
     """The instance that led to it by events, if one did."""
     traceparent: str | None = None
     """The trace that it belongs to, as W3C writes it."""
+    schedule: ScheduledBy | None = None
+    """The tick of a schedule that started it, if one did."""
 
 
 class SystemSet(_Entry, frozen=True, kw_only=True):

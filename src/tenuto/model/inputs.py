@@ -66,6 +66,17 @@ class EventCause(Struct, frozen=True, gc=False, kw_only=True):
     """The tenant of the event, the definition and the new instance."""
 
 
+class ScheduleCause(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A schedule, and the nominal time of its tick."""
+
+    id: str
+    nominal: datetime
+    tenant: str = "default"
+    """The tenant of the schedule, the definition and the new instance."""
+    mark: str = ""
+    """Whether a user asked for the tick: `manual`, `backfill`."""
+
+
 class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """A new instance was requested."""
 
@@ -92,6 +103,8 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     traceparent: str | UnsetType = UNSET
     """The trace that it belongs to, if the start named one. It does not count when two starts
     are compared, so it is left out if none was named."""
+    schedule: ScheduleCause | UnsetType = UNSET
+    """The tick that starts it, if one does; left out if none does."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):

@@ -88,6 +88,15 @@ def read_schedule(
     )
 
 
+def stored_schedule(document: JSON) -> ReadSchedule:
+    """The schedule of a document that was saved before: whether it still fires does not matter."""
+    report = Report()
+    schedule = _read(document, Place("$", report), "schedule")
+    return ReadSchedule(
+        schedule=None if _has_errors(report) else schedule, problems=report.problems
+    )
+
+
 def _has_errors(report: Report) -> bool:
     return any(each.severity == "error" for each in report.problems)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.engine.definitions.plans import Plans
 from tenuto.engine.definitions.resolver import Resolver
@@ -13,7 +14,7 @@ from tenuto.engine.turns.requests import Request
 
 
 class Definitions:
-    """Compiled versions, and what tenants declare of their tasks."""
+    """Compiled versions, what tenants declare of their tasks, and their calendars."""
 
     def __init__(self, shared: Shared, admit: Callable[[str, int], Awaitable[None]]) -> None:
         """`admit` refuses a document of so many bytes where a tenant has its most."""
@@ -31,9 +32,11 @@ class Definitions:
             timeout=timedelta(seconds=settings.task_timeout),
         )
         self.plans.admit = admit
+        self.calendars = Calendars(shared)
 
     async def start(self) -> None:
         await self.declared_tasks.read()
+        await self.calendars.read()
 
     def resolver(self, report: Callable[[Request], None]) -> Resolver:
         """A resolver of sub-workflows; `report` takes its findings to instances."""

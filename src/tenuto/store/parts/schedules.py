@@ -127,7 +127,8 @@ class Fire(Struct, frozen=True, kw_only=True):
     """What one pass does for a schedule."""
 
     row: ScheduleRow
-    """Its new state; its version is the one after the version that was read."""
+    """Its new state; its version is the one after the version that was read. Its document, and
+    what follows from that alone, stay as they are stored."""
     ticks: tuple[TickRow, ...] = ()
     """They replace those of the same nominal times."""
     mail: tuple[Mail, ...] = ()
@@ -333,8 +334,9 @@ def _state(row: ScheduleRow) -> dict[str, object]:
 
 
 _STATE = (
-    *("tenant", "id", "version", "status", "next_at", "next_tick", "handled", "problem", "tries"),
-    *("last_executed", "last_nominal", "last_instance_id"),
+    *("tenant", "id", "revision", "version", "status", "next_at", "next_tick", "handled", "note"),
+    *("problem", "tries", "last_executed", "last_nominal", "last_instance_id", "changed_at"),
+    "changed_by",
 )
 """The columns that `fire` changes, and those by which it finds the row."""
 

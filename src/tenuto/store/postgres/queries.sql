@@ -3483,9 +3483,10 @@ WHERE (tenant, id) IN (
 -- two processes never deadlock.
 WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset(:rows::text::json) AS state (
-        tenant text, id text, version bigint, status text, next_at bigint, next_tick bigint,
-        handled bigint, problem text, tries bigint, last_executed bigint, last_nominal bigint,
-        last_instance_id text
+        tenant text, id text, revision bigint, version bigint, status text, next_at bigint,
+        next_tick bigint, handled bigint, note text, problem text, tries bigint,
+        last_executed bigint, last_nominal bigint, last_instance_id text, changed_at bigint,
+        changed_by text
     )
 ), locked AS MATERIALIZED (
     SELECT schedule.tenant, schedule.id
@@ -3499,16 +3500,20 @@ WITH given AS MATERIALIZED (
 )
 
 UPDATE tenuto.schedules AS schedule SET
+    revision = given.revision,
     version = given.version,
     status = given.status,
     next_at = given.next_at,
     next_tick = given.next_tick,
     handled = given.handled,
+    note = given.note,
     problem = given.problem,
     tries = given.tries,
     last_executed = given.last_executed,
     last_nominal = given.last_nominal,
     last_instance_id = given.last_instance_id,
+    changed_at = given.changed_at,
+    changed_by = given.changed_by,
     held_until = 0
 FROM locked INNER JOIN given ON locked.tenant = given.tenant AND locked.id = given.id
 WHERE schedule.tenant = locked.tenant AND schedule.id = locked.id

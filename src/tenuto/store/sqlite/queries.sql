@@ -2124,30 +2124,38 @@ WHERE (tenant, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
 -- name: fire_schedules
 -- Advance schedules that have the version before; which they are.
 UPDATE schedules SET
+    revision = given.revision,
     version = given.version,
     status = given.status,
     next_at = given.next_at,
     next_tick = given.next_tick,
     handled = given.handled,
+    note = given.note,
     problem = given.problem,
     tries = given.tries,
     last_executed = given.last_executed,
     last_nominal = given.last_nominal,
-    last_instance_id = given.last_instance_id
+    last_instance_id = given.last_instance_id,
+    changed_at = given.changed_at,
+    changed_by = given.changed_by
 FROM (
     SELECT
         value ->> 'tenant' AS tenant,
         value ->> 'id' AS id,
+        value ->> 'revision' AS revision,
         value ->> 'version' AS version,
         value ->> 'status' AS status,
         value ->> 'next_at' AS next_at,
         value ->> 'next_tick' AS next_tick,
         value ->> 'handled' AS handled,
+        value ->> 'note' AS note,
         value ->> 'problem' AS problem,
         value ->> 'tries' AS tries,
         value ->> 'last_executed' AS last_executed,
         value ->> 'last_nominal' AS last_nominal,
-        value ->> 'last_instance_id' AS last_instance_id
+        value ->> 'last_instance_id' AS last_instance_id,
+        value ->> 'changed_at' AS changed_at,
+        value ->> 'changed_by' AS changed_by
     FROM json_each(:rows)
 ) AS given
 WHERE
