@@ -14,12 +14,18 @@ from tenuto.model.checks import aware, refuse_bad_text
 from tenuto.model.errors import Conflict, InvalidInput, Problem
 from tenuto.model.json import JSON, Object
 from tenuto.schedules import Schedule, WorkflowTarget
+from tenuto.store.parts.instances import InstanceQuery
 from tenuto.workspace.bulk import BulkOperations
 from tenuto.workspace.calendars import Calendars
 from tenuto.workspace.definitions import candidate_ids
+from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.schedule_values import SavedSchedule, TickRecord
 from tenuto.workspace.stored_schedules import StoredSchedules, shown, tick_record
 from tenuto.workspace.values import BulkOperation
+
+
+_FIRST_LOOK, _LAST_LOOK = 0.005, 2.0
+"""Seconds between looks for an instance that is about to be started."""
 
 
 class Schedules(StoredSchedules):
@@ -87,7 +93,21 @@ class Schedules(StoredSchedules):
         await self.row(id)
         moment = aware(at, "at")
         tick = await self._engine.schedules.trigger(self._tenant, id, by=self._actor, at=moment)
+        if tick.outcome == "started" and tick.instance_id is not None:
+            await self._until_there(tick.instance_id)
+            tick = await self._seen.schedules.tick(self._tenant, id, tick.nominal) or tick
         return tick_record(tick)
+
+    async def _until_there(self, instance_id: str) -> None:
+        """Wait until an instance exists, whose start is durable; not for long."""
+        clock = self._source.clock
+        seconds = _FIRST_LOOK
+        while seconds < _LAST_LOOK:
+            query = InstanceQuery(ids=(instance_id,), limit=1)
+            if (await instance_rows(self._source, self._tenant, query)).items:
+                return
+            await clock.sleep(seconds)
+            seconds *= 2
 
     async def backfill(
         self,

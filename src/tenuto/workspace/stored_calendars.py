@@ -17,7 +17,7 @@ from tenuto.calendars import (
     parse_working_duration,
     working_time_between,
 )
-from tenuto.calendars.calendar import Hours, clock
+from tenuto.calendars.calendar import WEEKDAYS, Hours, clock
 from tenuto.calendars.days import reason
 from tenuto.calendars.working_time import working_spans
 from tenuto.definition.report import did_you_mean
@@ -179,6 +179,10 @@ class StoredCalendars:
 def shown(row: CalendarRow, first: CalendarRow, problems: Iterable[Problem] = ()) -> SavedCalendar:
     """A version of a calendar as users see it; `first` is its first version."""
     document = document_of(row)
+    week = document.get("week")
+    if isinstance(week, dict):
+        # The store keeps its fields in another order.
+        document["week"] = {day: week[day] for day in WEEKDAYS if day in week}
     metadata = document.pop("metadata", None)
     description = metadata.get("description") if isinstance(metadata, dict) else None
     return msgspec.convert(

@@ -171,7 +171,7 @@ class BulkRunner:
             if not room:
                 # Others have their turn until an instance may have ended.
                 self._looks_soon = True
-                await self._saved(row, progress, held_for=LOOK_SOON)
+                await self._saved(row, progress, held_for=LOOK_SOON / 2)
                 return
             progress = await self._done(row.tenant, asked, progress, room, is_repeat=is_repeat)
             row, progress = await self._saved(row, progress)
