@@ -10,11 +10,13 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from msgspec import Struct
 
+from tenuto.api.operation import API
 from tenuto.api.signed_tokens import SignedTokens
 from tenuto.model.durations import epoch_ms
 from tenuto.ports import Ids
 from tenuto.store.protocol import Store
 
+SCHEDULER_CALLBACK = f"{API}/internal/scheduler/callback"
 VALID_FOR = timedelta(hours=1)
 """Longer than an attempt takes: each has a ticket of its own."""
 _PORTS = {"http": 80, "https": 443}

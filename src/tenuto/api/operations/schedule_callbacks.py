@@ -5,16 +5,14 @@ from __future__ import annotations
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call
-from tenuto.api.operation import API
 from tenuto.api.operations.task_callbacks import INTERNAL, CallbackQuery
 from tenuto.api.problems import Refusal
 from tenuto.api.request_parser import WRONG_FIELD
-from tenuto.api.schedule_tickets import ScheduleTicket
+from tenuto.api.schedule_tickets import SCHEDULER_CALLBACK, ScheduleTicket
 from tenuto.api.shapes import Answer, Body, Moment
-from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.errors import Conflict, InvalidInput, Problem
 from tenuto.model.json import JSON, Object, kind_of
 
-SCHEDULER_CALLBACK = f"{API}/internal/scheduler/callback"
 _NO_OPERATION = "TEN-3091"
 
 
@@ -68,7 +66,12 @@ async def schedule_callback(call: Call[CallbackQuery], body: ScheduleCallback) -
     # The request is unauthenticated for the pipeline: its principal is in the ticket.
     await _note(call, sender, "asked", asked)
     instance = call.service.workspace(sender).at(asked["workflowInstanceId"])
-    timed_out = await instance.time_out_step(asked["stepId"], asked["iteration"])
+    timed_out = True
+    try:
+        await instance.time_out_step(asked["stepId"], asked["iteration"])
+    except Conflict:
+        # It was over before, maybe by this callback, whose answer was lost.
+        timed_out = False
     await _note(call, sender, "done", {**asked, "timedOut": timed_out})
     return TimedOut(timed_out=timed_out)
 
