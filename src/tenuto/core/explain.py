@@ -82,6 +82,7 @@ def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
         status=state.status,
         summary=_summary(causes),
         causes=tuple(causes),
+        schedule=state.schedule,
     )
 
 

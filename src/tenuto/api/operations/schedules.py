@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from tenuto.access.permissions import Permission
+from tenuto.access.principal import refuse_unless
 from tenuto.api.call import Call, NoQuery
 from tenuto.api.entity_tags import version_to_change
 from tenuto.api.named_document import named
@@ -93,6 +94,7 @@ class Preview(Answer):
 @SCHEDULES.post(status=201, other_statuses=(409,), size="value")
 async def add_schedule(call: Call[NoQuery], body: JSON) -> SavedSchedule:
     """Save a new schedule; without an id it gets a free one, made of its name or target."""
+    _refuse_unless_may_start(call, body)
     return _saved(call, await call.workspace.schedules.create(body), is_new=True)
 
 
@@ -130,6 +132,7 @@ async def get_schedule(call: Call[NoQuery]) -> SavedSchedule:
 async def put_schedule(call: Call[NoQuery], body: JSON) -> SavedSchedule:
     """Save a schedule, new or not; with If-Match only the version that it names is changed."""
     schedules, id = call.workspace.schedules, call.path["id"]
+    _refuse_unless_may_start(call, body)
     before = await audit_values.schedule_before(schedules, id)
     only_after = version_to_change(call.headers, before, "TEN-3082")
     try:
@@ -237,6 +240,19 @@ async def list_ticks(call: Call[PageQuery]) -> Page[TickRecord]:
         call.path["id"], limit=call.query.limit, cursor=call.query.cursor
     )
     return Page(items=found.items, next_cursor=found.next_cursor)
+
+
+def _refuse_unless_may_start(call: Call[NoQuery], document: JSON) -> None:
+    """Forbidden where a principal would have started what it may not start itself."""
+    given = document if isinstance(document, dict) else {}
+    target = given.get("target")
+    names = {*given, *target} if isinstance(target, dict) else {*given}
+    if "callbackUrl" in names:
+        refuse_unless(call.principal, Permission.LISTENERS_WRITE)
+    elif "taskId" in names or (isinstance(target, dict) and target.get("type") == "task"):
+        refuse_unless(call.principal, Permission.TASKS_EXECUTE)
+    else:
+        refuse_unless(call.principal, Permission.INSTANCES_START)
 
 
 def _saved(call: Call[NoQuery], saved: SavedSchedule, *, is_new: bool) -> SavedSchedule:
