@@ -16,14 +16,11 @@ from tenuto.calendars.calendar import (
     WEEKDAYS,
     Calendar,
     HolidayRule,
-    Hours,
     OwnDate,
-    Span,
     clock,
 )
 from tenuto.calendars.public_holidays import countries, country
 from tenuto.calendars.resolution import Unresolved, resolve
-from tenuto.calendars.working_calendar import WorkingCalendar
 from tenuto.calendars.zones import is_zone, zone_names
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, Unusable, is_array, is_object
 from tenuto.definition.json_check import is_sound
@@ -31,6 +28,7 @@ from tenuto.definition.plain_kinds import Id, ListOf, Text
 from tenuto.definition.report import Place, Report, shown
 from tenuto.model.errors import Problem
 from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.working_time import Hours, Span, WorkingCalendar
 
 MOST_DATES = 5_000
 MOST_RULES = 50

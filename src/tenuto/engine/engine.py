@@ -116,7 +116,7 @@ class Engine:
             self.turns,
             self.events,
             self.effects,
-            tasks_are=self.definitions.declared_tasks.refresh,
+            refresh=self.definitions.refresh,
         )
         self.outbox = Outbox.of(
             shared,
@@ -159,6 +159,7 @@ class Engine:
         self.quarantine.released = self._released
         self.plans = self.definitions.plans
         self.declared_tasks = self.definitions.declared_tasks
+        self.policies = self.definitions.policies
         self.loader = self.turns.loader
         self.inspector = self.events.inspector
         self.row_sizes = RowSizes()

@@ -27,6 +27,8 @@ class TimerKind(StrEnum):
     REMINDER = "reminder"
     ESCALATION = "escalation"
     GRACE = "grace"
+    SLA_WARNING = "sla-warning"
+    SLA_BREACH = "sla-breach"
     DEADLINE = "deadline"
     RESUME = "resume"
     GO_ON = "go-on"
@@ -258,6 +260,16 @@ class SkipDelayAsked(Struct, frozen=True, gc=False, kw_only=True, tag="skip-dela
     iteration: str = ""
 
 
+class TimeOutAsked(Struct, frozen=True, gc=False, kw_only=True, tag="time-out-asked"):
+    """The time-out of an open step was requested, before its time."""
+
+    node: str
+    by: str
+    iteration: str = ""
+    attempt: int | None = None
+    """The attempt that is meant; None: the newest."""
+
+
 class RetryAsked(Struct, frozen=True, gc=False, kw_only=True, tag="retry-asked"):
     """The retry of a failed instance was requested."""
 
@@ -295,6 +307,7 @@ Occurrence: TypeAlias = (
     | PauseAsked
     | ResumeAsked
     | SkipDelayAsked
+    | TimeOutAsked
     | RetryAsked
     | CompensationRetryAsked
 )

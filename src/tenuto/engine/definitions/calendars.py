@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 import msgspec
 
@@ -54,6 +56,11 @@ class Calendars:
         if found.year != year:
             found = self._tenants[tenant] = found.in_year(year)
         return found
+
+    def digest(self, tenant: str) -> str:
+        """A digest of the calendars of a tenant and of the year; empty where there are none."""
+        found = self._tenants.get(tenant)
+        return "" if found is None else found.digest
 
     async def resolved(self, tenant: str) -> Mapping[str, WorkingCalendar]:
         """The calendars of a tenant, as they are stored, or were a second ago."""
@@ -235,6 +242,13 @@ class Resolved(Mapping[str, WorkingCalendar]):
         self.year = year
         self.calendars: Mapping[str, Calendar] = {id: calendar_of(row) for id, row in rows.items()}
         self._found: dict[tuple[str, ...], WorkingCalendar | None] = dict(known or {})
+
+    @cached_property
+    def digest(self) -> str:
+        """Of their versions, and of the year, from which holidays follow."""
+        versions = sorted(f"{id} {row.version}" for id, row in self.rows.items())
+        text = "\n".join([str(self.year), *versions])
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def in_year(self, year: int) -> Resolved:
         """The same calendars with the holidays of another year."""

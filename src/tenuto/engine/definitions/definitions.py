@@ -8,9 +8,11 @@ from datetime import timedelta
 from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.definitions.policies import TenantPolicies
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.requests import Request
+from tenuto.store.parts.tasks import TasksMark
 
 
 class Definitions:
@@ -33,10 +35,16 @@ class Definitions:
         )
         self.plans.admit = admit
         self.calendars = Calendars(shared)
+        self.policies = TenantPolicies(self.declared_tasks, self.calendars)
 
     async def start(self) -> None:
         await self.declared_tasks.read()
         await self.calendars.read()
+
+    async def refresh(self, tasks: TasksMark | None) -> None:
+        """Read again what other processes have changed; `tasks` comes with each heartbeat."""
+        await self.declared_tasks.refresh(tasks)
+        await self.calendars.refresh()
 
     def resolver(self, report: Callable[[Request], None]) -> Resolver:
         """A resolver of sub-workflows; `report` takes its findings to instances."""
