@@ -172,5 +172,5 @@ def _target_name(document: Object) -> str:
 
 
 def _refused(path: str, message: str, advice: str) -> InvalidInput:
-    problem = Problem(code="TEN-2730", path=path, message=message, advice=advice)
+    problem = Problem(code="TEN-2732", path=path, message=message, advice=advice)
     return InvalidInput("there is nothing to backfill", [problem])
