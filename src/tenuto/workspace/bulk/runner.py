@@ -141,6 +141,8 @@ class BulkRunner:
             if not worked:
                 await clock.wait(self._hint, LOOK_SOON if self._has_waiting else LOOK_EVERY)
                 self._hint.clear()
+                if self._has_waiting:
+                    await clock.sleep(A_TURN.total_seconds())
 
     async def run_once(self) -> bool:
         """Act on one page of the operation that has waited longest; whether there was one."""
