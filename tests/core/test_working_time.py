@@ -67,8 +67,10 @@ def in_office(duration: JSON) -> Object:
     ],
 )
 def test_a_delay_beside_a_calendar_counts_working_time(duration: JSON, due: datetime) -> None:
-    """a duration with `calendar` beside it counts working time only (`"PT4H"`); `P3D` with a
-    calendar is three working days, ending at the same time of day or at the next working moment"""
+    """Business durations: a duration with `calendar` beside it counts working time only (`"PT4H"`);
+    `P3D` with a calendar is three working days, ending at the same time of day or at the next
+    working moment.
+    """
     run = at_the_office(draw("d>a", d=delay(duration, **OFFICE)))
     entry = last(run, TimerSet)
     assert isinstance(entry, TimerSet)
@@ -188,10 +190,10 @@ def test_a_deadline_of_the_instance_counts_working_time() -> None:
 
 
 def test_reminders_are_fixed_when_an_approval_opens() -> None:
-    """Versioned; a wait or timer that has begun keeps the version it began with."""
-    asking = approval(
-        assignees={"users": ["ann"]}, reminders=["PT3H", "P2D", "PT1H"], **OFFICE
-    )
+    """A wait or timer that has begun keeps the moment and the calendar version it began with; its
+    log entry names both.
+    """
+    asking = approval(assignees={"users": ["ann"]}, reminders=["PT3H", "P2D", "PT1H"], **OFFICE)
     run = at_the_office(draw("w", w=asking))
     run.policies = policies(short_office())
     seen = []
@@ -261,6 +263,9 @@ UNKNOWN: dict[str, Object] = {
 
 @pytest.mark.parametrize("node", UNKNOWN.values(), ids=UNKNOWN)
 def test_a_calendar_that_does_not_exist_fails_its_step(node: Object) -> None:
+    """A calendar that does not exist is a warning at save; at run time the step that needs it fails
+    with `UNKNOWN_CALENDAR`, and an instance whose `options` need it is refused.
+    """
     edges = "s>x x:loop>b x:error>z" if node["type"] == "loop" else "s>x x:error>z"
     run = play(draw(edges, s=task(), x=node)).start().succeed("s")
     error = run.state.nodes[key_of("x")].error
