@@ -38,6 +38,7 @@ from tenuto.schedules import (
     Schedule,
     Skip,
     Start,
+    Tick,
     at_end,
     at_tick,
     due,
@@ -65,6 +66,7 @@ MOST_LISTED = 10
 """The most skipped ticks in a row that are recorded one by one."""
 MOST_STARTS = 1_000
 """About the most starts of one transaction."""
+OVERTAKEN = "a later tick is due, too"
 _A_SECOND = timedelta(seconds=1)
 _encode = msgspec.json.Encoder().encode
 
@@ -100,7 +102,10 @@ class Firing:
         self._store = shared.store
         self._clock = shared.clock
         self._most = Bounds(most=shared.settings.bounds.schedule_starts)
-        self._queued_every = timedelta(seconds=shared.settings.queued_every)
+        # A store of one process has no ends of which that process does not know.
+        settings, is_shared = shared.settings, shared.store.is_shared
+        every = settings.queued_every if is_shared else settings.longest_nap
+        self._queued_every = timedelta(seconds=max(every, settings.queued_every))
         self._calendars = calendars
         self._targets = targets
         self._usage = usage
@@ -108,8 +113,13 @@ class Firing:
         self._sent = sent
         self.documents = ScheduleDocuments()
         self._open = OpenTicks(shared.store, reason)
-        self.with_queue: set[ScheduleKey] = set()
+        self._with_queue: set[ScheduleKey] = set()
         """Schedules that had ticks in their queues when this process fired them last."""
+
+    def may_have_queue(self, key: ScheduleKey) -> bool:
+        """Whether ticks of a schedule may wait for an instance to end."""
+        overlap = self.documents.overlap_of(key)
+        return overlap is None or overlap == "queue" or key in self._with_queue
 
     async def advance(self, rows: Sequence[ScheduleRow], now: datetime) -> set[ScheduleKey]:
         """Do what is to do for schedules at `now`; returns those that another has changed."""
@@ -181,42 +191,39 @@ class Firing:
         """
         parsed = self.documents.of(row)
         work = _Work(row, parsed, running, now)
-        schedule = parsed.schedule
         calendar, problem = await self._calendar(row.tenant, parsed)
-        answer: Due | None = None
-        if schedule is not None and problem is None and row.status in ("active", "error"):
-            answer = due(schedule, calendar, row.handled, now, self._most)
+        if problem is not None or parsed.schedule is None:
+            return work.failed(_refused_if(asked, problem))
+        schedule, is_on = parsed.schedule, row.status in ("active", "error")
+        answer = due(schedule, calendar, row.handled, now, self._most) if is_on else None
+        may_promote = is_on and work.may_promote
+        is_needed = asked is not None or may_promote or row.status == "error"
         target: Target | None = None
-        may_promote = row.status in ("active", "error") and work.may_promote
-        if problem is None and schedule is not None:
-            is_needed = asked is not None or may_promote or row.status == "error"
-            if is_needed or (answer is not None and answer.start):
-                known = {} if found is None else found
-                place = (row.tenant, schedule.target)
-                if place not in known:
-                    known[place] = await self._targets.find(row.tenant, schedule)
-                there = known[place]
-                problem = there if isinstance(there, Problem) else None
-                target = None if isinstance(there, Problem) else there
-        if problem is not None:
-            if asked is not None:
-                raise InvalidInput("the schedule cannot be started", [problem])
-            return work.failed(problem.message)
-        assert schedule is not None
+        if is_needed or (answer is not None and answer.start):
+            there = await self._target(row.tenant, schedule, {} if found is None else found)
+            if isinstance(there, Problem):
+                return work.failed(_refused_if(asked, there))
+            target = there
         if may_promote:
             await self._promote(work, target)
         if answer is not None:
             work.record(answer, calendar)
-            for tick in answer.start:
+            for tick in work.not_overtaken(answer, schedule):
                 await self._tick(work, target, tick.nominal, tick.at, schedule.overlap)
         if asked is not None:
             overlap = asked.overlap or schedule.overlap
             await self._tick(work, target, asked.nominal, now, overlap, mark=asked.mark)
         if work.queued:
-            self.with_queue.add(row.key)
+            self._with_queue.add(row.key)
         else:
-            self.with_queue.discard(row.key)
+            self._with_queue.discard(row.key)
         return work.done(schedule, calendar, answer, self._queued_every)
+
+    async def _target(self, tenant: str, schedule: Schedule, found: Found) -> Target | Problem:
+        place = (tenant, schedule.target)
+        if place not in found:
+            found[place] = await self._targets.find(tenant, schedule)
+        return found[place]
 
     async def _calendar(
         self, tenant: str, parsed: Parsed
@@ -350,6 +357,16 @@ class _Work:
         if answer.skipped and self.parsed.schedule is not None:
             self._skip(self.parsed.schedule, calendar, answer)
 
+    def not_overtaken(self, answer: Due, schedule: Schedule) -> Sequence[Tick]:
+        """The ticks that are started: not those that a later one would only cancel."""
+        start = answer.start
+        if schedule.overlap != "cancel-running":
+            return start
+        late = len(start) if answer.is_more else max(0, len(start) - 1)
+        for tick in start[:late]:
+            self.put(tick.nominal, tick.at, "skipped", "", reason=OVERTAKEN)
+        return start[late:]
+
     def _skip(self, schedule: Schedule, calendar: WorkingCalendar | None, answer: Due) -> None:
         """Record ticks outside of working time: a few one by one, many together."""
         listed = (
@@ -480,6 +497,14 @@ class _Work:
     def _with(self, state: ScheduleRow, mail: Sequence[Mail]) -> Fire:
         row = replace(state, version=self.row.version + 1)
         return Fire(row=row, ticks=tuple(self._ticks.values()), mail=tuple(mail))
+
+
+def _refused_if(asked: Asked | None, problem: Problem | None) -> str:
+    """Why no tick can succeed; InvalidInput where a user asked for one."""
+    assert problem is not None
+    if asked is not None:
+        raise InvalidInput("the schedule cannot be started", [problem])
+    return problem.message
 
 
 def _problem(path: str, message: str, advice: str) -> Problem:

@@ -123,7 +123,7 @@ class Schedules:
         ):
             key = ScheduleKey(draft.held.tenant, state.schedule.id)
             self._ended.add((key, state.schedule.nominal))
-            if key in self._firing.with_queue:
+            if self._firing.may_have_queue(key):
                 self._hinted.add(key)
                 self._hint.set()
             elif self._closing is None:
@@ -190,7 +190,8 @@ class Schedules:
     async def _trim(self, rows: Sequence[ScheduleRow]) -> None:
         for row in rows:
             if row.version % _TRIM_EVERY == 0:
-                await self._store.schedules.trim(row.key)
+                most = self._settings.bounds.schedule_ticks
+                await self._store.schedules.trim(row.key, most)
 
     def _close(self) -> None:
         self._closing = None
