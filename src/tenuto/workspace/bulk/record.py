@@ -33,7 +33,7 @@ async def record_end(
         kind="system",
         credential=storable(asked.by),
         action="backfill_schedule"
-        if asked.target == "ticks"
+        if asked.is_backfill
         else "start_bulk"
         if asked.is_on_instances
         else "start_bulk_of_dead_letters",

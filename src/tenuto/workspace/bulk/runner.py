@@ -39,6 +39,7 @@ A_TURN = timedelta(milliseconds=50)
 MOST_COUNTED = 100_000
 """A dry run counts no further."""
 
+_ALL = 10_000
 _A_MOMENT = timedelta(milliseconds=1)
 _asked = msgspec.json.Decoder(BulkAsked).decode
 _progress = msgspec.json.Decoder(Progress).decode
@@ -56,6 +57,7 @@ class BulkRunner:
         self._hint = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._is_stopped = False
+        self._is_new = True
         self._has_waiting = False
         """Whether the operation that had its turn last waits for instances to end."""
         self._stop_hearing: Callable[[], None] | None = None
@@ -148,6 +150,10 @@ class BulkRunner:
         """Act on one page of the operation that has waited longest; whether there was one."""
         engine = self._engine
         now = engine.clock.now()
+        if self._is_new and not engine.store.is_shared:
+            # Nobody else can hold them: they were this store's last process's.
+            await engine.store.bulk.claim(now + HELD_FOR, now, _ALL)
+        self._is_new = False
         claimed = await engine.store.bulk.claim(now, now + HELD_FOR, 1)
         for row in claimed:
             self._has_waiting = False
