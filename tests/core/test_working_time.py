@@ -9,6 +9,7 @@ import pytest
 
 from tenuto.core.attempt import business_backoff
 from tenuto.core.deciding import CANNOT_GO_ON
+from tenuto.core.explain import Facts, explain
 from tenuto.model.entries import (
     ChildStarted,
     Entry,
@@ -23,7 +24,7 @@ from tenuto.model.entries import (
 from tenuto.model.failure import UNKNOWN_CALENDAR
 from tenuto.model.inputs import RetryAsked, TimerKind
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import NO_POLICIES, BusinessRetryPolicy
+from tenuto.model.policy import FORESEEN, NO_POLICIES, BusinessRetryPolicy
 from tenuto.model.status import Status
 from tenuto.model.working_time import CalendarVersion, WorkingDuration
 from tests.core.calendars import office, policies, short_office
@@ -316,3 +317,13 @@ def test_an_instance_whose_calendar_does_not_exist_is_not_started(options: Objec
 def test_a_pause_does_not_move_a_moment(skipped: Callable[[Run], Run]) -> None:
     run = skipped(at_the_office(draw("d>a", d=delay("PT4H", **OFFICE))))
     assert run.timer(TimerKind.DELAY, "d") == berlin(12, 11)
+
+
+def test_what_is_only_foreseen_takes_every_calendar_to_exist() -> None:
+    """A command line beside an engine asks whether a start would be refused."""
+    run = play(draw("a", options={"timeout": in_office("P2D")}), policies=FORESEEN).start()
+    assert run.running == ["a"]
+    document = draw("l:loop>b", l=loop(source="{{[1]}}", timeout=in_office("PT3H")))
+    failed = at_the_office(document).fail("b[0]")
+    explanation = explain(failed.plan, failed.state, Facts(now=failed.now))
+    assert explanation.causes[0].details["canRetry"] is True

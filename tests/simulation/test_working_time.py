@@ -10,6 +10,7 @@ import pytest
 from tenuto.testing.fault_plan import AtWrite, Fault
 from tests.kit.breadth import breadth
 from tests.kit.simulator.fault_plan import RandomFaults
+from tests.kit.simulator.outside import Ear
 from tests.kit.simulator.places import InMemory
 from tests.kit.simulator.scenario import Scenario, job_of
 from tests.kit.simulator.thinning import few_of
@@ -58,3 +59,13 @@ def test_faults_at_random(engines: int) -> None:
         scenario = Scenario(name, jobs, weather, engines=engines)
         finished = run_scenario(scenario, InMemory(shared=engines > 1))
         assert_kept(finished, f"faults at random, {name}")
+
+
+def test_listeners_hear_of_an_sla_once_each() -> None:
+    job = job_of("2-promised", SHAPES["promised"], Random("told"), interrupts=False)
+    ears = [Ear("slas", ("workflow.sla.*",)), Ear("everything", ("**",))]
+    scenario = Scenario("told", [job], AtWrite({9: Fault.CRASH_AFTER}), ears=ears)
+    finished = run_scenario(scenario)
+    assert_kept(finished, "listeners hear of an SLA")
+    heard = {each["id"]: each for each in finished.run.heard or () if each["listener"] == "slas"}
+    assert len(heard) >= 4, "vacuous: hardly anything was missed"
