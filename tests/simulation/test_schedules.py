@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.kit.breadth import breadth
-from tests.kit.simulator.scheduled import Outcome, ScheduledWorld
+from tests.kit.simulator.scheduled import RARE, Outcome, ScheduledWorld
 from tests.simulation import schedule_bugs as bugs
 from tests.simulation.schedule_bugs import Bug
 
@@ -21,9 +21,9 @@ def assert_kept(outcome: Outcome, name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(breadth(2, 30)))
 def test_ticks_are_those_of_the_oracle_once_each(seed: int) -> None:
-    outcome = ScheduledWorld(seed, schedules=10, days=10).run()
+    outcome = ScheduledWorld(seed, schedules=8, days=7).run()
     assert_kept(outcome, f"seed {seed}")
-    assert outcome.processes > 3, "vacuous: hardly anything crashed"
+    assert outcome.processes > 2, "vacuous: hardly anything crashed"
     assert outcome.started > outcome.ticks / 3, "vacuous: hardly anything was started"
 
 
@@ -52,8 +52,9 @@ def test_a_bug_is_noticed(bug: Bug, promise: str, world: dict[str, Any]) -> None
 
 @pytest.mark.soak
 def test_a_year_of_a_thousand_schedules() -> None:
-    outcome = ScheduledWorld(7, schedules=1_000, days=365, faults=300).run()
+    outcome = ScheduledWorld(7, schedules=1_000, days=365, faults=150, crons=RARE).run()
     assert_kept(outcome, "a year")
+    assert outcome.ticks > 20_000
 
 
 @pytest.mark.soak

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tenuto import InvalidDefinition, task, workflow
+from tenuto import InvalidDefinition, WorkflowFunction, task, workflow
 from tenuto.model.json import Object
 from tenuto.testing import Engine
 from tenuto.workspace.schedule_values import TickRecord
@@ -94,10 +94,12 @@ def test_a_schedule_follows_the_calendar_of_the_test() -> None:
         assert [day for day in (24, 25, 26, 27, 28) if day in started] == [24, 28]
 
 
-def scheduled(**times: str) -> object:
+def scheduled(
+    *, cron: str | None = None, timezone: str | None = None
+) -> WorkflowFunction[[], str]:
     """The same workflow function, with other times."""
 
-    @workflow("nightly", **times)
+    @workflow("nightly", cron=cron, timezone=timezone)
     def nightly() -> str:
         return report_on("today")
 
@@ -106,7 +108,7 @@ def scheduled(**times: str) -> object:
 
 def test_a_function_with_cron_has_a_schedule_that_goes_when_the_argument_goes() -> None:
     with Engine(at=BEGIN) as engine:
-        engine.deploy(scheduled(cron="30 2 * * *", timezone="Europe/Berlin"))  # type: ignore[arg-type]
+        engine.deploy(scheduled(cron="30 2 * * *", timezone="Europe/Berlin"))
         engine.schedule({"id": "mine", "cron": "0 0 1 1 *", "target": {"workflowId": "nightly"}})
         engine.skip(days=2)
         assert days_of(engine.ticks("nightly.cron")) == [1, 2]
@@ -116,24 +118,24 @@ def test_a_function_with_cron_has_a_schedule_that_goes_when_the_argument_goes() 
             assert found is not None
             return {each.id: each.cron for each in found}
 
-        engine.deploy(scheduled(cron="30 3 * * *"))  # type: ignore[arg-type]
+        engine.deploy(scheduled(cron="30 3 * * *"))
         assert saved() == {"mine": "0 0 1 1 *", "nightly.cron": "30 3 * * *"}
-        engine.deploy(scheduled())  # type: ignore[arg-type]
+        engine.deploy(scheduled())
         assert saved() == {"mine": "0 0 1 1 *"}
 
 
 def test_a_schedule_of_somebody_else_is_not_taken_over() -> None:
     with Engine(at=BEGIN) as engine:
-        engine.deploy(scheduled())  # type: ignore[arg-type]
+        engine.deploy(scheduled())
         own: Object = {
             "id": "nightly.cron",
             "cron": "0 0 1 1 *",
             "target": {"workflowId": "nightly"},
         }
         engine.schedule(own)
-        engine.deploy(scheduled())  # type: ignore[arg-type]
+        engine.deploy(scheduled())
         with pytest.raises(Exception, match="TEN-3081"):
-            engine.deploy(scheduled(cron="30 2 * * *"))  # type: ignore[arg-type]
+            engine.deploy(scheduled(cron="30 2 * * *"))
         assert engine.lives.ask(lambda app: app.schedules.get("nightly.cron")) is not None
 
 
@@ -150,9 +152,9 @@ def test_times_that_are_wrong_are_found_with_the_line_of_the_function(
 ) -> None:
     flow = scheduled(**times)
     with pytest.raises(InvalidDefinition) as refused:
-        flow.checked()  # type: ignore[attr-defined]
+        flow.checked()
     [problem] = refused.value.problems
     assert problem.code == code
     assert "test_schedules.py:" in problem.path
     with Engine() as engine, pytest.raises(Exception, match=code):
-        engine.deploy(flow)  # type: ignore[arg-type]
+        engine.deploy(flow)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -51,9 +52,9 @@ async def _kill_in_turn(folder: Path, *, schedules: int, kills: int, chance: ran
             }
             await members.insist("schedule", document=document)
         for kill in range(1, kills + 1):
-            await until(lambda goal=kill * schedules: _has_started(members, goal))
+            await until(partial(_has_started, members, kill * schedules))
             await members.replace(members.members[0])
-        await until(lambda: _has_started(members, (kills + 1) * schedules))
+        await until(partial(_has_started, members, (kills + 1) * schedules))
         for number in range(schedules):
             await members.insist("pause-schedule", id=f"s{number}")
         await members.at_rest()
@@ -78,16 +79,14 @@ async def _judged(url: str, schedules: int) -> int:
         keys = await connection.fetch(
             "SELECT key, instance_id FROM tenuto.idempotency_keys WHERE key LIKE 'schedule:%'"
         )
-    assert {each["outcome"] for each in ticks} == {"started"}
-    recorded = {_key(each["schedule_id"], each["nominal"]): each["instance_id"] for each in ticks}
+    assert {outcome for _, _, outcome, _ in ticks} == {"started"}
+    recorded = {_key(schedule, nominal): instance for schedule, nominal, _, instance in ticks}
     assert len(recorded) == len(ticks)
-    assert recorded == {each["key"]: each["instance_id"] for each in keys}
-    assert sorted(recorded.values()) == sorted(each["id"] for each in instances), "one each"
-    assert {each["status"] for each in instances} == {"COMPLETED"}
+    assert recorded == {key: instance for key, instance in keys}  # noqa: C416 - rows, not tuples
+    assert sorted(recorded.values()) == sorted(id for id, _ in instances), "one each"
+    assert {status for _, status in instances} == {"COMPLETED"}
     for number in range(schedules):
-        times = sorted(
-            _moment(each["nominal"]) for each in ticks if each["schedule_id"] == f"s{number}"
-        )
+        times = sorted(_moment(nominal) for id, nominal, _, _ in ticks if id == f"s{number}")
         gaps = {later - earlier for earlier, later in pairwise(times)}
         assert gaps == {A_SECOND}, f"s{number} left some out"
     return len(ticks)

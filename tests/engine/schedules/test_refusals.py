@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+from unittest.mock import patch
 
 import msgspec
 from msgspec.structs import replace
@@ -13,8 +15,10 @@ from tenuto.model.ids import start_letter
 from tenuto.model.inputs import ScheduleCause, Started
 from tenuto.model.json import Object
 from tenuto.model.quotas import Quotas
+from tenuto.model.task_definition import TaskDefinition
+from tenuto.store.errors import DataRefused
 from tenuto.store.parts.mailbox import Mail
-from tenuto.store.parts.schedules import Fire
+from tenuto.store.parts.schedules import Fire, ScheduleKey, Schedules
 from tests.engine.schedules.clockwork import FLOW, Clockwork, at, minutes
 
 STRICT: Object = {
@@ -192,3 +196,39 @@ def test_a_tick_whose_key_is_in_use_has_that_instance() -> None:
         assert [each.id for each in world.engine.instances] == [first.id]
         [tick] = world.ticks()
         assert (tick.outcome, tick.instance_id) == ("started", first.id)
+
+
+def test_ticks_that_the_store_refuses_stop_no_others() -> None:
+    fire = Schedules.fire
+
+    async def refusing(self: Schedules, fires: Sequence[Fire]) -> set[ScheduleKey]:
+        if any(each.row.id == "bad" and each.ticks for each in fires):
+            raise DataRefused("it cannot be stored")
+        return await fire(self, fires)
+
+    with Clockwork() as world, patch.object(Schedules, "fire", refusing):
+        world.save("bad")
+        world.save("good")
+        world.skip(minutes=11)
+        assert world.started("good") == [5, 10]
+        row = world.row("bad")
+        assert (row.status, row.problem) == ("error", "the store refuses its ticks")
+
+
+def test_a_task_that_is_gone_is_an_error_and_comes_back_with_it() -> None:
+    with Clockwork(settings=Settings(unknown_tasks="wait")) as world:
+
+        def declare(app: Any) -> Any:  # noqa: ANN401
+            return app.task_definitions.put(TaskDefinition(id="remote", kind="pull"))
+
+        world.ask(declare)
+        world.save(target={"taskId": "remote"}, overlap="allow")
+        world.skip(minutes=6)
+        world.engine.lives.ask(lambda app: app.task_definitions.remove("remote"))
+        world.skip(minutes=5)
+        row = world.row()
+        assert (row.status, row.problem) == ("error", "there is no task remote")
+        world.ask(declare)
+        world.skip(minutes=2)
+        assert world.row().status == "active"
+        assert minutes(world.ticks("started")) == [5, 10]

@@ -34,7 +34,7 @@ class Tick(NamedTuple):
 
     nominal: datetime
     last: datetime | None
-    count: int
+    number: int
     outcome: str
     instance: str | None
     recorded: datetime
@@ -103,9 +103,9 @@ def _answered(plan: Plan, ticks: Sequence[Tick]) -> Found:
         covered = times[bisect_left(times, each.nominal) : bisect_right(times, each.last)]
         # A range has the ticks of its kind: others between them are recorded by themselves.
         others = sum(1 for moment in covered if moment in answers)
-        if not each.count <= len(covered) <= each.count + others:
-            yield "T3", f"{each.count} are said to be {each.outcome} of {len(covered)}"
-        in_ranges += each.count
+        if not each.number <= len(covered) <= each.number + others:
+            yield "T3", f"{each.number} are said to be {each.outcome} of {len(covered)}"
+        in_ranges += each.number
     for moment, count in answers.items():
         if count > 1:
             yield "T3", f"{moment} is answered {count} times"

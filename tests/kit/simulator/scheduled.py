@@ -33,6 +33,8 @@ from tests.kit.simulator.places import InMemory
 from tests.schedules.minutes import Oracle, Shown, shown
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe")
+RARE = ("0 9 * * MON", "30 2 1,15 * *", "0 0 1 * *", "0 3 1 */3 *")
+"""For a year."""
 CRONS = ("0 9 * * *", "30 2 * * *", "0 */6 * * *", "15 8 * * MON-FRI", "0 0 1 * *", "*/20 3 * * *")
 OVERLAPS = ("allow", "skip", "queue")
 CATCH_UPS = ("all", "all", "one", "none")
@@ -83,6 +85,13 @@ class Outcome:
     processes: int
 
 
+class _Faults(RandomFaults):
+    """A process lives for days, in which little happens."""
+
+    def _next_crash_step(self) -> int:
+        return self._random.randrange(20, 12_000)
+
+
 @dataclass(slots=True)
 class Task:
     """What a process does."""
@@ -107,6 +116,7 @@ class ScheduledWorld:
     engines: int = 2
     faults: int = 30
     fault_plan: FaultPlan | None = None
+    crons: Sequence[str] = CRONS
     overlaps: Sequence[str] = OVERLAPS
     catch_ups: Sequence[str] = CATCH_UPS
     place: InMemory = field(default_factory=lambda: InMemory(shared=True))
@@ -117,7 +127,7 @@ class ScheduledWorld:
         found: list[Planned] = []
         lengths = {"allow": 4, "skip": 4, "queue": 3}
         for number in range(self.schedules):
-            zone, cron = random.choice(ZONES), random.choice(CRONS)
+            zone, cron = random.choice(ZONES), random.choice(self.crons)
             overlap, catch_up = random.choice(self.overlaps), random.choice(self.catch_ups)
             document: Object = {
                 "id": f"s{number}",
@@ -134,7 +144,7 @@ class ScheduledWorld:
     def run(self) -> Outcome:
         """Let it happen, process by process."""
         planned = self.planned()
-        faults = self.fault_plan or RandomFaults(
+        faults = self.fault_plan or _Faults(
             Random(f"faults {self.seed}"), faults=self.faults, rate=0.02
         )
         ids = SeededIds(Random(f"ids {self.seed}"))
@@ -282,6 +292,6 @@ def _engine(store: Store, clock: VirtualClock, ids: SeededIds) -> Engine:
             prune_every=864_000.0,
             longest_nap=7_200.0,
             queued_every=600.0,
-            bounds=Bounds(large_document=sys.maxsize),
+            bounds=Bounds(large_document=sys.maxsize, schedule_ticks=100_000),
         ),
     )

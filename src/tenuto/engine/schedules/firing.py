@@ -46,6 +46,7 @@ from tenuto.schedules import (
     ticks,
 )
 from tenuto.schedules.schedule import Overlap, Target as ScheduleTarget
+from tenuto.store.errors import DataRefused
 from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.schedules import (
     Fire,
@@ -66,6 +67,8 @@ MOST_LISTED = 10
 """The most skipped ticks in a row that are recorded one by one."""
 MOST_STARTS = 1_000
 """About the most starts of one transaction."""
+MOST_BYTES = 2_000_000
+"""About the most bytes of inputs of one transaction."""
 OVERTAKEN = "a later tick is due, too"
 _A_SECOND = timedelta(seconds=1)
 _encode = msgspec.json.Encoder().encode
@@ -125,7 +128,7 @@ class Firing:
         """Do what is to do for schedules at `now`; returns those that another has changed."""
         lost: set[ScheduleKey] = set()
         fires: list[Fire] = []
-        starts = 0
+        starts = size = 0
         running = await self._running(rows)
         found: Found = {}
         for row in rows:
@@ -141,9 +144,10 @@ class Firing:
                 )
             fires.append(fire)
             starts += len(fire.mail)
-            if starts >= MOST_STARTS:
+            size += sum(len(each.input) for each in fire.mail)
+            if starts >= MOST_STARTS or size >= MOST_BYTES:
                 lost |= await self.fire(fires)
-                fires, starts = [], 0
+                fires, starts, size = [], 0, 0
         return lost | await self.fire(fires)
 
     async def one(self, row: ScheduleRow, asked: Asked | None, now: datetime) -> Fire:
@@ -155,7 +159,10 @@ class Firing:
         """Write what was decided; returns the schedules for which it was not written."""
         if not fires:
             return set()
-        lost = await self._store.schedules.fire(fires)
+        try:
+            lost = await self._store.schedules.fire(fires)
+        except DataRefused as error:
+            return await self._fire_apart(fires, error)
         now = self._clock.now()
         has_sent = False
         for fire in fires:
@@ -166,6 +173,18 @@ class Firing:
         if has_sent:
             self._sent()
         return lost
+
+    async def _fire_apart(self, fires: Sequence[Fire], error: DataRefused) -> set[ScheduleKey]:
+        """Write each by itself; the one that the store refuses is in error."""
+        if len(fires) > 1:
+            return {key for each in fires for key in await self.fire([each])}
+        [fire] = fires
+        log.error("schedule=%s: the store refuses its ticks: %s", fire.row.id, error)
+        before = await self._store.schedules.get(*fire.row.key)
+        if before is None or before.version != fire.row.version - 1:
+            return {fire.row.key}
+        work = _Work(before, Parsed(schedule=None), nothing(), self._clock.now())
+        return await self._store.schedules.fire([work.failed("the store refuses its ticks")])
 
     async def _running(self, rows: Sequence[ScheduleRow]) -> dict[ScheduleKey, Running]:
         keys = [row.key for row in rows]
@@ -329,7 +348,7 @@ class _Work:
         state = replace(
             row,
             status="error",
-            problem=problem[:1_000],
+            problem=storable(problem),
             tries=row.tries + 1,
             next_at=self.now + timedelta(seconds=seconds),
             next_tick=None,
@@ -492,11 +511,18 @@ class _Work:
         return min(moments, default=None)
 
     def _put(self, tick: TickRow) -> None:
+        if tick.reason is not None:
+            tick = replace(tick, reason=storable(tick.reason))
         self._ticks[tick.nominal, tick.is_range] = tick
 
     def _with(self, state: ScheduleRow, mail: Sequence[Mail]) -> Fire:
         row = replace(state, version=self.row.version + 1)
         return Fire(row=row, ticks=tuple(self._ticks.values()), mail=tuple(mail))
+
+
+def storable(text: str) -> str:
+    """Text that every store takes: it may quote what a user wrote."""
+    return text[:1_000].replace("\0", "").encode("utf-8", "replace").decode()
 
 
 def _refused_if(asked: Asked | None, problem: Problem | None) -> str:

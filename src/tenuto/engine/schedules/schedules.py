@@ -16,7 +16,7 @@ from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.schedules.callbacks import KEPT_AS, secret_of
 from tenuto.engine.schedules.documents import input_problems, parse
-from tenuto.engine.schedules.firing import CONFIRM_AFTER, Asked, Firing
+from tenuto.engine.schedules.firing import CONFIRM_AFTER, Asked, Firing, storable
 from tenuto.engine.schedules.meter import ScheduleMeter
 from tenuto.engine.schedules.targets import Targets
 from tenuto.engine.shared import Shared
@@ -373,7 +373,7 @@ class Schedules:
                 row=replace(
                     row,
                     status="paused",
-                    note=note,
+                    note=None if note is None else storable(note),
                     problem=None,
                     tries=0,
                     next_tick=None,
@@ -632,7 +632,7 @@ def _skipped(
             is_range=count > 1,
             at=first.at,
             outcome="skipped",
-            reason=reason[:1_000],
+            reason=storable(reason),
             count=count,
             last=last.nominal if count > 1 else None,
             recorded_at=now,
