@@ -18,7 +18,7 @@ FIRST, LAST = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 1, 10, 23, tzinfo
 async def ticks_of(client: Client, count: int) -> list[TickRecord]:
     """The ticks once there are so many, the oldest first."""
     while len(found := await client.schedules.ticks("daily")) < count:
-        await asyncio.sleep(0)
+        pass
     return [*reversed(found)]
 
 
@@ -50,7 +50,7 @@ async def test_a_backfill_interrupted_by_kill_9_goes_on(tmp_path: Path) -> None:
                 assert len(ticks) == count
                 await end_all(client, ticks[count - 2 :])
             while (found := await client.bulk.get(begun.id)).status == "running":
-                await asyncio.sleep(0)
+                pass
             assert (found.status, found.done, found.failed) == ("done", 6, 0)
             after = await ticks_of(client, 6)
             assert after[:2] == before

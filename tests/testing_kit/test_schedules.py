@@ -94,9 +94,7 @@ def test_a_schedule_follows_the_calendar_of_the_test() -> None:
         assert [day for day in (24, 25, 26, 27, 28) if day in started] == [24, 28]
 
 
-def scheduled(
-    *, cron: str | None = None, timezone: str | None = None
-) -> WorkflowFunction[[], str]:
+def scheduled(*, cron: str | None = None, timezone: str | None = None) -> WorkflowFunction[[], str]:
     """The same workflow function, with other times."""
 
     @workflow("nightly", cron=cron, timezone=timezone)
