@@ -381,5 +381,5 @@ FIELDS = Fields(
     Field("dates", "dates", Dates(_OWN_DATE, MOST_DATES)),
     Field("extends", "extends", Text()),
 )
-_READ_ONLY = frozenset({"version"})
+_READ_ONLY = frozenset({"version", "usedBy", "problems"})
 """What an answer has beside the document, so that it can be sent back."""

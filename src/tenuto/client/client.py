@@ -13,7 +13,7 @@ import msgspec
 
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
-from tenuto.client.connection import NEXT_AFTER, PATIENCE, Connection
+from tenuto.client.connection import API, NEXT_AFTER, PATIENCE, Ask, Connection, part
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
@@ -21,6 +21,7 @@ from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
+from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
 from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
@@ -44,6 +45,8 @@ from tenuto.workspace.values import (
     Summary,
     statuses_of,
 )
+
+_STOPPED = "tenuto-schedules-stopped"
 
 
 class Client:
@@ -80,7 +83,7 @@ class Client:
         """The HTTP connection to the service."""
         self.operations = Operations(self.connection)
         """Every operation of the API, under its name in the API."""
-        self._deployer = Deployer(self._saved_version)
+        self._deployer = Deployer(self._saved_version, lambda: self.schedules)
         self.webhooks = RemoteWebhooks(self.operations)
         """Addresses that are notified of events: add, change, list, get, remove, enable."""
         self.subscriptions = RemoteSubscriptions(self.operations)
@@ -89,6 +92,10 @@ class Client:
         """Tasks whose failure nothing handled, poison tasks, and late results."""
         self.task_definitions = RemoteTaskDefinitions(self.operations)
         """Tasks that the tenant has declared: add, put, list, get, remove, execute."""
+        self.schedules = RemoteSchedules(self.operations)
+        """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
+        self.calendars = RemoteCalendars(self.operations)
+        """Business calendars: save, list, get, days, import_dates, add, remove."""
         self.workers = RemoteWorkers(self.operations)
         """Workers that were seen within the last hour: list, page."""
         self.bulk = RemoteBulk(self.operations)
@@ -152,13 +159,17 @@ class Client:
         listed = partial(self.operations.list_workflows, include="definition")
         return [msgspec.convert(each, DefinitionVersion) for each in await up_to(limit, listed)]
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
+    async def remove_definition(self, id: str, *, force: bool = False) -> int:
         """Remove a definition; its instances keep their versions.
 
         Conflict while instances of it run, unless `force` cancels them: a bulk operation, which
-        goes on after this returns.
+        goes on after this returns. Returns how many schedules start nothing any more.
         """
-        await self.operations.remove_workflow(id, force=force or None)
+        query = {"force": force} if force else {}
+        asked = Ask("DELETE", f"{API}/workflows/{part(id)}", query, gives_nothing=True)
+        answered = await self.connection.send(asked)
+        stopped = answered.headers.get(_STOPPED, "")
+        return int(stopped) if stopped.isdecimal() else 0
 
     # -- instances
 

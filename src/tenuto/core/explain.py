@@ -83,6 +83,7 @@ def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
         status=state.status,
         summary=_summary(causes),
         causes=(*causes, *promises),
+        schedule=state.schedule,
     )
 
 

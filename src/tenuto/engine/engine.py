@@ -78,13 +78,15 @@ class Engine:
         """
         self.settings = settings or Settings()
         self.store = store
-        self.registry: Registry = CallbackTask(
+        self.callbacks = CallbackTask(
             registry,
             sender=sender,
             clock=clock,
             seconds=self.settings.webhook_timeout,
             secret=self._callback_secret,
+            origin=self._origin,
         )
+        self.registry: Registry = self.callbacks
         self.clock = clock
         self.ids = ids
         shared = self.shared = Shared(
@@ -386,9 +388,14 @@ class Engine:
         self.outbox.concluded(draft)
         self.schedules.concluded(draft)
 
-    async def _callback_secret(self, instance_id: str) -> str:
-        found = (await self.store.turns.load([instance_id]))[instance_id]
-        return await self.schedules.callback_secret(found.row.tenant)
+    async def _origin(self, instance_id: str) -> tuple[str, str | None]:
+        """The tenant of an instance, and the schedule that has started it."""
+        held = await self.loader.look_at(instance_id)
+        schedule = held.state.schedule
+        return held.tenant, None if schedule is None else schedule.id
+
+    async def _callback_secret(self, tenant: str) -> str:
+        return await self.schedules.callback_secret(tenant)
 
     def _forget(self, instance_id: str) -> None:
         self.effects.forget(instance_id)

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from tenuto.model.entries import ScheduledBy
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 
@@ -99,3 +100,5 @@ class Explanation(Struct, frozen=True, gc=False, kw_only=True):
     summary: str
     """One sentence."""
     causes: tuple[Cause, ...]
+    schedule: ScheduledBy | None = None
+    """The tick of a schedule that started it, if one did."""

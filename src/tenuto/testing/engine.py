@@ -39,6 +39,7 @@ from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.task_mocks import Named, TaskMocks
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import BEGIN, Wall
+from tenuto.workspace.schedule_values import SavedSchedule, TickRecord
 from tenuto.workspace.values import Published
 
 __tracebackhide__ = True
@@ -50,6 +51,7 @@ Workflow: TypeAlias = str | Definition
 When: TypeAlias = Literal["before", "after", "unanswered"]
 
 _AN_HOUR, _A_DAY = 3_600.0, 86_400.0
+_MOST_TICKS = 20_000
 
 _NO_TIME = timedelta(0)
 _FAULTS = {
@@ -106,6 +108,7 @@ class Engine:
         """The engine that a failing test shows: this one, or the last one that it made."""
         self._at, self._seed = begin, seed
         self._deployed: list[Definition] = []
+        self._schedules: list[Mapping[str, JSON]] = []
         self._ids_by_key: dict[str, str] = {}
         self._calendars: list[Mapping[str, JSON]] = []
         for each in calendars:
@@ -147,6 +150,13 @@ class Engine:
         version = self.lives.ask(lambda app: app.deploy(definition))
         assert version is not None
         return version
+
+    def schedule(self, document: Mapping[str, JSON]) -> SavedSchedule:
+        """Save a schedule: what it starts is started as time passes."""
+        saved = self.lives.ask(lambda app: app.schedules.save(dict(document)))
+        assert saved is not None
+        self._schedules.append(document)
+        return saved
 
     def calendar(self, document: Mapping[str, JSON]) -> int:
         """Save a calendar and return its version: durations beside its id count its working time.
@@ -302,6 +312,8 @@ class Engine:
         )
         for definition in self._deployed:
             twin.deploy(definition)
+        for document in self._schedules:
+            twin.schedule(document)
         self.shown = twin
         return twin
 
@@ -321,6 +333,12 @@ class Engine:
     def instances(self) -> list[Instance]:
         """Every instance, the oldest first."""
         return [Instance(self, id) for id in self.lives.reader.ids()]
+
+    def ticks(self, schedule: str) -> list[TickRecord]:
+        """What became of the ticks of a schedule, the oldest first."""
+        found = self.lives.ask(lambda app: app.schedules.ticks(schedule, limit=_MOST_TICKS))
+        assert found is not None
+        return [*reversed(found)]
 
     def calls(self, task: Named | None = None) -> list[Call]:
         """Every run of a task, or of all of them, in order."""

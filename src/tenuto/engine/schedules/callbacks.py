@@ -68,14 +68,22 @@ class CallbackTask(Registry):
         clock: Clock,
         seconds: float,
         secret: Callable[[str], Awaitable[str]],
+        origin: Callable[[str], Awaitable[tuple[str, str | None]]],
     ) -> None:
-        """`seconds`: how long an answer may take. `secret`: what signs callbacks of an instance."""
+        """`seconds`: how long an answer may take. `secret`: what signs callbacks of a tenant.
+
+        `origin`: the tenant of an instance, and the schedule that has started it, if one has.
+        """
         super().__init__(behind)
         self._others = behind
         self._sender = sender
         self._clock = clock
         self._seconds = seconds
         self._secret = secret
+        self._origin = origin
+        self.address: Callable[[str, str, str], Awaitable[str]] | None = None
+        """Gives the address of a callback as it is called, by its tenant, its schedule and the
+        address that was saved: a service signs those that lead to itself."""
         self._callback = TaskFunction(self._send, name=CALLBACK_TASK)
 
     def get(self, name: str) -> TaskFunction[..., Any] | None:
@@ -92,14 +100,17 @@ class CallbackTask(Registry):
         body = msgspec.json.encode(
             {name: input.get(name) for name in ("scheduleId", "executionTime", "payload")}
         )
-        # By the tenant of the instance: its input may come from anybody who may start one.
-        secret = await self._secret(ctx.instance_id)
+        # What the instance says, and not its input: anybody may run this task.
+        tenant, schedule_id = await self._origin(ctx.instance_id)
+        secret = await self._secret(tenant)
         headers = {
             "content-type": "application/json",
             "idempotency-key": ctx.idempotency_key,
             **signed_headers(secret, ctx.idempotency_key, self._clock.now(), body),
         }
         url = str(input.get("callbackUrl"))
+        if self.address is not None and schedule_id is not None:
+            url = await self.address(tenant, schedule_id, url)
         reply = await self._sender.post(url, headers, body, self._seconds)
         if reply.status is None:
             raise TaskError("CALLBACK_NOT_ANSWERED", reply.error or "no answer")
