@@ -36,7 +36,7 @@ _OWN = frozenset({"save_workflow", "put_task", "put_workflow", "validate_workflo
 """In one's own tenant a name is free, whoever else has it."""
 
 
-_WITH_TOKEN = frozenset({"task_callback", "event_callback", "get_widget"})
+_WITH_TOKEN = frozenset({"task_callback", "event_callback", "get_widget", "watch_widget"})
 """Public operations that want a token of their own, whoever asks."""
 
 

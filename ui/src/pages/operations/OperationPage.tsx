@@ -15,7 +15,7 @@ import { ProgressBar } from "../../kit/ProgressBar";
 import { ErrorState, Loading } from "../../kit/States";
 import { StatusBadge } from "../../kit/StatusBadge";
 import styles from "./styles.module.css";
-import { paceOf, progressWords, statusOf, titleOf, totalOf, type Operation } from "./words";
+import { aboutWords, paceOf, progressWords, statusOf, titleOf, totalOf, type Operation } from "./words";
 
 const REFRESH_MS = 500;
 const MOST_FAILURES = 100;
@@ -89,6 +89,7 @@ function Shown({ operation, counted, crumbs }: { operation: Operation; counted: 
           <Fact name="Ended">
             <Moment at={operation.endedAt} />
           </Fact>
+          {operation.stoppedBy != null && <Fact name="Stopped by">{operation.stoppedBy}</Fact>}
           <Fact name="Id">
             <span className={styles["id"]}>
               <code>{operation.id}</code>
@@ -96,7 +97,7 @@ function Shown({ operation, counted, crumbs }: { operation: Operation; counted: 
             </span>
           </Fact>
         </dl>
-        <p className={styles["about"]}>{aboutOf(operation)} <Link href={list.href}>{list.label}</Link></p>
+        <p className={styles["about"]}>{aboutWords(operation)} <Link href={list.href}>{list.label}</Link></p>
       </Section>
       {operation.failures.length > 0 && (
         <Section title={operation.failed > MOST_FAILURES ? `The first ${MOST_FAILURES} of ${count(operation.failed)} that failed` : "What failed"}>
@@ -128,10 +129,4 @@ function Fact({ name, children }: { name: string; children: React.ReactNode }) {
       <dd>{children}</dd>
     </div>
   );
-}
-
-function aboutOf({ status, failed }: Operation): string {
-  if (status === "running") return "It goes on in the service, also while this page is closed.";
-  if (status === "cancelled") return "It was stopped: what was done stays done.";
-  return failed === 0 ? "Everything that was matched is done." : "What failed is listed below, with the reason of each.";
 }

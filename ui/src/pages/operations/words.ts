@@ -46,3 +46,11 @@ export function progressWords(operation: Operation, total: number | null, pace: 
   const left = pace?.leftMs === null || pace === null || operation.status !== "running" ? null : `about ${duration(pace.leftMs)} left`;
   return [far, fast, left].filter((part) => part !== null).join(", ");
 }
+
+/** What its end means, or that it goes on. */
+export function aboutWords({ status, failed, stoppedBy }: Pick<Operation, "status" | "failed" | "stoppedBy">): string {
+  const by = stoppedBy == null ? "" : ` by ${stoppedBy}`;
+  if (status === "running") return stoppedBy == null ? "It goes on in the service, also while this page is closed." : `It is being stopped${by}: what is under way is still done.`;
+  if (status === "cancelled") return `It was stopped${by}: what was done stays done.`;
+  return failed === 0 ? "Everything that was matched is done." : "What failed is listed below, with the reason of each.";
+}
