@@ -81,7 +81,11 @@ async def furnished(app: Tenuto, tenant: str) -> Things:
     event_id, task = f"event-{tenant}", f"task-{tenant}"
     await workspace.publish("never.heard", {"note": mark}, id=event_id)
     await workspace.task_definitions.add(TaskDefinition(id=task, kind="pull", description=mark))
+    calendar = await workspace.calendars.save(_calendar(f"calendar-{tenant}", mark))
+    schedule = await workspace.schedules.save(_schedule(f"schedule-{tenant}", flow, mark))
     ids = {
+        "calendars": calendar.id,
+        "schedules": schedule.id,
         "workflows": flow,
         "instances": waiting.id,
         "dead-letters": letter.id,
@@ -125,6 +129,9 @@ def _queries(things: Things) -> Mapping[str, Mapping[str, str]]:
         "list_events": {"pattern": "never.heard"},
         "task_callback": {"token": "made-up"},
         "event_callback": {"token": "made-up"},
+        "schedule_callback": {"token": "made-up"},
+        "list_schedules": {"workflowId": things.id_of("workflows")},
+        "list_calendar_days": {"from": "2026-12-20", "to": "2026-12-31"},
     }
 
 
@@ -149,6 +156,12 @@ def _bodies(things: Things) -> Mapping[str, object]:
         "add_event_callback": {"subscriberId": "mine", "patterns": ["never.told"]},
         "create_key": {"name": "mine", "role": "viewer"},
         "shape_widget": {"widgetType": "text", "widgetConfig": {"path": "input"}},
+        "add_calendar": _calendar("mine"),
+        "put_calendar": _calendar(things.id_of("calendars")),
+        "add_working_time": {"from": "2030-01-01T00:00:00Z", "duration": "PT4H"},
+        "add_schedule": _schedule("mine", flow),
+        "put_schedule": _schedule(things.id_of("schedules"), flow),
+        "preview_schedule_document": _schedule("mine", flow),
         "put_task": {"id": things.id_of("tasks"), "kind": "pull"},
     }
 
@@ -181,6 +194,21 @@ def _made(kind: inspect.Type) -> Any:  # noqa: ANN401 - JSON of some type
 def _approval(id: str, description: str = "mine") -> Object:
     step: Object = {"stepId": "ask", "type": "APPROVAL", "assignees": {"roles": [*Role]}}
     return {"id": id, "description": description, "steps": [step]}
+
+
+def _calendar(id: str, description: str = "mine") -> Object:
+    week: Object = {"mon": ["09:00-17:00"]}
+    metadata: Object = {"description": description}
+    return {"id": id, "timezone": "Europe/Berlin", "week": week, "metadata": metadata}
+
+
+def _schedule(id: str, flow: str, description: str = "mine") -> Object:
+    return {
+        "id": id,
+        "cron": "0 9 1 1 *",
+        "target": {"workflowId": flow},
+        "metadata": {"description": description},
+    }
 
 
 def _refused(id: str) -> Object:

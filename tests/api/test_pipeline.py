@@ -79,6 +79,7 @@ KEYS = Keys(
     vic=somebody("vic", Role.VIEWER),
     bob=somebody("bob", Role.ADMIN, tenant="other"),
 )
+CALLBACKS = ("task_callback", "event_callback", "schedule_callback")
 IDS = {"id": "x", "stepId": "s", "path": "a", "taskId": "x", "executionId": "x"}
 
 
@@ -93,7 +94,7 @@ async def test_every_operation_refuses_who_is_not_known_or_may_not(serve: Serve)
             for headers, status in (({}, 401), (bearing("nobody"), 401)):
                 reply = await call(each.method, path, headers=headers)
                 expected = 200 if each.is_public and not headers else status
-                if each.name in ("task_callback", "event_callback") and not headers:
+                if each.name in CALLBACKS and not headers:
                     expected = 422  # its token is its credential, and it has none
                 if each.name == "get_widget":
                     expected = 401

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import date, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -31,6 +31,7 @@ from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
+from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.workers import RemoteWorkers
@@ -45,10 +46,17 @@ ONCE = frozenset(
         *("retry_dead_letter", "discard_dead_letter", "remove_dead_letter"),
         *("create_key", "add_task", "start_test_run", "publish_in_test_run", "stop_test_run"),
         *("claim_executions", "task_callback", "event_callback", "add_event_callback"),
+        *("add_schedule", "add_calendar", "import_calendar_dates", "trigger_schedule"),
+        "schedule_callback",
     }
 )
 """Operations that are not sent again where it is not known whether the first one was done."""
-OVERLAPPING = frozenset({"shape_widget", "validate_workflow"})
+OVERLAPPING = frozenset(
+    {
+        *("shape_widget", "validate_workflow", "preview_schedule_document"),
+        *("add_working_time", "get_working_time"),
+    }
+)
 """Operations that may be under way twice: they only read."""
 OF_ITEMS = frozenset({"start_batch", "publish_events"})
 """Operations whose items may have keys or ids: the caller knows whether every one has."""
@@ -58,18 +66,24 @@ RESULTS = {
     "BulkView": "BulkOperation",
     "EventAnswer": "EventAnswer | list[EventAnswer]",
     "Heartbeat": "Heartbeat",
+    "ImportedDates": "ImportedDates",
     "InstanceItem": "InstanceItem",
     "PendingDelivery": "PendingDelivery",
     "RunStarted": "TestRun",
+    "SavedCalendar": "SavedCalendar",
+    "SavedSchedule": "SavedSchedule",
     "SavedWorkflow": "SavedWorkflow",
+    "SchedulePreview": "SchedulePreview",
     "StartAnswer": "StartResult",
     "StatusAnswer": "StatusAnswer",
     "Subscription": "Subscription",
     "TaskDetails": "DeclaredTask",
     "TaskItem": "ListedTask",
     "TaskView": "DeclaredTask",
+    "TickRecord": "TickRecord",
     "Webhook": "Webhook",
     "WorkerStatus": "WorkerStatus",
+    "WorkingSpan": "WorkingSpan",
     "WorkflowView": "DefinitionVersion",
 }
 """Types of the API and those of the client for them; every other one is a JSON object."""
@@ -115,7 +129,7 @@ _IMPORTS = """from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal, cast
 
 from msgspec import UNSET
@@ -129,6 +143,9 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.executions import Heartbeat
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.workspace.schedule_values import (
+    ImportedDates, SavedCalendar, SavedSchedule, SchedulePreview, TickRecord, WorkingSpan
+)
 from tenuto.workspace.values import (
     BulkOperation, DeclaredTask, DefinitionVersion, ListedTask, Page, SavedWorkflow, Subscription,
     TestRun, Webhook, WorkerStatus, PendingDelivery
@@ -144,6 +161,8 @@ def _method(operation: Operation) -> str:
     ]
     query = [] if operation.query is None else list(map(_optional, _fields(operation.query)))
     whole, body = _body(operation)
+    if _is_text(operation):
+        whole = [Parameter("body", "", "bytes", None)]
     headers = [
         Parameter(HEADERS[name], name.lower(), "str | None", "None")
         for name, _ in operation.headers
@@ -191,6 +210,8 @@ def _call(
         arguments.append(f"query={_mapping(query)}")
     if headers:
         arguments.append(f"headers={_mapping(headers)}")
+    elif _is_text(operation):
+        arguments.append(f'headers={{"content-type": "{operation.media[0]}"}}')
     if operation.method == "WEBSOCKET":
         return "def", f"return self._socket({', '.join(arguments)})"
     if operation.response_media == "text/event-stream":
@@ -232,6 +253,11 @@ def _repeating(operation: Operation, headers: list[Parameter]) -> list[str]:
         # The version that it names is no longer the newest once the first one was done.
         return ["is_repeatable=if_match is None"]
     return ["may_overlap=True"] if operation.name in OVERLAPPING else []
+
+
+def _is_text(operation: Operation) -> bool:
+    """Whether its body is text that is sent as it is."""
+    return operation.media[0].startswith("text/")
 
 
 def _body(operation: Operation) -> tuple[list[Parameter], list[Parameter]]:
@@ -291,7 +317,7 @@ def _kind(kind: Any) -> str:  # noqa: ANN401 - one for each form of a type
         return "Mapping[str, Any]"
     if kind in GIVEN:
         return GIVEN[kind]
-    if kind is datetime or kind in (str, int, float, bool):
+    if kind in (date, datetime) or kind in (str, int, float, bool):
         return str(kind.__name__)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return "str"
@@ -343,6 +369,8 @@ PARTS = {
     "subscriptions": Face(RemoteSubscriptions, "SyncSubscriptions"),
     "dead_letters": Face(RemoteDeadLetters, "SyncDeadLetters"),
     "task_definitions": Face(RemoteTaskDefinitions, "SyncTaskDefinitions"),
+    "schedules": Face(RemoteSchedules, "SyncSchedules"),
+    "calendars": Face(RemoteCalendars, "SyncCalendars"),
     "workers": Face(RemoteWorkers, "SyncWorkers"),
     "bulk": Face(RemoteBulk, "SyncBulk"),
     "test_runs": Face(RemoteTestRuns, "SyncTestRuns"),

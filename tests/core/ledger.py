@@ -91,11 +91,11 @@ class Ledger:
         ended = broken_off | {
             (entry.node, entry.iteration, entry.attempt)
             for entry in entries
-            if isinstance(entry, NodeCompleted | NodeCancelled)
+            if isinstance(entry, NodeCompleted | NodeCancelled | NodeFailed | CompensationFailed)
         }
         for effect in effects:
-            # A deadline that passed tells an attempt to stop whose result then comes in, and a
-            # child that is looked for may be called off at once.
+            # A deadline that passed tells an attempt to stop whose result then comes in, a child
+            # that is looked for may be called off at once, and a time-out may be asked for.
             is_moot = isinstance(effect, StopAttempt | ResolveChild) and _attempt(effect) in ended
             if not is_moot:
                 self._take(effect, put_off=not entries)

@@ -14,6 +14,7 @@ from tenuto.model.entries import (
     NodeCompleted,
     NodeFailed,
     NodeSkipped,
+    SlaFired,
     StatusChanged,
     SystemSet,
     TimerFired,
@@ -26,7 +27,7 @@ def line(entry: Entry) -> str:
     node: str | None = getattr(entry, "node", None)
     attempt: int = getattr(entry, "attempt", 1)
     iteration: str = getattr(entry, "iteration", "")
-    place = f"{_place(node, iteration)}#{attempt}" if node is not None else ""
+    place = f"{_place(node, iteration)}#{attempt}" if node else ""
     return " ".join(part for part in (entry.event_type.value, place, _said(entry)) if part)
 
 
@@ -52,6 +53,8 @@ def _said(entry: Entry) -> str:  # noqa: C901 - one arm each
             return entry.outcome
         case TimerFired():
             return f"{entry.kind} {entry.number or ''}".rstrip() if entry.kind != "delay" else ""
+        case SlaFired():
+            return entry.kind
         case ChildStarted():
             return f"{entry.workflow_id} v{entry.version}"
         case ChildEnded():

@@ -45,6 +45,7 @@ from tenuto.model.inputs import (
     Started,
     TaskFailed,
     TaskSucceeded,
+    TimeOutAsked,
     TimerDue,
     TimerKey,
     TimerKind,
@@ -385,6 +386,13 @@ class Run:
     def skip_delay(self, node: str) -> Run:
         key = key_of(node)
         return self.tell(SkipDelayAsked(node=key.node, iteration=key.iteration, by="ada"))
+
+    def time_out(self, node: str, *, attempt: int | None = None) -> Run:
+        """A principal requests the time-out of a step."""
+        key = key_of(node)
+        return self.tell(
+            TimeOutAsked(node=key.node, iteration=key.iteration, by="ada", attempt=attempt)
+        )
 
     def cancel(self, reason: str | None = None, *, should_compensate: bool = True) -> Run:
         asked = CancelAsked(by="ada", reason=reason, should_compensate=should_compensate)

@@ -22,6 +22,7 @@ from tenuto.model.inputs import (
 from tenuto.model.json import JSON
 from tenuto.model.policy import Policies, RetryPolicy, TaskPolicy
 from tenuto.model.test_run import TestRunSpec
+from tests.core.calendars import policies, short_office
 from tests.core.drawing import (
     approval,
     arms,
@@ -496,6 +497,47 @@ def by_declared_policies() -> Run:
     return run.fail("b").succeed("undo_a")
 
 
+def paid_within_working_time() -> Run:
+    """Its durations count the working time of a calendar, which is edited on the way."""
+    office: JSON = "office"
+    document = draw(
+        "s>sleep sleep>check check>pay pay:timeout>late late>again again>sign sign:approved>l"
+        " l:loop>each",
+        options={
+            "timeout": {"duration": "P30D", "calendar": office},
+            "sla": {"warnAfter": "P1D", "breachAfter": "P2D", "calendar": office},
+        },
+        s=start(),
+        sleep=delay("PT4H", calendar=office),
+        check=task(timeout={"duration": "PT2H", "calendar": office}),
+        pay=wait(eventTimeout={"duration": "P1D", "calendar": office}),
+        late=task(sla={"breachAfter": "PT1H", "calendar": office}),
+        again=task(retry={"initialDelay": "P1D", "calendar": office}),
+        sign=approval(deadline="P3D", reminders=["PT4H", "P1D"], calendar=office),
+        l=loop("{{[1]}}", timeout={"duration": "PT4H", "calendar": office}),
+    )
+    run = play(document, policies=policies()).at(BEGIN + timedelta(days=8, hours=14))
+    run.start({"n": 1}).skip().skip().succeed("check")
+    run.policies = policies(short_office())
+    run.skip().skip().succeed("late").fail("again", retryable=True).skip().succeed("again")
+    run.skip().decide("sign", "approved").fail("each[0]").later(hours=1).retry()
+    return run.succeed("each[0]")
+
+
+def promises_missed() -> Run:
+    """Of the instance and of a step, which is retried by hand in between."""
+    promise: JSON = {"warnAfter": "PT1H", "breachAfter": "PT2H"}
+    document = draw("a>b", options={"sla": promise}, a=task(sla=promise))
+    run = play(document).start().later(hours=1).fire().fail("a").later(hours=3).retry().fire()
+    return run.succeed("a").succeed("b")
+
+
+def timed_out_on_request() -> Run:
+    """A wait and an attempt, which is tried again."""
+    document = draw("w:timeout>a", w=wait(), a=task(retry={"maxAttempts": 2}))
+    return play(document).start().time_out("w").time_out("a").skip().succeed("a")
+
+
 SHELF: dict[str, Situation] = {
     situation.__name__: situation
     for situation in (
@@ -519,6 +561,9 @@ SHELF: dict[str, Situation] = {
         delayed_by_its_task,
         run_by_workers,
         delay_skipped,
+        paid_within_working_time,
+        promises_missed,
+        timed_out_on_request,
         poison_handled,
         stopped_and_started_again,
         terminated,

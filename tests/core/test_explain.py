@@ -14,8 +14,10 @@ from tenuto.core.incomplete_joins import join_message
 from tenuto.model.causes import Cause, CauseKind, Explanation
 from tenuto.model.ids import NodeKey
 from tenuto.model.status import Status
+from tests.core.calendars import policies
 from tests.core.drawing import box, draw, start, task, undoing, wait
 from tests.core.play import BEGIN, Run
+from tests.core.test_working_time import FRIDAY, berlin
 from tests.core.wandering import wander
 from tests.kit.workload import Seeded, Taste, make_input, random_document
 
@@ -259,3 +261,61 @@ def test_whatever_rests_has_a_cause(seed: int) -> None:
     run.start(make_input(Seeded(seed)))
     wander(run, Seeded(seed), restless=40, retries=seed % 3)
     assert rests or run.status.is_final
+
+
+def test_a_delay_in_working_time_says_of_which_calendar_and_until_when_there() -> None:
+    run = Run(draw("d", d=box("delay", duration="PT4H", calendar="office")), policies=policies())
+    run.at(FRIDAY).start({})
+    cause = only(run, policies=run.policies)
+    assert cause.kind is CauseKind.WORKING_TIME
+    assert cause.message == (
+        "waits for 4 working hours of calendar `office`, until Mon 11:00 Europe/Berlin"
+    )
+    assert (cause.since, cause.until) == (FRIDAY, berlin(12, 11))
+    assert "2026-01-12T10:00:00.000Z" in only(run).message
+
+
+def test_a_retry_in_working_time_says_so() -> None:
+    retry: Any = {"initialDelay": "P9D", "calendar": "office"}
+    run = Run(draw("a", a=task(retry=retry)), policies=policies()).at(FRIDAY).start({})
+    cause = only(run.fail("a", retryable=True), policies=run.policies)
+    when = "Thu 22 Jan 2026 15:00 Europe/Berlin"
+    expected = f"is tried again in working time of calendar `office`, at {when}, attempt 2 of 3"
+    assert cause.message.startswith(expected)
+
+
+def test_an_sla_says_how_it_stands_and_holds_nothing_up() -> None:
+    promise: Any = {"warnAfter": "PT2H", "breachAfter": "PT4H", "calendar": "office"}
+    run = Run(draw("a", options={"sla": promise}), policies=policies()).at(FRIDAY).start({})
+    states = []
+    for _ in range(3):
+        found = explained(run, policies=run.policies)
+        work, sla = found.causes
+        assert (work.kind, sla.kind, found.summary) == (
+            CauseKind.RUNNING,
+            CauseKind.SLA,
+            f"a: {work.message}",
+        )
+        states.append((sla.details["state"], sla.message, sla.until))
+        run.skip() if run.ledger.timers else None
+    assert states == [
+        (
+            "kept",
+            "its SLA is kept so far; it is warned of at Fri 17:00 Europe/Berlin",
+            berlin(9, 17),
+        ),
+        (
+            "warned",
+            "its SLA was warned of at 2026-01-09T16:00:00.000Z; "
+            "it is missed at Mon 11:00 Europe/Berlin",
+            berlin(12, 11),
+        ),
+        ("breached", "its SLA was missed at 2026-01-12T10:00:00.000Z", None),
+    ]
+
+
+def test_the_sla_of_a_step_names_it() -> None:
+    run = Run(draw("a", a=task(sla={"breachAfter": "PT4H"}))).start({})
+    _, sla = explained(run).causes
+    assert (sla.step_id, sla.details["calendar"]) == ("a", None)
+    assert sla.message == "its SLA is kept so far; it is missed at 2026-01-01T04:00:00.000Z"

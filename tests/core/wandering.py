@@ -110,6 +110,8 @@ def _disturbances(run: Run, choices: Choices) -> list[Move]:
         moves += [run.pause, run.resume, partial(run.later, seconds=choices.below(30))]
     if chance(choices, 3):
         moves.append(run.cancel)
+    if chance(choices, 10):
+        moves += [partial(run.time_out, spelled(key)) for key in sorted(run.state.nodes)]
     if run.plan.rehearsal is not None:
         delays = [key for key in run.state.timers if key.kind is TimerKind.DELAY]
         names = [spelled(NodeKey(key.node, key.iteration)) for key in sorted(delays)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from datetime import UTC, date, datetime
 from typing import TypeAlias
 
 from tenuto.workspace.audit import TenantAudit
@@ -17,6 +18,8 @@ from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.events import Events
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.keys import TenantKeys
+from tenuto.workspace.calendars import Calendars
+from tenuto.workspace.schedules import Schedules
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.task_definitions import TaskDefinitions
 from tenuto.workspace.test_runs import TestRuns
@@ -24,6 +27,7 @@ from tenuto.workspace.values import Start
 from tenuto.workspace.webhooks import Subscriptions, Webhooks
 from tenuto.workspace.workers import TenantWorkers
 
+LONG_AGO, A_DAY = datetime(2026, 1, 1, tzinfo=UTC), date(2026, 1, 1)
 OfInstance: TypeAlias = Callable[[InstanceRef], Awaitable[object]]
 OfWorkspace: TypeAlias = Callable[[EngineWorkspace, str], Awaitable[object]]
 
@@ -59,6 +63,8 @@ PARTS: dict[str, type] = {
     "dead_letters": DeadLetters,
     "task_definitions": TaskDefinitions,
     "workers": TenantWorkers,
+    "schedules": Schedules,
+    "calendars": Calendars,
     "bulk": BulkOperations,
     "test_runs": TestRuns,
     "keys": TenantKeys,
@@ -118,10 +124,31 @@ BY_BULK: dict[str, OfWorkspace] = {
     "bulk.get": lambda mine, id: mine.bulk.get(id),
     "bulk.cancel": lambda mine, id: mine.bulk.cancel(id),
 }
+BY_SCHEDULE: dict[str, OfWorkspace] = {
+    "schedules.row": lambda mine, id: mine.schedules.row(id),
+    "schedules.get": lambda mine, id: mine.schedules.get(id),
+    "schedules.pause": lambda mine, id: mine.schedules.pause(id),
+    "schedules.resume": lambda mine, id: mine.schedules.resume(id),
+    "schedules.trigger": lambda mine, id: mine.schedules.trigger(id),
+    "schedules.backfill": lambda mine, id: mine.schedules.backfill(id, LONG_AGO, LONG_AGO),
+    "schedules.preview": lambda mine, id: mine.schedules.preview(id),
+    "schedules.ticks": lambda mine, id: mine.schedules.ticks(id),
+    "schedules.tick_page": lambda mine, id: mine.schedules.tick_page(id),
+    "schedules.remove": lambda mine, id: mine.schedules.remove(id),
+}
+BY_CALENDAR: dict[str, OfWorkspace] = {
+    "calendars.get": lambda mine, id: mine.calendars.get(id),
+    "calendars.uses": lambda mine, id: mine.calendars.uses(id),
+    "calendars.days": lambda mine, id: mine.calendars.days(id, A_DAY, A_DAY),
+    "calendars.add": lambda mine, id: mine.calendars.add(id, LONG_AGO, "PT4H"),
+    "calendars.between": lambda mine, id: mine.calendars.between(id, LONG_AGO, LONG_AGO),
+    "calendars.import_dates": lambda mine, id: mine.calendars.import_dates(id, "BEGIN:VCALENDAR"),
+    "calendars.remove": lambda mine, id: mine.calendars.remove(id),
+}
 BY_KEY: dict[str, OfWorkspace] = {"keys.revoke": lambda mine, id: mine.keys.revoke(id)}
 BY_ID = (
     *(BY_INSTANCE, BY_DEAD_LETTER, BY_WORKFLOW, BY_EVENT, BY_WEBHOOK, BY_SUBSCRIPTION),
-    *(BY_TASK, BY_BULK, BY_KEY),
+    *(BY_TASK, BY_BULK, BY_SCHEDULE, BY_CALENDAR, BY_KEY),
 )
 
 ONLY_OWN = frozenset(
@@ -130,7 +157,11 @@ ONLY_OWN = frozenset(
         *("details", "instances", "page", "start_many", "stats"),
         *("event_page", "events", "publish", "publish_all"),
         *("audit.page", "audit.verify"),
-        *("bulk.list", "bulk.start", "bulk.start_on_dead_letters"),
+        *("bulk.list", "bulk.start", "bulk.start_on_dead_letters", "bulk.start_backfill"),
+        *("schedules.create", "schedules.save", "schedules.list", "schedules.page"),
+        "schedules.preview_document",
+        *("calendars.create", "calendars.save", "calendars.list", "calendars.page"),
+        "calendars.known",
         *("dead_letters.list", "dead_letters.page", "dead_letters.rows"),
         *("dead_letters.groups", "dead_letters.workflows"),
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),

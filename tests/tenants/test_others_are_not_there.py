@@ -24,11 +24,13 @@ from tests.engine.situations import steps
 from tests.store.situations import NOON
 from tests.tenants.calls import (
     BY_BULK,
+    BY_CALENDAR,
     BY_DEAD_LETTER,
     BY_EVENT,
     BY_ID,
     BY_INSTANCE,
     BY_KEY,
+    BY_SCHEDULE,
     BY_SUBSCRIPTION,
     BY_TASK,
     BY_WEBHOOK,
@@ -66,6 +68,8 @@ def asked_with(theirs: Mirrored) -> list[tuple[dict[str, OfWorkspace], str, str]
         (BY_WORKFLOW, "hidden", "nothing"),
         (BY_EVENT, "hidden", "nothing"),
         (BY_TASK, "hidden", "nothing"),
+        (BY_SCHEDULE, "hidden", "nothing"),
+        (BY_CALENDAR, "hidden", "nothing"),
         (BY_WEBHOOK, theirs.webhook, "wh-0000000000000000"),
         (BY_SUBSCRIPTION, theirs.subscription, "sub-0000000000000000"),
     ]
@@ -100,6 +104,10 @@ async def test_nothing_that_can_be_asked_reaches_what_another_tenant_has(town: T
     await town.right.deploy(HIDDEN)
     await town.right.publish("hidden.told", {}, id="hidden")
     await town.right.task_definitions.add(TaskDefinition(id="hidden", kind="pull"))
+    week: Object = {"mon": ["09:00-17:00"]}
+    await town.right.calendars.save({"id": "hidden", "timezone": "UTC", "week": week})
+    at: Object = {"id": "hidden", "cron": "0 9 1 1 *", "target": {"workflowId": "hidden"}}
+    await town.right.schedules.save(at)
     operation = await town.right.bulk.start("pause", InstanceFilter(workflow="hidden"))
     key = await town.right.keys.create("theirs", role="viewer")
     # It ends by itself, in the background.

@@ -39,10 +39,12 @@ from tests.api.test_live import Door, said, socket_of
 from tests.engine.situations import steps
 from tests.kit.postgres_database import fresh_database
 from tests.tenants.calls import (
+    BY_CALENDAR,
     BY_DEAD_LETTER,
     BY_EVENT,
     BY_INSTANCE,
     BY_SUBSCRIPTION,
+    BY_SCHEDULE,
     BY_TASK,
     BY_WEBHOOK,
     OF_INSTANCE,
@@ -80,6 +82,8 @@ EVE = {"authorization": "Bearer eve"}
 NOT_ONLY_READ = {
     *("webhooks.remove", "subscriptions.remove"),
     *("task_definitions.remove", "task_definitions.execute"),
+    *("schedules.remove", "schedules.pause", "schedules.resume", "schedules.trigger"),
+    *("schedules.backfill", "calendars.remove", "calendars.import_dates"),
 }
 
 
@@ -143,6 +147,8 @@ def calls_with(theirs: Mirrored) -> dict[str, Callable[[EngineWorkspace], Awaita
         (BY_SUBSCRIPTION, theirs.subscription),
         ({"definition": lambda mine, id: mine.definition(id)}, "hidden"),
         (BY_TASK, "hidden"),
+        (BY_SCHEDULE, "hidden"),
+        (BY_CALENDAR, "hidden"),
         ({"held": lambda mine, id: held_by(mine.engine, mine.tenant, id)}, theirs.waiting),
     ]
     named: dict[str, Callable[[EngineWorkspace], Awaitable[object]]] = {
@@ -165,6 +171,10 @@ async def hide_something(town: Town) -> None:
     await right.start("flow", {"is": SECRET}, correlation_id=SECRET)
     await right.publish("hidden.pattern", {"is": SECRET}, id="hidden")
     await right.task_definitions.add(TaskDefinition(id="hidden", kind="pull", description=SECRET))
+    week: Object = {"mon": ["09:00-17:00"]}
+    await right.calendars.save({"id": "hidden", "name": SECRET, "timezone": "UTC", "week": week})
+    at: Object = {"id": "hidden", "cron": "0 9 1 1 *", "target": {"workflowId": "hidden"}}
+    await right.schedules.save({**at, "name": SECRET})
     root = Principal(name="root", kind="local", tenant=RIGHT, role=Role.ADMIN)
     keys = Keys(engine.store, engine.clock, engine.ids)
     await keys.create(root, KeyWish(name=SECRET, role=Role.ADMIN))

@@ -17,7 +17,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
     """Also runs workflows: starts, steers and decides."""
     EDITOR = "editor"
-    """Also changes definitions, tasks and webhooks."""
+    """Also changes definitions, tasks, schedules, calendars and webhooks."""
     ADMIN = "admin"
     """Also manages keys, and reads the audit log and the settings of the service."""
 
@@ -34,6 +34,7 @@ _VIEWER = frozenset(
         Permission.EVENTS_READ,
         Permission.TASKS_READ,
         Permission.LISTENERS_READ,
+        Permission.SCHEDULES_READ,
         Permission.DEAD_LETTERS_READ,
         Permission.STATS_READ,
     }
@@ -45,12 +46,14 @@ _OPERATOR = _VIEWER | {
     Permission.EVENTS_PUBLISH,
     Permission.TASKS_EXECUTE,
     Permission.EXECUTIONS_WORK,
+    Permission.SCHEDULES_CONTROL,
     Permission.DEAD_LETTERS_WRITE,
 }
 _EDITOR = _OPERATOR | {
     Permission.WORKFLOWS_WRITE,
     Permission.TASKS_WRITE,
     Permission.LISTENERS_WRITE,
+    Permission.SCHEDULES_WRITE,
     Permission.TEST_RUNS_RUN,
 }
 _ADMIN = _EDITOR | {Permission.AUDIT_READ, Permission.KEYS_MANAGE, Permission.SETTINGS_READ}

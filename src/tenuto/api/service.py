@@ -28,6 +28,14 @@ from tenuto.api.large_documents.reader import DocumentReader
 from tenuto.api.operation import Operation, Size
 from tenuto.api.problems import Refusal
 from tenuto.api.queue_depths import QueueDepths
+from tenuto.api.schedule_tickets import (
+    SCHEDULER_CALLBACK,
+    VALID_FOR,
+    ScheduleTicket,
+    leads_to,
+    schedule_tickets,
+    with_token,
+)
 from tenuto.api.widget_tickets import widget_tickets
 from tenuto.app import Tenuto
 from tenuto.compose import build_caller
@@ -39,6 +47,7 @@ from tenuto.executions.push_dispatcher import PushDispatcher
 from tenuto.live import LiveHub
 from tenuto.metrics.families import of_breakers
 from tenuto.metrics.metrics import Metrics
+from tenuto.model.durations import epoch_ms
 from tenuto.model.errors import TenutoError
 from tenuto.model.policy import Limits
 from tenuto.ports import Clock
@@ -95,6 +104,9 @@ class Service:
         """Hands out tasks to be pushed, and takes their callbacks."""
         self.event_tickets = event_tickets(store, self.ids)
         """Signs the URLs by which outside services hand in events."""
+        self.schedule_tickets = schedule_tickets(store, self.ids)
+        """Signs the tokens by which schedules call this service back."""
+        app.engine.callbacks.address = self._callback_address
         self.widget_tickets = widget_tickets(store, self.ids)
         """Signs the tokens by which pages elsewhere show values of instances."""
         self.url = config.public_url or ""
@@ -128,6 +140,14 @@ class Service:
         """Runs bulk operations in the background."""
         self.sizes = _sizes(app.engine.settings.limits)
         """The most bytes of a body, by size class."""
+
+    async def _callback_address(self, tenant: str, schedule_id: str, url: str) -> str:
+        """The address of a schedule's callback; one of this service gets a token."""
+        if not leads_to(url, self.url, SCHEDULER_CALLBACK):
+            return url
+        until = epoch_ms(self.clock.now() + VALID_FOR)
+        ticket = ScheduleTicket(tenant=tenant, schedule_id=schedule_id, until_ms=until)
+        return with_token(url, await self.schedule_tickets.token(ticket))
 
     def start(self) -> None:
         """Resume unfinished bulk operations; the app is open."""

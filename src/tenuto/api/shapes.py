@@ -110,6 +110,8 @@ class InstanceItem(Answer):
     input: JSON | UnsetType = UNSET
     state: dict[str, JSON] | UnsetType = UNSET
     compensation_state: JSON | UnsetType = UNSET
+    schedule: dict[str, JSON] | UnsetType = UNSET
+    """`{id, nominal}`: the tick of a schedule that started it."""
 
 
 class InstanceView(Answer):
@@ -137,6 +139,8 @@ class InstanceView(Answer):
     completed_at: str | None
     parent_id: str | UnsetType = UNSET
     rerun_of: str | UnsetType = UNSET
+    schedule: dict[str, JSON] | UnsetType = UNSET
+    """`{id, nominal}`: the tick of a schedule that started it."""
 
 
 class StatusAnswer(Answer):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from tenuto.calendars.calendar import Calendar, HolidayRule, Hours, OwnDate, Span
+from tenuto.calendars.calendar import Calendar, HolidayRule, OwnDate
 from tenuto.calendars.days import Day, days
-from tenuto.calendars.durations import WorkingDuration, parse_working_duration
 from tenuto.calendars.resolution import Unresolved, resolve
-from tenuto.calendars.working_calendar import SpecialDay, WorkingCalendar
 from tenuto.calendars.working_time import (
     add,
     is_working,
     last_working_moment,
     next_working_moment,
     working_time_between,
+)
+from tenuto.model.working_time import (
+    Hours,
+    Span,
+    SpecialDay,
+    WorkingCalendar,
+    WorkingDuration,
+    parse_working_duration,
 )
 
 __all__ = [

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from msgspec import Struct
+
+from tenuto.model.working_time import Hours
 
 Weekday: TypeAlias = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: Final[tuple[Weekday, ...]] = get_args(Weekday)
@@ -15,18 +17,6 @@ MONTH_NAMES: Final = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-
-
-class Span(NamedTuple):
-    """Working hours without a break, in minutes of the day: 540 to 1020 is 09:00-17:00."""
-
-    start: int
-    end: int
-    """The first minute after them; 1440 is the end of the day."""
-
-
-Hours: TypeAlias = tuple[Span, ...]
-"""The working hours of a day, in order; none: it is not a working day."""
 
 
 class HolidayRule(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

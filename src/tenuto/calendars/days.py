@@ -7,9 +7,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tenuto.calendars.calendar import DAY_NAMES, MONTH_NAMES, Hours, hours_text
-from tenuto.calendars.working_calendar import SpecialDay, WorkingCalendar
+from tenuto.calendars.calendar import DAY_NAMES, MONTH_NAMES, hours_text
 from tenuto.model.errors import InvalidInput, Problem
+from tenuto.model.working_time import Hours, SpecialDay, WorkingCalendar
 
 MOST_DAYS = 3_700
 """Ten years: the most days that are listed at once."""

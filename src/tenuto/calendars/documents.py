@@ -16,14 +16,11 @@ from tenuto.calendars.calendar import (
     WEEKDAYS,
     Calendar,
     HolidayRule,
-    Hours,
     OwnDate,
-    Span,
     clock,
 )
 from tenuto.calendars.public_holidays import countries, country
 from tenuto.calendars.resolution import Unresolved, resolve
-from tenuto.calendars.working_calendar import WorkingCalendar
 from tenuto.calendars.zones import is_zone, zone_names
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, Unusable, is_array, is_object
 from tenuto.definition.json_check import is_sound
@@ -31,6 +28,7 @@ from tenuto.definition.plain_kinds import Id, ListOf, Text
 from tenuto.definition.report import Place, Report, shown
 from tenuto.model.errors import Problem
 from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.working_time import Hours, Span, WorkingCalendar
 
 MOST_DATES = 5_000
 MOST_RULES = 50
@@ -66,6 +64,13 @@ def read_calendar(
         problems = tuple(_with_names(each, calendar, others, place) for each in resolved.problems)
         return ReadCalendar(calendar=None, working=None, problems=(*report.problems, *problems))
     return ReadCalendar(calendar=calendar, working=resolved, problems=report.problems)
+
+
+def stored_calendar(document: JSON) -> Calendar | None:
+    """The calendar of a document that was saved before; None if it cannot be read any more."""
+    report = Report()
+    calendar = _read(document, Place("$", report), "calendar")
+    return None if report.has_errors else calendar
 
 
 def write_calendar(calendar: Calendar) -> Object:
@@ -376,5 +381,5 @@ FIELDS = Fields(
     Field("dates", "dates", Dates(_OWN_DATE, MOST_DATES)),
     Field("extends", "extends", Text()),
 )
-_READ_ONLY = frozenset({"version"})
+_READ_ONLY = frozenset({"version", "usedBy", "problems"})
 """What an answer has beside the document, so that it can be sent back."""

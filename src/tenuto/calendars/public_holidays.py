@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import lru_cache
@@ -44,12 +45,15 @@ def holidays_of(rule: HolidayRule, years: Iterable[int]) -> dict[date, str]:
     """The holidays of a checked rule in some years, with their names."""
     import holidays  # noqa: PLC0415
 
-    found = holidays.country_holidays(
-        rule.country,
-        subdiv=rule.subdivision,
-        years=years,
-        expand=False,
-        language=ENGLISH,
-        categories=rule.categories or None,
-    )
+    with warnings.catch_warnings():
+        # Of some religions the library knows the days of a few decades, and says so.
+        warnings.simplefilter("ignore")
+        found = holidays.country_holidays(
+            rule.country,
+            subdiv=rule.subdivision,
+            years=years,
+            expand=False,
+            language=ENGLISH,
+            categories=rule.categories or None,
+        )
     return dict(sorted(found.items()))

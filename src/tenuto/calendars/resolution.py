@@ -7,12 +7,13 @@ from datetime import date
 
 from msgspec import Struct
 
-from tenuto.calendars.calendar import WEEKDAYS, Calendar, Hours
+from tenuto.calendars.calendar import WEEKDAYS, Calendar
 from tenuto.calendars.public_holidays import holidays_of
-from tenuto.calendars.working_calendar import SpecialDay, WorkingCalendar, with_version
+from tenuto.calendars.working_calendar import with_version
 from tenuto.calendars.working_time import has_working_time
 from tenuto.calendars.zones import FIRST_YEAR, LAST_YEAR
 from tenuto.model.errors import Problem
+from tenuto.model.working_time import Hours, SpecialDay, WorkingCalendar
 
 MOST_EXTENDED = 10
 """The longest chain of calendars that extend each other."""

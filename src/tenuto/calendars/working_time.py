@@ -7,11 +7,10 @@ from calendar import monthrange
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
-from tenuto.calendars.durations import WorkingDuration
-from tenuto.calendars.working_calendar import WorkingCalendar
 from tenuto.calendars.year_table import EPOCH_DAY, year_table
 from tenuto.calendars.zones import DAY, LAST_YEAR, from_local, to_local, year_of
 from tenuto.model.durations import LATEST, epoch_ms, from_epoch_ms
+from tenuto.model.working_time import WorkingCalendar, WorkingDuration
 
 MOST_YEARS = 200
 """A duration that is not over after so many years ends at the last representable moment."""

@@ -8,9 +8,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from tenuto.calendars.calendar import Hours
-from tenuto.calendars.working_calendar import WorkingCalendar
 from tenuto.calendars.zones import DAY, seconds_of, segments_of_year
+from tenuto.model.working_time import Hours, WorkingCalendar
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 _MOST_TABLES = 1024

@@ -7,8 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from msgspec import Struct
+
 from tenuto.cli.positions import Located
 from tenuto.cli.python_files import named
+from tenuto.cli.records import Record, RecordKind, record_in
 from tenuto.cli.sources import Refusal, Source, read_sources, refuse
 from tenuto.cli.task_modules import BESIDE, load_tasks
 from tenuto.cli.task_warnings import misspelled, tasks_of
@@ -26,14 +29,26 @@ Tolerance: TypeAlias = Literal["none", "definitions", "files"]
 store, but no code, which an older process still has; or every file."""
 
 
-def read_files(
-    tasks: Sequence[str], files: Sequence[Path], tolerance: Tolerance
-) -> list[tuple[Path, list[Source]]]:
-    """Import the tasks and read the definitions; raises what is not tolerated."""
+class ReadFiles(Struct, frozen=True, kw_only=True):
+    """What files contain."""
+
+    definitions: list[tuple[Path, list[Source]]]
+    records: list[Record]
+    """Schedules and calendars."""
+
+
+def read_files(tasks: Sequence[str], files: Sequence[Path], tolerance: Tolerance) -> ReadFiles:
+    """Import the tasks and read the definitions; raises what is not tolerated.
+
+    Documents of schedules and calendars are told from definitions by their fields.
+    """
     of_code: Tolerance = "none" if tolerance == "definitions" else tolerance
     reader = _Reader()
     for module in tasks:
         reader.read(partial(load_tasks, [module], None), module, of_code)
+    read = {file: reader.read(partial(record_in, file), file, tolerance) for file in files}
+    records = [each for each in read.values() if each is not None]
+    files = [file for file in files if read[file] is None]
     for file in files:
         # A definition in Python is imported when it is read.
         if named(file) is None:
@@ -41,7 +56,8 @@ def read_files(
     found = [(file, reader.read(partial(_read, file), file, tolerance)) for file in files]
     if reader.faults:
         refuse(reader.faults)
-    return [(file, sources) for file, sources in found if sources is not None]
+    definitions = [(file, sources) for file, sources in found if sources is not None]
+    return ReadFiles(definitions=definitions, records=records)
 
 
 class _Reader:
@@ -80,14 +96,18 @@ class _Reader:
 
 async def deploy_files(
     app: Tenuto,
-    read: Sequence[tuple[Path, list[Source]]],
+    read: ReadFiles,
     announce: Callable[[str], None],
     tolerance: Tolerance,
 ) -> list[Source]:
-    """Deploy the definitions of the files, and return those that were deployed."""
+    """Deploy the definitions of the files, and return those that were deployed.
+
+    Calendars are saved before them, and schedules after them.
+    """
     deployed: list[Source] = []
+    await _save_records(app, read.records, "calendar", announce, tolerance)
     known = {*app.tasks, *await tasks_of(app.workspace(DEFAULT_TENANT, "app"))}
-    for file, sources in read:
+    for file, sources in read.definitions:
         for source in sources:
             try:
                 definition = source.checked()
@@ -101,7 +121,28 @@ async def deploy_files(
             for each in misspelled(source, known):
                 say(f"  {each.message}: {each.advice}", style="yellow")
             deployed.append(source)
+    await _save_records(app, read.records, "schedule", announce, tolerance)
     return deployed
+
+
+async def _save_records(
+    app: Tenuto,
+    records: Sequence[Record],
+    kind: RecordKind,
+    announce: Callable[[str], None],
+    tolerance: Tolerance,
+) -> None:
+    for record in records:
+        if record.kind != kind:
+            continue
+        try:
+            id, version = await record.saved_in(app)
+        except (TenutoError, Located) as error:
+            if tolerance == "none":
+                raise
+            _leave_out(record.path, error)
+            continue
+        announce(f"{kind} {id}@{version} from {record.path}")
 
 
 def _leave_out(file: str | Path, error: TenutoError | Located) -> None:

@@ -139,7 +139,7 @@ async def _watch(app: Tenuto, url: str, reference: InstanceRef, options: RunOpti
     held = await ours.state_of(reference.id)
     where = f"{held.state.definition_id}@{held.state.definition_version}"
     say(f"{where}  {reference.id}  in {described(url)}", style="bold")
-    policies = ours.declared_tasks.of(held.tenant)
+    policies = ours.policies.of(held.tenant)
     shown = watcher_for(held.plan, held.state, ours.clock.now, policies)
     with interruptible() as stopped, shown as watcher:
         # The live list replaces the streams.

@@ -98,7 +98,8 @@ async def _serve(
     chosen = options.config
     files = read_files(chosen.tasks, options.files, options.tolerance)
     if options.is_sample:
-        files = [(SHOWN, sources) for _, sources in files]
+        shown = [(SHOWN, sources) for _, sources in files.definitions]
+        files = replace(files, definitions=shown)
     parent = None if options.ready is None else ParentProcess(options.ready)
     if parent is not None:
         await parent.hand_over()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -21,18 +22,20 @@ from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.client.refusals import error_of
+from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
 from tenuto.client.shapes import EventAnswer, results_of
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.whole_instances import whole_instances
 from tenuto.client.workers import RemoteWorkers
 from tenuto.model.checks import aware
-from tenuto.model.errors import Problem, TenutoError, not_there
+from tenuto.model.errors import Forbidden, NotFound, Problem, TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.documents import Deployer
+from tenuto.workspace.schedule_values import SavedSchedule
 from tenuto.workspace.values import (
     ANY_INSTANCE,
     DefinitionVersion,
@@ -80,7 +83,7 @@ class Client:
         """The HTTP connection to the service."""
         self.operations = Operations(self.connection)
         """Every operation of the API, under its name in the API."""
-        self._deployer = Deployer(self._saved_version)
+        self._deployer = Deployer(self._saved_version, lambda: self.schedules)
         self.webhooks = RemoteWebhooks(self.operations)
         """Addresses that are notified of events: add, change, list, get, remove, enable."""
         self.subscriptions = RemoteSubscriptions(self.operations)
@@ -89,6 +92,10 @@ class Client:
         """Tasks whose failure nothing handled, poison tasks, and late results."""
         self.task_definitions = RemoteTaskDefinitions(self.operations)
         """Tasks that the tenant has declared: add, put, list, get, remove, execute."""
+        self.schedules = RemoteSchedules(self.operations)
+        """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
+        self.calendars = RemoteCalendars(self.operations)
+        """Business calendars: save, list, get, days, import_dates, add, remove."""
         self.workers = RemoteWorkers(self.operations)
         """Workers that were seen within the last hour: list, page."""
         self.bulk = RemoteBulk(self.operations)
@@ -152,13 +159,18 @@ class Client:
         listed = partial(self.operations.list_workflows, include="definition")
         return [msgspec.convert(each, DefinitionVersion) for each in await up_to(limit, listed)]
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
+    async def remove_definition(self, id: str, *, force: bool = False) -> int:
         """Remove a definition; its instances keep their versions.
 
         Conflict while instances of it run, unless `force` cancels them: a bulk operation, which
-        goes on after this returns.
+        goes on after this returns. Returns how many schedules start nothing any more.
         """
+        found: list[SavedSchedule] = []
+        # A key for definitions alone, or a server of an older version, does not list them.
+        with suppress(Forbidden, NotFound):
+            found = await self.schedules.list(workflow=id, limit=1_000)
         await self.operations.remove_workflow(id, force=force or None)
+        return sum(each.status in ("active", "paused") for each in found)
 
     # -- instances
 

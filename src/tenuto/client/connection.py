@@ -62,7 +62,7 @@ class Ask(NamedTuple):
     """Behind the server's address, its parts quoted."""
     query: Mapping[str, object] = {}
     body: object = None
-    """Sent as JSON; None: no body."""
+    """Sent as JSON; bytes as they are; None: no body."""
     headers: Mapping[str, str] = {}
     is_repeatable: bool = True
     """Whether doing it twice is the same as doing it once."""
@@ -364,6 +364,8 @@ def _said(value: object) -> str:
 
 
 def _encoded(body: object) -> bytes:
+    if isinstance(body, bytes):
+        return body
     try:
         return msgspec.json.encode(body)
     except (TypeError, ValueError) as error:

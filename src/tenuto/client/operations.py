@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal, cast
 
 from msgspec import UNSET
@@ -18,6 +18,14 @@ from tenuto.model.edited import EditedInput
 from tenuto.model.executions import Heartbeat
 from tenuto.model.json import Object
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.workspace.schedule_values import (
+    ImportedDates,
+    SavedCalendar,
+    SavedSchedule,
+    SchedulePreview,
+    TickRecord,
+    WorkingSpan,
+)
 from tenuto.workspace.values import (
     BulkOperation,
     DeclaredTask,
@@ -72,10 +80,15 @@ class Operations(OperationsBase):
             query={"limit": limit, "cursor": cursor, "include": include},
         )
 
-    async def get_workflow(self, id: str, *, version: int | None = None) -> DefinitionVersion:
+    async def get_workflow(
+        self, id: str, *, version: int | None = None, include: Literal["schedules"] | None = None
+    ) -> DefinitionVersion:
         """Get a definition: its newest version, or another."""
         return await self._ask(
-            DefinitionVersion, "GET", f"/workflows/{part(id)}", query={"version": version}
+            DefinitionVersion,
+            "GET",
+            f"/workflows/{part(id)}",
+            query={"version": version, "include": include},
         )
 
     async def list_versions(
@@ -85,7 +98,7 @@ class Operations(OperationsBase):
         return await self._page(Page[Object], f"/workflows/{part(id)}/versions", limit, cursor)
 
     async def remove_workflow(self, id: str, *, force: bool | None = None) -> BulkOperation | None:
-        """Remove a definition and its triggers; with force its instances are cancelled."""
+        """Remove a definition, its triggers and its schedules' starts; with force, its instances."""  # noqa: E501 - the summary of the operation
         return await self._ask_if_accepted(
             BulkOperation, "DELETE", f"/workflows/{part(id)}", query={"force": force}
         )
@@ -1114,12 +1127,212 @@ class Operations(OperationsBase):
         )
 
     async def get_attention(self, *, hours: int | None = None, limit: int | None = None) -> Object:
-        """Get what needs attention: failures, quarantine, dead letters, breakers, approvals."""
+        """Get what needs attention: failures, dead letters, breakers, approvals, schedules."""
         return await self._ask(Object, "GET", "/attention", query={"hours": hours, "limit": limit})
+
+    async def add_calendar(self, body: Any) -> SavedCalendar:
+        """Save a new calendar; without an id it gets a free one, made of its name."""
+        return await self._ask(SavedCalendar, "POST", "/calendars", body=body, is_repeatable=False)
+
+    async def list_calendars(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[SavedCalendar]:
+        """List calendars, each with its newest version, ordered by id."""
+        return await self._page(Page[SavedCalendar], "/calendars", limit, cursor)
+
+    async def get_calendar(
+        self, id: str, *, version: int | None = None, include: Literal["uses"] | None = None
+    ) -> SavedCalendar:
+        """Get a calendar: its newest version, or another."""
+        return await self._ask(
+            SavedCalendar,
+            "GET",
+            f"/calendars/{part(id)}",
+            query={"version": version, "include": include},
+        )
+
+    async def put_calendar(
+        self, id: str, body: Any, *, if_match: str | None = None
+    ) -> SavedCalendar:
+        """Save a version of a calendar, new or not; with If-Match only after the one it names."""
+        return await self._ask(
+            SavedCalendar,
+            "PUT",
+            f"/calendars/{part(id)}",
+            headers={"if-match": if_match},
+            body=body,
+            is_repeatable=if_match is None,
+        )
+
+    async def remove_calendar(self, id: str) -> None:
+        """Remove a calendar that nothing uses; what has begun with it goes on with its version."""
+        await self._do("DELETE", f"/calendars/{part(id)}")
+
+    async def list_calendar_days(self, id: str, *, from_: date, to: date) -> Object:
+        """List the days of a calendar: the hours of each, and what they come from."""
+        return await self._ask(
+            Object, "GET", f"/calendars/{part(id)}/days", query={"from": from_, "to": to}
+        )
+
+    async def import_calendar_dates(self, id: str, body: bytes) -> ImportedDates:
+        """Add the whole days of an iCalendar file to the dates of a calendar, as days off."""
+        return await self._ask(
+            ImportedDates,
+            "POST",
+            f"/calendars/{part(id)}/import",
+            headers={"content-type": "text/calendar"},
+            body=body,
+            is_repeatable=False,
+        )
+
+    async def add_working_time(
+        self, id: str, *, from_: datetime, duration: str | int
+    ) -> WorkingSpan:
+        """Calculate when a duration of working time is over that begins at a moment."""
+        return await self._ask(
+            WorkingSpan,
+            "POST",
+            f"/calendars/{part(id)}/add",
+            fields={"from": from_, "duration": duration},
+            may_overlap=True,
+        )
+
+    async def get_working_time(self, id: str, *, from_: datetime, to: datetime) -> WorkingSpan:
+        """Calculate the working time between two moments."""
+        return await self._ask(
+            WorkingSpan,
+            "POST",
+            f"/calendars/{part(id)}/between",
+            fields={"from": from_, "to": to},
+            may_overlap=True,
+        )
 
     async def me(self) -> Object:
         """Who the credential of this request belongs to, and how to get one."""
         return await self._ask(Object, "GET", "/me")
+
+    async def add_schedule(self, body: Any) -> SavedSchedule:
+        """Save a new schedule; without an id it gets a free one, made of its name or target."""
+        return await self._ask(SavedSchedule, "POST", "/schedules", body=body, is_repeatable=False)
+
+    async def preview_schedule_document(
+        self, body: Any, *, count: int | None = None, from_: datetime | None = None
+    ) -> SchedulePreview:
+        """Preview a schedule that is not saved: its next ticks, its words and all its problems."""
+        return await self._ask(
+            SchedulePreview,
+            "POST",
+            "/schedules/preview",
+            query={"count": count, "from": from_},
+            body=body,
+            may_overlap=True,
+        )
+
+    async def list_schedules(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        status: Literal["active", "paused", "completed", "error"] | None = None,
+        workflow_id: str | None = None,
+        calendar: str | None = None,
+    ) -> Page[SavedSchedule]:
+        """List schedules, ordered by id."""
+        return await self._ask(
+            Page[SavedSchedule],
+            "GET",
+            "/schedules",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+                "status": status,
+                "workflowId": workflow_id,
+                "calendar": calendar,
+            },
+        )
+
+    async def get_schedule(self, id: str) -> SavedSchedule:
+        """Get a schedule, and how it stands."""
+        return await self._ask(SavedSchedule, "GET", f"/schedules/{part(id)}")
+
+    async def put_schedule(
+        self, id: str, body: Any, *, if_match: str | None = None
+    ) -> SavedSchedule:
+        """Save a schedule, new or not; with If-Match only the version that it names is changed."""
+        return await self._ask(
+            SavedSchedule,
+            "PUT",
+            f"/schedules/{part(id)}",
+            headers={"if-match": if_match},
+            body=body,
+            is_repeatable=if_match is None,
+        )
+
+    async def remove_schedule(self, id: str) -> None:
+        """Remove a schedule; instances that it has started go on."""
+        await self._do("DELETE", f"/schedules/{part(id)}")
+
+    async def pause_schedule(self, id: str, *, note: str | None = None) -> SavedSchedule:
+        """Pause a schedule: its ticks are passed over until it is resumed."""
+        return await self._ask(
+            SavedSchedule, "POST", f"/schedules/{part(id)}/pause", fields={"note": note}
+        )
+
+    async def resume_schedule(self, id: str) -> SavedSchedule:
+        """Resume a schedule after a pause, from now on."""
+        return await self._ask(SavedSchedule, "POST", f"/schedules/{part(id)}/resume", fields={})
+
+    async def trigger_schedule(self, id: str, *, at: datetime | None = None) -> TickRecord:
+        """Start the target of a schedule now, as a tick of its own; also while it is paused."""
+        return await self._ask(
+            TickRecord,
+            "POST",
+            f"/schedules/{part(id)}/trigger",
+            fields={"at": at},
+            is_repeatable=False,
+        )
+
+    async def backfill_schedule(
+        self,
+        id: str,
+        *,
+        from_: datetime,
+        to: datetime,
+        concurrency: int = 10,
+        overlap: Literal["allow", "skip", "queue", "cancel-running"] = "allow",
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BulkOperation:
+        """Start the ticks of a range that were not started, with progress."""
+        return await self._ask(
+            BulkOperation,
+            "POST",
+            f"/schedules/{part(id)}/backfill",
+            headers={"idempotency-key": key},
+            fields={
+                "from": from_,
+                "to": to,
+                "concurrency": concurrency,
+                "overlap": overlap,
+                "dryRun": dry_run,
+            },
+            is_repeatable=key is not None,
+            may_overlap=True,
+        )
+
+    async def preview_schedule(
+        self, id: str, *, count: int | None = None, from_: datetime | None = None
+    ) -> Object:
+        """Preview the next ticks of a schedule, with the reason for each that is skipped."""
+        return await self._ask(
+            Object, "GET", f"/schedules/{part(id)}/preview", query={"count": count, "from": from_}
+        )
+
+    async def list_ticks(
+        self, id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[TickRecord]:
+        """List what became of the ticks of a schedule, newest first."""
+        return await self._page(Page[TickRecord], f"/schedules/{part(id)}/ticks", limit, cursor)
 
     async def get_settings(self) -> Object:
         """Get the settings of the service, without secrets, and the state of its store."""

@@ -22,6 +22,7 @@ from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
 from tenuto.client.listeners import RemoteSubscriptions, RemoteWebhooks
 from tenuto.client.operations import Operations
+from tenuto.client.schedules import RemoteCalendars, RemoteSchedules
 from tenuto.client.task_definitions import RemoteTaskDefinitions
 from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.workers import RemoteWorkers
@@ -101,6 +102,39 @@ class SyncTaskDefinitions(Face[RemoteTaskDefinitions]):
     page = waited(RemoteTaskDefinitions.page)
     put = waited(RemoteTaskDefinitions.put)
     remove = waited(RemoteTaskDefinitions.remove)
+
+
+class SyncSchedules(Face[RemoteSchedules]):
+    """What is started at certain times: workflows, tasks and callbacks."""
+
+    backfill = waited(RemoteSchedules.backfill)
+    get = waited(RemoteSchedules.get)
+    list = waited(RemoteSchedules.list)
+    page = waited(RemoteSchedules.page)
+    pause = waited(RemoteSchedules.pause)
+    preview = waited(RemoteSchedules.preview)
+    preview_document = waited(RemoteSchedules.preview_document)
+    remove = waited(RemoteSchedules.remove)
+    resume = waited(RemoteSchedules.resume)
+    save = waited(RemoteSchedules.save)
+    tick_page = waited(RemoteSchedules.tick_page)
+    ticks = waited(RemoteSchedules.ticks)
+    trigger = waited(RemoteSchedules.trigger)
+
+
+class SyncCalendars(Face[RemoteCalendars]):
+    """Business calendars: weekly hours, holidays and dates, in versions."""
+
+    add = waited(RemoteCalendars.add)
+    between = waited(RemoteCalendars.between)
+    days = waited(RemoteCalendars.days)
+    get = waited(RemoteCalendars.get)
+    import_dates = waited(RemoteCalendars.import_dates)
+    list = waited(RemoteCalendars.list)
+    page = waited(RemoteCalendars.page)
+    remove = waited(RemoteCalendars.remove)
+    save = waited(RemoteCalendars.save)
+    uses = waited(RemoteCalendars.uses)
 
 
 class SyncWorkers(Face[RemoteWorkers]):
@@ -238,7 +272,28 @@ class SyncOperations(Face[Operations]):
     docs = waited(Operations.docs)
     list_approvals = waited(Operations.list_approvals)
     get_attention = waited(Operations.get_attention)
+    add_calendar = waited(Operations.add_calendar)
+    list_calendars = waited(Operations.list_calendars)
+    get_calendar = waited(Operations.get_calendar)
+    put_calendar = waited(Operations.put_calendar)
+    remove_calendar = waited(Operations.remove_calendar)
+    list_calendar_days = waited(Operations.list_calendar_days)
+    import_calendar_dates = waited(Operations.import_calendar_dates)
+    add_working_time = waited(Operations.add_working_time)
+    get_working_time = waited(Operations.get_working_time)
     me = waited(Operations.me)
+    add_schedule = waited(Operations.add_schedule)
+    preview_schedule_document = waited(Operations.preview_schedule_document)
+    list_schedules = waited(Operations.list_schedules)
+    get_schedule = waited(Operations.get_schedule)
+    put_schedule = waited(Operations.put_schedule)
+    remove_schedule = waited(Operations.remove_schedule)
+    pause_schedule = waited(Operations.pause_schedule)
+    resume_schedule = waited(Operations.resume_schedule)
+    trigger_schedule = waited(Operations.trigger_schedule)
+    backfill_schedule = waited(Operations.backfill_schedule)
+    preview_schedule = waited(Operations.preview_schedule)
+    list_ticks = waited(Operations.list_ticks)
     get_settings = waited(Operations.get_settings)
     get_logs = waited(Operations.get_logs)
     get_step_logs = waited(Operations.get_step_logs)
@@ -272,6 +327,10 @@ class SyncClient(ClientFace):
         """Tasks whose failure nothing handled, poison tasks, and late results."""
         self.task_definitions = SyncTaskDefinitions(self._loop, client.task_definitions)
         """Tasks that the tenant has declared."""
+        self.schedules = SyncSchedules(self._loop, client.schedules)
+        """What is started at certain times: workflows, tasks and callbacks."""
+        self.calendars = SyncCalendars(self._loop, client.calendars)
+        """Business calendars: weekly hours, holidays and dates, in versions."""
         self.workers = SyncWorkers(self._loop, client.workers)
         """Workers that were seen within the last hour."""
         self.bulk = SyncBulk(self._loop, client.bulk)

@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Literal
 
 from tenuto.core.deciding import Deciding, Rejection
-from tenuto.core.outcome import complete, expression_failure, fail, overrun_at
+from tenuto.core.moments import Moments
+from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.plan import Plan
-from tenuto.core.state import InstanceState, NodeState, attempt_of
+from tenuto.core.state import Asked, InstanceState, NodeState, attempt_of
 from tenuto.expr import ExpressionError
 from tenuto.model.approvals import Asking, People
-from tenuto.model.durations import iso
+from tenuto.model.durations import Duration, iso
 from tenuto.model.entries import TimerFired, WaitOpened, WaitResolved
 from tenuto.model.failure import WAIT_TIMEOUT, Failure
 from tenuto.model.graph import TIMEOUT, Approval
@@ -37,6 +38,14 @@ def begin(d: Deciding, key: NodeKey, config: Approval) -> None:
         others = None
         if further is not None:
             others = _people(d, key, "escalate.assignees", further.assignees)
+        moments = Moments(d)
+        deadline, calendar = config.deadline, config.calendar
+        timeout_at = moments.after(deadline, calendar) if deadline else None
+        reminders = sorted(moments.after(each, calendar) for each in config.reminders)
+        escalate_at = None
+        if further is not None:
+            escalate_at = moments.after(further.after, further.calendar or calendar)
+        fail_at = moments.overrun(key)
     except (ExpressionError, ValueError) as error:
         fail(d, key, attempt, expression_failure(error))
         return
@@ -46,12 +55,15 @@ def begin(d: Deciding, key: NodeKey, config: Approval) -> None:
             node=key.node,
             iteration=key.iteration,
             attempt=attempt,
-            timeout_at=config.deadline.after(d.now) if config.deadline else None,
-            fail_at=overrun_at(d, key),
+            timeout_at=timeout_at,
+            fail_at=fail_at,
+            calendars=moments.calendars,
             approval=Asking(
                 assignees=assignees,
-                remind_at=_reminder(config, 0, d.now),
-                escalate_at=further.after.after(d.now) if further else None,
+                remind_at=reminders[0] if reminders else None,
+                # Others follow from the definition, whenever they are asked for.
+                reminders=tuple(reminders[1:]) if _is_in_calendar(config) else (),
+                escalate_at=escalate_at,
                 escalate_to=others,
             ),
         )
@@ -124,7 +136,7 @@ def remind(d: Deciding, key: NodeKey) -> None:
             attempt=node.attempt,
             kind="reminder",
             number=number,
-            next_at=_reminder(config, number, opened),
+            next_at=_next_reminder(config, asked, number, opened),
             assignees=asked.assignees,
         )
     )
@@ -146,11 +158,11 @@ def escalate(d: Deciding, key: NodeKey) -> None:
     )
 
 
-def timed_out(d: Deciding, key: NodeKey) -> None:
+def timed_out(d: Deciding, key: NodeKey, *, requested_by: str | None = None) -> None:
     """There was no decision in time: take the handle `timeout`, or fail if it leads nowhere."""
     node = d.state.nodes[key]
     assert node.approval is not None
-    d.emit(_resolved(d, key, "timeout"))
+    d.emit(_resolved(d, key, "timeout", requested_by))
     if TIMEOUT in d.plan[key.node].handles:
         complete(d, key, None, handles=(TIMEOUT,))
         return
@@ -158,19 +170,34 @@ def timed_out(d: Deciding, key: NodeKey) -> None:
     fail(d, key, node.attempt, Failure(code=WAIT_TIMEOUT, message=message, retryable=False))
 
 
-def _resolved(d: Deciding, key: NodeKey, outcome: Literal["decision", "timeout"]) -> WaitResolved:
+def _resolved(
+    d: Deciding,
+    key: NodeKey,
+    outcome: Literal["decision", "timeout"],
+    requested_by: str | None = None,
+) -> WaitResolved:
     return WaitResolved(
         at=d.now,
         node=key.node,
         iteration=key.iteration,
         attempt=d.state.nodes[key].attempt,
         outcome=outcome,
+        requested_by=requested_by,
     )
 
 
-def _reminder(config: Approval, number: int, opened: datetime) -> datetime | None:
+def _is_in_calendar(config: Approval) -> bool:
+    return any(not isinstance(length, Duration) for length in config.reminders)
+
+
+def _next_reminder(
+    config: Approval, asked: Asked, number: int, opened: datetime
+) -> datetime | None:
     """When the reminder after the first `number` is due; each counts from the beginning."""
-    moments = sorted(length.after(opened) for length in config.reminders)
+    if _is_in_calendar(config):
+        return asked.reminders[number - 1] if number <= len(asked.reminders) else None
+    lengths = (length for length in config.reminders if isinstance(length, Duration))
+    moments = sorted(length.after(opened) for length in lengths)
     return moments[number] if number < len(moments) else None
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
+import math
+from datetime import datetime, timedelta
 from typing import Literal
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from tenuto.core.cancelling import cancelled
 from tenuto.core.child_start import order_child
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import LATE, STALE, Deciding, Rejection
 from tenuto.core.delay import hold
+from tenuto.core.moments import Moments, UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import NOT_KNOWN, Ran, complete, expression_failure, fail
 from tenuto.core.state import InstanceState, NodeState, attempt_of
 from tenuto.core.task_input import render_input
@@ -31,8 +33,18 @@ from tenuto.model.graph import DEFAULT, ERROR, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, idempotency_key
 from tenuto.model.inputs import AttemptLost, TaskFailed, TaskSucceeded
 from tenuto.model.json import JSON
-from tenuto.model.policy import LOSSES_UNTIL_POISON, NO_POLICY, RetryPolicy, TaskPolicy
+from tenuto.model.policy import (
+    LOSSES_UNTIL_POISON,
+    NO_POLICY,
+    BusinessRetryPolicy,
+    RetryPolicy,
+    TaskPolicy,
+)
 from tenuto.model.status import NodeStatus
+from tenuto.model.working_time import BusinessDuration, WorkingDuration
+
+_MOST_UNITS = 100_000
+"""More days than that are longer than any delay."""
 
 
 def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
@@ -53,16 +65,8 @@ def begin(d: Deciding, key: NodeKey, config: Task | SubWorkflow) -> None:
         fail(d, key, attempt, misfit)
         return
     kept = UNSET if key.node in d.plan.fixed_inputs else value
-    d.emit(
-        NodeDispatched(
-            at=d.now,
-            node=key.node,
-            iteration=key.iteration,
-            attempt=attempt,
-            input=kept,
-            policy=policy.version,
-        )
-    )
+    if not _dispatch(d, key, config, attempt, kept):
+        return
     if isinstance(config, Task):
         d.order(_start(d, key, attempt, value, policy))
     else:
@@ -73,19 +77,43 @@ def again(d: Deciding, key: NodeKey, attempt: int) -> None:
     """Order a further attempt, with the input that the first one had."""
     config = d.plan[key.node].node.config
     assert isinstance(config, Task | SubWorkflow)
+    if not _dispatch(d, key, config, attempt):
+        return
+    if isinstance(config, SubWorkflow):
+        order_child(d, key)
+    else:
+        d.order(start_attempt(d, key))
+
+
+def _dispatch(
+    d: Deciding,
+    key: NodeKey,
+    config: Task | SubWorkflow,
+    attempt: int,
+    input: JSON | UnsetType = UNSET,
+) -> bool:
+    """Record that an attempt is ordered; False: the node has failed, since its calendar is gone."""
+    moments = Moments(d)
+    try:
+        timeout_at = moments.timeout_at(d.plan[key.node].node.timeout)
+    except UnknownCalendar as error:
+        fail(d, key, attempt, unknown_calendar(error))
+        return False
+    is_task = isinstance(config, Task)
     d.emit(
         NodeDispatched(
             at=d.now,
             node=key.node,
             iteration=key.iteration,
             attempt=attempt,
+            input=input,
             policy=_policy(d, config).version,
+            # That of a child counts from when the child is started.
+            timeout_at=timeout_at if is_task else None,
+            calendars=moments.calendars if is_task else (),
         )
     )
-    if isinstance(config, SubWorkflow):
-        order_child(d, key)
-    else:
-        d.order(start_attempt(d, key))
+    return True
 
 
 def start_attempt(d: Deciding, key: NodeKey) -> StartAttempt:
@@ -196,15 +224,22 @@ def tried_in_vain(
     if not may_retry:
         fail(d, key, attempt, failure, ran=ran)
         return
+    moments = Moments(d)
+    try:
+        due = retry_at(moments, d, policy, idempotency_key(d.state.id, key), failures)
+    except UnknownCalendar as error:
+        details: JSON = {"error": {"code": failure.code, "message": failure.message}}
+        fail(d, key, attempt, unknown_calendar(error, details), ran=ran)
+        return
     _note(d, key, attempt, failure, "retry", ran=ran)
-    wait = backoff(policy, idempotency_key(d.state.id, key), failures)
     d.emit(
         RetryScheduled(
             at=d.now,
             node=key.node,
             iteration=key.iteration,
             attempt=attempt + 1,
-            due=d.now + wait,
+            due=due,
+            calendars=moments.calendars,
         )
     )
 
@@ -214,6 +249,39 @@ def retry_due(d: Deciding, key: NodeKey) -> None:
     again(d, key, d.state.nodes[key].attempt + 1)
 
 
+def timeout_of(d: Deciding, node: NodeState, patience: timedelta | BusinessDuration) -> timedelta:
+    """How long the newest attempt of a node may run."""
+    if isinstance(patience, timedelta):
+        return patience
+    # Without one, its calendar was deleted since it was dispatched first.
+    return node.patience or d.plan.timeout
+
+
+def retry_at(
+    moments: Moments, d: Deciding, policy: RetryPolicy, key: str, failures: int
+) -> datetime:
+    """When the attempt after `failures` failures is ordered; UnknownCalendar."""
+    if not isinstance(policy, BusinessRetryPolicy):
+        return d.now + backoff(policy, key, failures)
+    longest = moments.after(policy.longest, policy.calendar)
+    return min(moments.after(business_backoff(policy, key, failures), policy.calendar), longest)
+
+
+def business_backoff(policy: BusinessRetryPolicy, key: str, failures: int) -> WorkingDuration:
+    """How long to wait in working time: as `backoff`, but working days are whole and exact."""
+    first = policy.first
+    try:
+        factor = policy.multiplier ** (failures - 1)
+        days = [math.ceil(each * factor) for each in (first.months, first.weeks, first.days)]
+        seconds = first.span.total_seconds() * factor * (1 + _share(key, failures) / 4)
+        span = timedelta(milliseconds=round(seconds * 1000))
+    except (OverflowError, ValueError):
+        return policy.longest
+    if max(days) > _MOST_UNITS:
+        return policy.longest
+    return WorkingDuration(*days, span)
+
+
 def backoff(policy: RetryPolicy, key: str, failures: int) -> timedelta:
     """How long to wait after `failures` failures: growing, capped, plus 0 to 25 % from a hash."""
     try:
@@ -221,9 +289,13 @@ def backoff(policy: RetryPolicy, key: str, failures: int) -> timedelta:
     except OverflowError:
         seconds = float("inf") if policy.initial_delay else 0.0
     seconds = min(seconds, policy.max_delay.total_seconds())
+    return timedelta(milliseconds=round(seconds * (1 + _share(key, failures) / 4) * 1000))
+
+
+def _share(key: str, failures: int) -> float:
+    """A number from 0 to 1 that looks random, and is always the same."""
     digest = hashlib.blake2b(f"{key}:{failures}".encode(), digest_size=8).digest()
-    share = int.from_bytes(digest) / 2**64
-    return timedelta(milliseconds=round(seconds * (1 + share / 4) * 1000))
+    return int.from_bytes(digest) / 2**64
 
 
 def _refuse_stale(d: Deciding, key: NodeKey, attempt: int) -> Rejection | None:
@@ -335,7 +407,7 @@ def _start(
     node = d.plan.nodes[key.node].node
     config = node.config
     assert isinstance(config, Task)
-    timeout, heartbeat_timeout = d.plan.patience_with(node, config, policy)
+    patience, heartbeat_timeout = d.plan.patience_with(node, config, policy)
     return StartAttempt(
         node=key.node,
         iteration=key.iteration,
@@ -343,7 +415,7 @@ def _start(
         task_id=config.task_id,
         input=value,
         idempotency_key=idempotency_key(d.state.id, key),
-        timeout=timeout,
+        timeout=timeout_of(d, d.state.nodes[key], patience),
         heartbeat_timeout=heartbeat_timeout,
         handles=config.handles,
     )

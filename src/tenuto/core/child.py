@@ -11,6 +11,7 @@ from tenuto.core import attempt
 from tenuto.core.attempt import tried_in_vain
 from tenuto.core.child_start import depth_below, end_child, start_child
 from tenuto.core.deciding import STALE, Deciding, Rejection
+from tenuto.core.moments import UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import complete, fail
 from tenuto.core.state import attempt_of
 from tenuto.core.view import error_view
@@ -56,7 +57,10 @@ def resolved(d: Deciding, report: ChildResolved) -> Rejection | None:
         or d.state.ending is not None
     ):
         return Rejection(code=STALE, message=f"{key.node} does not wait for its workflow")
-    start_child(d, key, report.version)
+    try:
+        start_child(d, key, report.version)
+    except UnknownCalendar as error:
+        fail(d, key, report.attempt, unknown_calendar(error))
     return None
 
 

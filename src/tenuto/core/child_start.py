@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from tenuto.core.deciding import Deciding
+from tenuto.core.moments import Moments
 from tenuto.core.state import InstanceState, NodeState
 from tenuto.core.task_input import render_input
 from tenuto.model.effects import ResolveChild, SendMail
@@ -41,16 +42,16 @@ def resolve_child(d: Deciding, key: NodeKey) -> ResolveChild:
 
 
 def start_child(d: Deciding, key: NodeKey, version: int) -> None:
-    """Record the child of the newest attempt, and send it its start."""
+    """Record the child of the newest attempt, and send it its start; UnknownCalendar."""
     node = d.state.nodes[key]
     config = _config(d, key)
     dispatched_at = node.dispatched_at or node.started_at
     assert dispatched_at is not None
     child = child_id(dispatched_at, d.state.id, key, node.attempt)
-    timeout = d.plan[key.node].node.timeout
+    moments = Moments(d)
     timer = TimerKey(TimerKind.NODE_TIMEOUT, key.node, key.iteration)
     # It bounds the whole node: a further attempt does not begin it anew.
-    is_bound = timeout is None or timer in d.state.timers
+    fail_at = None if timer in d.state.timers else moments.overrun(key)
     d.emit(
         ChildStarted(
             at=d.now,
@@ -60,7 +61,8 @@ def start_child(d: Deciding, key: NodeKey, version: int) -> None:
             child_id=child,
             workflow_id=config.workflow_id,
             version=version,
-            fail_at=None if is_bound or timeout is None else d.now + timeout,
+            fail_at=fail_at,
+            calendars=moments.calendars,
         )
     )
     started = Started(

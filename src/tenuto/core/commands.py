@@ -9,9 +9,11 @@ from msgspec import UNSET
 from tenuto.core import compensation
 from tenuto.core.cancel_trigger import holds, listens
 from tenuto.core.deciding import DOES_NOT_HOLD, NOT_THIS_STATUS, STALE, Deciding, Rejection
+from tenuto.core.moments import Moments, UnknownCalendar
 from tenuto.core.parent import never_began
 from tenuto.core.rerun import take_over
 from tenuto.core.scope import scope_of
+from tenuto.core.sla import set_by
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import parse_moment, to_milliseconds
 from tenuto.model.effects import CloseWait
@@ -20,11 +22,14 @@ from tenuto.model.entries import (
     InputSet,
     PauseRequested,
     ResumeRequested,
+    ScheduledBy,
     StatusChanged,
 )
+from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started, TriggerMatched
 from tenuto.model.status import Status
 
+NO_CALENDAR = "TEN-2102"
 ALREADY_STARTED = Rejection(
     code=NOT_THIS_STATUS, message="there is an instance with this id already"
 )
@@ -34,10 +39,16 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
     """Accept a new instance."""
     if d.state.version:
         return ALREADY_STARTED
+    moments = Moments(d)
+    refused: Rejection | None = None
     try:
-        deadline = _deadline(d, asked)
+        deadline = _deadline(d, asked, moments)
+        sla = set_by(d, NodeKey(""), d.plan.definition.options.sla)
+    except UnknownCalendar as error:
+        refused = Rejection(code=NO_CALENDAR, message=f"options: {error}")
     except (ExpressionError, ValueError) as error:
         refused = Rejection(code="TEN-2101", message=f"options.deadline: {error}")
+    if refused is not None:
         if asked.parent is not None:
             d.order(never_began(d.state.id, asked.parent, refused, d.now))
         return refused
@@ -56,14 +67,25 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
             chain=asked.chain,
             origin=None if asked.origin is UNSET else asked.origin,
             traceparent=None if asked.traceparent is UNSET else asked.traceparent,
+            calendars=moments.calendars,
+            schedule=_scheduled_by(asked),
         )
     )
     d.emit(StatusChanged(at=d.now, from_=Status.CREATED, to=Status.RUNNING))
+    if sla is not None:
+        d.emit(sla)
     misfit = take_over(d, asked)
     if misfit is not None:
         # The instance will not exist: it must leave no timer.
         d.effects.clear()
     return misfit
+
+
+def _scheduled_by(asked: Started) -> ScheduledBy | None:
+    cause = asked.schedule
+    if cause is UNSET:
+        return None
+    return ScheduledBy(id=cause.id, nominal=cause.nominal, mark=cause.mark)
 
 
 def pause(d: Deciding, asked: PauseAsked) -> Rejection | None:
@@ -141,12 +163,12 @@ def _refuse(d: Deciding, verb: str, allowed: set[Status]) -> Rejection | None:
     return None
 
 
-def _deadline(d: Deciding, asked: Started) -> datetime | None:
+def _deadline(d: Deciding, asked: Started, due: Moments) -> datetime | None:
     """The earliest of what the start asks for and what the definition's options say."""
     options = d.plan.definition.options
     moments = [to_milliseconds(asked.deadline)] if asked.deadline is not None else []
     if options.timeout is not None:
-        moments.append(options.timeout.after(d.now))
+        moments.append(due.after(options.timeout))
     if options.deadline is not None:
         state = d.state
         template = d.plan.template("", "deadline", options.deadline)

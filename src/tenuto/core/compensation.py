@@ -7,13 +7,15 @@ its turn.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Literal, TypeGuard
 
 from msgspec import UNSET, UnsetType
 
-from tenuto.core.attempt import backoff
+from tenuto.core.attempt import retry_at, timeout_of
 from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, STALE, Deciding, Rejection
+from tenuto.core.moments import Moments, UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import expression_failure
 from tenuto.core.plan import Plan
 from tenuto.core.state import Compensation, InstanceState
@@ -287,6 +289,11 @@ def _begin(d: Deciding, item: PlannedUndo, attempt: int) -> None:
     if (misfit := d.misfit(check, value)) is not None:
         _give_up(d, item, attempt, misfit)
         return
+    try:
+        Moments(d).timeout_at(step.timeout)
+    except UnknownCalendar as error:
+        _give_up(d, item, attempt, unknown_calendar(error))
+        return
     kept = value if step.has_input else UNSET
     d.emit(_dispatched(d, item, attempt, kept))
     d.order(_start(d, item, attempt, value))
@@ -325,15 +332,22 @@ def _tried_in_vain(d: Deciding, item: PlannedUndo, report: TaskFailed) -> None:
     ):
         _give_up(d, item, attempt, failure, report.worker)
         return
+    moments = Moments(d)
+    try:
+        due = retry_at(moments, d, policy, idempotency_key(d.state.id, item.key), failures)
+    except UnknownCalendar as error:
+        details: JSON = {"error": {"code": failure.code, "message": failure.message}}
+        _give_up(d, item, attempt, unknown_calendar(error, details), report.worker)
+        return
     _note(d, item, attempt, failure, worker=report.worker)
-    wait = backoff(policy, idempotency_key(d.state.id, item.key), failures)
     d.emit(
         RetryScheduled(
             at=d.now,
             node=item.step_id,
             iteration=item.iteration,
             attempt=attempt + 1,
-            due=d.now + wait,
+            due=due,
+            calendars=moments.calendars,
         )
     )
 
@@ -427,6 +441,11 @@ def _note(
 def _dispatched(
     d: Deciding, item: PlannedUndo, attempt: int, input: JSON | UnsetType = UNSET
 ) -> CompensationDispatched:
+    moments, timeout_at = Moments(d), None
+    if not item.is_child:
+        # A calendar that is gone is noticed when a compensation is begun.
+        with suppress(UnknownCalendar):
+            timeout_at = moments.timeout_at(d.plan.undo_steps[item.step_id].timeout)
     return CompensationDispatched(
         at=d.now,
         node=item.step_id,
@@ -434,6 +453,8 @@ def _dispatched(
         attempt=attempt,
         input=input,
         policy=_policy(d, item).version,
+        timeout_at=timeout_at,
+        calendars=moments.calendars,
     )
 
 
@@ -444,8 +465,9 @@ def _policy(d: Deciding, item: PlannedUndo) -> TaskPolicy:
 
 
 def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAttempt:
-    step = d.plan.undo_steps[item.step_id]
-    timeout, heartbeat_timeout = d.plan.undo_patience(step, _policy(d, item))
+    step, work = d.plan.undo_steps[item.step_id], _of(d).work
+    assert work is not None
+    patience, heartbeat_timeout = d.plan.undo_patience(step, _policy(d, item))
     return StartAttempt(
         node=item.step_id,
         iteration=item.iteration,
@@ -453,7 +475,7 @@ def _start(d: Deciding, item: PlannedUndo, attempt: int, value: JSON) -> StartAt
         task_id=step.task_id,
         input=value,
         idempotency_key=idempotency_key(d.state.id, item.key),
-        timeout=timeout,
+        timeout=timeout_of(d, work, patience),
         heartbeat_timeout=heartbeat_timeout,
         handles=(),
     )

@@ -77,12 +77,17 @@ def _dispatched(state: InstanceState, entry: CompensationDispatched) -> None:
             attempt=entry.attempt,
             opened=state.version,
             started_at=entry.at,
+            timeout_at=entry.timeout_at,
             input=entry.input,
             child_id=state.nodes[item.undone].child_id if item.is_child else None,
         )
     else:
         work = replace(
-            before, status=NodeStatus.RUNNING, attempt=entry.attempt, dispatched_at=entry.at
+            before,
+            status=NodeStatus.RUNNING,
+            attempt=entry.attempt,
+            dispatched_at=entry.at,
+            timeout_at=entry.timeout_at,
         )
         _clear_retry(state, entry.key)
     _change(

@@ -19,6 +19,8 @@ from tenuto.core import (
     more,
     refused,
     retry,
+    sla,
+    time_out,
     timer,
     wait,
 )
@@ -46,6 +48,7 @@ from tenuto.model.inputs import (
     Started,
     TaskFailed,
     TaskSucceeded,
+    TimeOutAsked,
     TimerDue,
     TimerKind,
     TriggerMatched,
@@ -70,6 +73,8 @@ def decide(
         # A deadline passes by the clock, also when its timer has not been heard of yet.
         timer.pass_deadline(d)
         settle(d)
+    if d.state.sla and not d.state.status.is_final:
+        sla.notice(d, input)
     ordered = len(d.effects)
     rejection = _take(d, input)
     is_stale = rejection is not None and rejection.code == STALE
@@ -135,6 +140,8 @@ def _take(d: Deciding, input: Occurrence) -> Rejection | None:  # noqa: C901 - o
             return commands.resume(d, input)
         case SkipDelayAsked():
             return delay.skip(d, input)
+        case TimeOutAsked():
+            return time_out.asked_for(d, input)
         case RetryAsked():
             return retry.retry(d, input)
         case CompensationRetryAsked():

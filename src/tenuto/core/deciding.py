@@ -15,7 +15,7 @@ from tenuto.core.fold import fold_into
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
 from tenuto.core.state import InstanceState, Timer, Variable
-from tenuto.core.timing import APPROVAL_TIMERS, NODE_TIMERS
+from tenuto.core.timing import APPROVAL_TIMERS, NODE_TIMERS, SLA_TIMERS
 from tenuto.core.watching import changed_for
 from tenuto.expr import CountedScope, Lazy, Steps
 from tenuto.model.effects import ClearTimer, CloseWait, Effect, SetTimer
@@ -42,8 +42,10 @@ DOES_NOT_HOLD = "TEN-3030"
 
 GO_ON = TimerKey(TimerKind.GO_ON)
 """The timer of whatever a decision left over."""
-_ALL_NODE_TIMERS = NODE_TIMERS + APPROVAL_TIMERS
-_INSTANCE_TIMERS = tuple(TimerKey(kind) for kind in (TimerKind.DEADLINE, TimerKind.RESUME))
+_ALL_NODE_TIMERS = NODE_TIMERS + APPROVAL_TIMERS + SLA_TIMERS
+_INSTANCE_TIMERS = tuple(
+    TimerKey(kind) for kind in (TimerKind.DEADLINE, TimerKind.RESUME, *SLA_TIMERS)
+)
 
 
 class Rejection(Struct, frozen=True, gc=False, kw_only=True):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from tenuto.core.deciding import Deciding, Rejection
-from tenuto.core.outcome import complete, expression_failure, fail, overrun_at
+from tenuto.core.moments import Moments
+from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.state import attempt_of
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import Duration, parse_duration, parse_moment
@@ -14,6 +15,7 @@ from tenuto.model.graph import DEFAULT, Delay
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import SkipDelayAsked, TaskSucceeded, TimerKey, TimerKind
 from tenuto.model.status import NodeStatus
+from tenuto.model.working_time import WorkingDuration, parse_working_duration
 
 NOT_A_TEST_RUN = "TEN-3022"
 NO_DELAY = "TEN-3023"
@@ -24,8 +26,10 @@ _MOST_NAMED = 10
 def begin(d: Deciding, key: NodeKey, config: Delay) -> None:
     """Set the timer."""
     attempt = attempt_of(d.state, key)
+    moments = Moments(d)
     try:
-        due = _due(d, key, config)
+        due = _due(d, key, config, moments)
+        fail_at = moments.overrun(key)
     except (ExpressionError, ValueError) as error:
         fail(d, key, attempt, expression_failure(error))
         return
@@ -36,7 +40,8 @@ def begin(d: Deciding, key: NodeKey, config: Delay) -> None:
             iteration=key.iteration,
             attempt=attempt,
             due=due,
-            fail_at=overrun_at(d, key),
+            fail_at=fail_at,
+            calendars=moments.calendars,
         )
     )
 
@@ -120,19 +125,23 @@ def hold(d: Deciding, report: TaskSucceeded) -> bool:
     return True
 
 
-def _due(d: Deciding, key: NodeKey, config: Delay) -> datetime:
-    due = _wanted(d, key, config)
+def _due(d: Deciding, key: NodeKey, config: Delay, moments: Moments) -> datetime:
+    due = _wanted(d, key, config, moments)
     rehearsal = d.plan.rehearsal
     return d.now if rehearsal is not None and rehearsal.skips_delays else due
 
 
-def _wanted(d: Deciding, key: NodeKey, config: Delay) -> datetime:
-    if isinstance(config.duration, Duration):
-        return config.duration.after(d.now)
+def _wanted(d: Deciding, key: NodeKey, config: Delay, moments: Moments) -> datetime:
+    calendar = config.calendar
+    if isinstance(config.duration, Duration | WorkingDuration):
+        return moments.after(config.duration, calendar)
     field, text = (
         ("until", config.until) if config.duration is None else ("duration", config.duration)
     )
     value = d.plan.template(key.node, field, text).render(d.scope(key))
     if field == "until":
-        return parse_moment(value)
-    return parse_duration(value).after(d.now)
+        until = parse_moment(value)
+        return until if calendar is None else moments.working(until, calendar)
+    if calendar is None:
+        return moments.after(parse_duration(value))
+    return moments.after(parse_working_duration(value), calendar)

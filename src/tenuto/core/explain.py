@@ -77,11 +77,13 @@ def explain(plan: Plan, state: InstanceState, facts: Facts) -> Explanation:
         causes = [_quarantined(state.id, facts.quarantine)]
     else:
         causes = _ended(plan, state, facts) if state.has_ended else _going(plan, state, facts)
+    promises = () if facts.quarantine is not None else _promises(plan, state, facts)
     return Explanation(
         instance_id=state.id,
         status=state.status,
         summary=_summary(causes),
-        causes=tuple(causes),
+        causes=(*causes, *promises),
+        schedule=state.schedule,
     )
 
 
@@ -97,8 +99,13 @@ def spelled(cause: Cause) -> str:
     return f"{cause.step_id}[{cause.iteration}]" if cause.iteration else f"{cause.step_id}"
 
 
-def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
-    steps = Steps(
+def _promises(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
+    """The SLAs that are under way; they hold nothing up."""
+    return _steps(plan, state, facts).promises() if state.sla and not state.has_ended else []
+
+
+def _steps(plan: Plan, state: InstanceState, facts: Facts) -> Steps:
+    return Steps(
         plan,
         state,
         facts.jobs,
@@ -111,7 +118,12 @@ def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
         facts.estimates,
         facts.owner not in _NO_OWNER,
         facts.meant,
+        facts.now,
     )
+
+
+def _going(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
+    steps = _steps(plan, state, facts)
     causes = steps.open()
     if causes:
         causes += steps.joins()

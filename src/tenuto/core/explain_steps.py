@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from tenuto.calendars.words import local_text
 from tenuto.core.arrivals import may_arrive
 from tenuto.core.incomplete_joins import join_message, missing_steps
 from tenuto.core.plan import Plan
@@ -18,12 +19,13 @@ from tenuto.core.wait import arms_of, correlation_id_of
 from tenuto.expr import ExpressionError
 from tenuto.model.causes import Breaker, Cause, CauseKind, Estimate, Explanation
 from tenuto.model.durations import iso
-from tenuto.model.graph import Approval, EventWait, SubWorkflow, Task
+from tenuto.model.graph import Approval, Delay, EventWait, SubWorkflow, Task
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import TimerKey, TimerKind
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import NO_POLICIES, Policies
+from tenuto.model.policy import NO_POLICIES, BusinessRetryPolicy, Policies
 from tenuto.model.status import NodeStatus
+from tenuto.model.working_time import BusinessDuration, WorkingDuration, in_words
 
 MOST_CAUSES = 20
 """So many steps are explained in one place: in the instance, or in one loop."""
@@ -45,6 +47,7 @@ class Steps(Struct, frozen=True):
     has_process: bool
     """Whether the process that its tasks run in is there, as far as is known."""
     meant: Mapping[str, str]
+    now: datetime
 
     def open(self) -> list[Cause]:
         """What each of them waits for, the oldest first."""
@@ -179,6 +182,9 @@ class Steps(Struct, frozen=True):
         )
 
     def _sleep(self, key: NodeKey, node: NodeState) -> Cause:
+        config = self.plan[key.node].node.config
+        if isinstance(config, Delay) and config.calendar is not None:
+            return self._works_on(key, node, config, config.calendar)
         return Cause(
             kind=CauseKind.TIMER,
             message="sleeps" if node.held is None else "is done; what follows is delayed",
@@ -186,6 +192,80 @@ class Steps(Struct, frozen=True):
             iteration=key.iteration,
             since=self._set_at(key) or node.started_at,
             until=self._due(key, TimerKind.DELAY, TimerKind.NODE_TIMEOUT),
+        )
+
+    def _works_on(self, key: NodeKey, node: NodeState, config: Delay, calendar: str) -> Cause:
+        since = self._set_at(key) or node.started_at
+        until = self._due(key, TimerKind.DELAY, TimerKind.NODE_TIMEOUT)
+        length = "working time"
+        if isinstance(config.duration, WorkingDuration):
+            length = in_words(config.duration)
+        moment = self._local(calendar, until)
+        end = f", until {moment}" if moment else ""
+        return Cause(
+            kind=CauseKind.WORKING_TIME,
+            message=f"waits for {length} of calendar `{calendar}`{end}",
+            step_id=key.node,
+            iteration=key.iteration,
+            since=since,
+            until=until,
+            details={"calendar": calendar},
+        )
+
+    def _local(self, calendar: str, moment: datetime | None) -> str | None:
+        """A moment by the clock of a calendar, or else of UTC."""
+        if moment is None:
+            return None
+        known = self.policies.calendars.get(calendar)
+        return iso(moment) if known is None else local_text(known, moment, self.now)
+
+    def promises(self) -> list[Cause]:
+        """The SLAs that are under way: of the instance first, then of its steps."""
+        keys = sorted(self.state.sla, key=lambda key: (self._began(key), key))
+        return [self._promise(key) for key in keys[:MOST_CAUSES]]
+
+    def _began(self, key: NodeKey) -> int:
+        node = self.state.nodes.get(key)
+        return 0 if node is None else node.opened
+
+    def _promise(self, key: NodeKey) -> Cause:
+        begun = self.state.sla[key]
+        planned = self.plan.nodes.get(key.node)
+        sla = self.plan.definition.options.sla if planned is None else planned.node.sla
+        calendar = None if sla is None else sla.calendar
+        upcoming = [
+            (due, what)
+            for due, told, what in (
+                (begun.warn_at, begun.warned_at, "it is warned of"),
+                (begun.breach_at, begun.breached_at, "it is missed"),
+            )
+            if due is not None and told is None
+        ]
+        due, what = min(upcoming, default=(None, ""))
+        moment = self._local(calendar or "", due)
+        if begun.breached_at is not None:
+            stands = f"its SLA was missed at {iso(begun.breached_at)}"
+        elif begun.warned_at is not None:
+            stands = f"its SLA was warned of at {iso(begun.warned_at)}"
+        else:
+            stands = "its SLA is kept so far"
+        state = "breached" if begun.breached_at else "warned" if begun.warned_at else "kept"
+        details: Object = {
+            "state": state,
+            "warnAt": _shown(begun.warn_at),
+            "breachAt": _shown(begun.breach_at),
+            "warnedAt": _shown(begun.warned_at),
+            "breachedAt": _shown(begun.breached_at),
+            "calendar": calendar,
+        }
+        return Cause(
+            kind=CauseKind.SLA,
+            message=f"{stands}; {what} at {moment}" if moment else stands,
+            step_id=key.node or None,
+            iteration=key.iteration,
+            since=begun.breached_at or begun.warned_at,
+            until=due,
+            details=details,
         )
 
     def _retry(self, key: NodeKey, node: NodeState) -> Cause:
@@ -198,15 +278,30 @@ class Steps(Struct, frozen=True):
             details["maxAttempts"] = most
             # Attempts that were lost with their process are not counted.
             of = f" of {most + max(upcoming - 1 - node.failures, 0)}"
+        until = self._due(key, TimerKind.RETRY)
+        when = ""
+        if (calendar := self._retry_calendar(key)) is not None:
+            details["calendar"] = calendar
+            when = f" in working time of calendar `{calendar}`, at {self._local(calendar, until)}"
         return Cause(
             kind=CauseKind.RETRY,
-            message=f"is tried again, attempt {upcoming}{of}{said}",
+            message=f"is tried again{when}, attempt {upcoming}{of}{said}",
             step_id=key.node,
             iteration=key.iteration,
             since=None if error is None else error.at,
-            until=self._due(key, TimerKind.RETRY),
+            until=until,
             details=details if error is None else details | {"error": error_view(error)},
         )
+
+    def _retry_calendar(self, key: NodeKey) -> str | None:
+        planned, step = self.plan.nodes.get(key.node), self.plan.undo_steps.get(key.node)
+        if planned is not None:
+            policy = self.plan.retry_of(planned.node, self.policies)
+        elif step is not None:
+            policy = self.plan.undo_retry(key.node, self.policies)
+        else:
+            return None
+        return policy.calendar if isinstance(policy, BusinessRetryPolicy) else None
 
     def _most_attempts(self, key: NodeKey) -> int | None:
         """How often a step is tried; None where the policies of tasks are not known here."""
@@ -275,7 +370,11 @@ class Steps(Struct, frozen=True):
         return self._attempt(key, node, "", planned.timeout)
 
     def _attempt(
-        self, key: NodeKey, node: NodeState, task_id: str, patience: timedelta | None
+        self,
+        key: NodeKey,
+        node: NodeState,
+        task_id: str,
+        patience: timedelta | BusinessDuration | None,
     ) -> Cause:
         token = self.jobs.get((key.node, key.iteration, node.attempt))
         since = node.dispatched_at or node.started_at
@@ -316,6 +415,8 @@ class Steps(Struct, frozen=True):
                 since=since,
                 details=details,
             )
+        if not isinstance(patience, timedelta):
+            patience = node.patience
         where = " in a worker" if token else ""
         if (beat := self.heartbeats.get((key.node, key.iteration, node.attempt))) is not None:
             details["lastHeartbeat"] = iso(beat)
@@ -339,6 +440,10 @@ class Steps(Struct, frozen=True):
         """What comes first of some timers of a step."""
         timers = (self.state.timers.get(TimerKey(kind, key.node, key.iteration)) for kind in kinds)
         return min((timer.due for timer in timers if timer is not None), default=None)
+
+
+def _shown(moment: datetime | None) -> str | None:
+    return None if moment is None else iso(moment)
 
 
 def _turns(plan: Plan, state: InstanceState, key: NodeKey) -> str:

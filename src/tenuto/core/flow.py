@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from tenuto.core import (
     approval,
     attempt,
@@ -14,11 +16,13 @@ from tenuto.core import (
     ending,
     loop,
     set_values,
+    sla,
     wait,
 )
 from tenuto.core.cancelling import cancel_rest, pass_over
 from tenuto.core.deciding import Deciding
 from tenuto.core.keys import Keys
+from tenuto.core.moments import UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.state import attempt_of
 from tenuto.expr import ExpressionError, Undefined
@@ -27,6 +31,7 @@ from tenuto.model.graph import (
     ELSE,
     Approval,
     Condition,
+    Config,
     DataQuery,
     Delay,
     Emit,
@@ -122,7 +127,7 @@ def _begin_ready(d: Deciding) -> None:
             _begin(d, key)
 
 
-def _begin(d: Deciding, key: NodeKey) -> None:  # noqa: C901 - one arm each
+def _begin(d: Deciding, key: NodeKey) -> None:
     planned = d.plan.nodes[key.node]
     if planned.node.cancel_rest and not planned.takes_arrivals:
         cancel_rest(d, key)
@@ -135,7 +140,19 @@ def _begin(d: Deciding, key: NodeKey) -> None:  # noqa: C901 - one arm each
         if not wanted:
             pass_over(d, key, "when")
             return
-    config = planned.node.config
+    try:
+        promise = sla.set_by(d, key, planned.node.sla)
+    except UnknownCalendar as error:
+        fail(d, key, attempt_of(d.state, key), unknown_calendar(error))
+        return
+    _begin_config(d, key, planned.node.config)
+    if promise is not None and d.state.nodes[key].is_open:
+        d.emit(replace(promise, attempt=attempt_of(d.state, key)))
+
+
+def _begin_config(  # noqa: C901 - one arm each
+    d: Deciding, key: NodeKey, config: Config
+) -> None:
     match config:
         case Task():
             attempt.begin(d, key, config)

@@ -9,6 +9,7 @@ from tenuto.core import (
     compensation_entries as undoing,
     loop_entries as loops,
     node_entries as nodes,
+    sla_entries as promises,
 )
 from tenuto.core.keys import with_key
 from tenuto.core.plan import Plan
@@ -38,6 +39,8 @@ from tenuto.model.entries import (
     ResumeRequested,
     RetryRequested,
     RetryScheduled,
+    SlaFired,
+    SlaSet,
     StatusChanged,
     SystemSet,
     TimerFired,
@@ -124,6 +127,10 @@ def fold_into(  # noqa: C901, PLR0915 - one arm each
             | CompensationEnded()
         ):
             undoing.take(state, entry)
+        case SlaSet():
+            promises.sla_set(state, entry)
+        case SlaFired():
+            promises.sla_fired(state, entry)
         case SystemSet():
             state.system = {**state.system, **entry.values}
         case _:
@@ -142,6 +149,7 @@ def _input_set(plan: Plan, state: InstanceState, entry: InputSet) -> None:
     state.parent = entry.parent
     state.chain = entry.chain
     state.origin = entry.origin
+    state.schedule = entry.schedule
     state.created_at = entry.at
     for name in plan.starts:
         state.ready = with_key(state.ready, NodeKey(name))

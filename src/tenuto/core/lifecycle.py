@@ -90,6 +90,8 @@ def _of_entry(row: LogRow, payload: Object) -> str | None:
             return None  # that it was cancelled is an entry of its own
         case "NODE_COMPLETED" if row.node_status == "error":
             return None  # that it failed is an entry of its own
+        case "SLA_FIRED":
+            return f"sla.{payload.get('kind')}"
         case "TIMER_FIRED":
             return _BY_TIMER.get(str(payload.get("kind")))
         case other:
@@ -133,6 +135,8 @@ def _more(told: Told, pattern: str, payload: Object) -> Object:
             return {"compensationStatus": payload.get("status")}
         case "node.skipped":
             return {"reason": payload.get("reason")}
+        case "sla.warning" | "sla.breached":
+            return {"due": payload.get("due")}
         case "node.reminder" | "node.escalated":
             return {"assignees": payload.get("assignees")}
         case _:

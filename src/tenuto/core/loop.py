@@ -11,6 +11,7 @@ from tenuto.core.arrivals import may_arrive
 from tenuto.core.cancelling import cancel_iteration, cancel_rest
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
+from tenuto.core.moments import Moments, UnknownCalendar, unknown_calendar
 from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.scope import scope_within
 from tenuto.core.state import LoopState, attempt_of
@@ -25,6 +26,11 @@ from tenuto.model.status import NodeStatus
 
 def begin(d: Deciding, key: NodeKey, config: Loop) -> None:
     """Read the source, once, and begin as many iterations as may run."""
+    try:
+        Moments(d).overrun(key)
+    except UnknownCalendar as error:
+        fail(d, key, attempt_of(d.state, key), unknown_calendar(error))
+        return
     if config.while_ is not None:
         _again(d, key, config, LoopState())
         return
@@ -236,8 +242,9 @@ def _again(d: Deciding, key: NodeKey, config: Loop, loop: LoopState) -> None:
 
 
 def _start(d: Deciding, key: NodeKey, index: int, items: list[JSON] | UnsetType = UNSET) -> None:
-    timeout = d.plan.nodes[key.node].node.timeout
     loop = d.state.loops.get(key)
+    moments = Moments(d)
+    fail_at = moments.overrun(key) if loop is None else None
     added = None if loop is None else loop.added.get(index)
     arrivals = d.state.arrivals.get(key)
     d.emit(
@@ -247,7 +254,8 @@ def _start(d: Deciding, key: NodeKey, index: int, items: list[JSON] | UnsetType 
             iteration=iteration_of(key.iteration, index),
             attempt=attempt_of(d.state, key),
             items=items,
-            fail_at=d.now + timeout if timeout and loop is None else None,
+            fail_at=fail_at,
+            calendars=moments.calendars,
             event_id=None if added is None else added.event_id,
             from_=None if arrivals is None else arrivals[index],
         )

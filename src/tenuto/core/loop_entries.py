@@ -14,6 +14,7 @@ from tenuto.core.life import count_open, open_node
 from tenuto.core.maps import with_item, without_item
 from tenuto.core.plan import Plan
 from tenuto.core.scope import names_of_iteration
+from tenuto.core.sla_entries import forget
 from tenuto.core.state import (
     Added,
     InstanceState,
@@ -76,6 +77,8 @@ def iteration_ended(plan: Plan, state: InstanceState, entry: IterationEnded) -> 
             state.nodes = without_item(state.nodes, inner)
         if inner in state.joins:
             state.joins = without_item(state.joins, inner)
+        if state.sla:
+            forget(state, inner)
         # What is undone in an iteration of this loop sees its arrival.
         if inner in state.arrivals and not is_kept:
             state.arrivals = without_item(state.arrivals, inner)

@@ -20,6 +20,7 @@ from tenuto.core.loop_entries import (
 )
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
+from tenuto.core.sla_entries import forget
 from tenuto.core.state import Asked, Counted, Ending, InstanceState, NodeState, Variable
 from tenuto.core.timing import clear_timer, set_timer
 from tenuto.model.approvals import People
@@ -58,19 +59,24 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
             attempt=entry.attempt,
             opened=state.version,
             started_at=entry.at,
+            timeout_at=entry.timeout_at,
             input=entry.input,
         )
         open_node(plan, state, key, node)
     elif before.status is _PENDING:
         node = _beginning(state, key, entry.at)
         given = node.input if entry.input is UNSET else entry.input
-        open_node(plan, state, key, replace(node, attempt=entry.attempt, input=given))
+        begun = replace(
+            node, attempt=entry.attempt, input=given, timeout_at=entry.timeout_at
+        )
+        open_node(plan, state, key, begun)
     else:
         node = replace(
             before,
             status=_RUNNING,
             attempt=entry.attempt,
             dispatched_at=entry.at,
+            timeout_at=entry.timeout_at,
             child_id=None,
             execution_time=None,
             queue_time=None,
@@ -110,6 +116,8 @@ def completed(plan: Plan, state: InstanceState, entry: NodeCompleted) -> None:
     elif entry.reused_from is not None:
         node = _as_it_was(node, entry)
     close_node(plan, state, key, known, node)
+    if state.sla:
+        forget(state, key)
     # A node that was being cancelled finished all the same: its edges are dead since it was asked
     # to stop.
     if before.grace_until is None:
@@ -229,6 +237,8 @@ def cancelled(plan: Plan, state: InstanceState, entry: NodeCancelled) -> None:
         is_withdrawn=is_withdrawn,
     )
     close_node(plan, state, key, before, node)
+    if state.sla and not is_withdrawn:
+        forget(state, key)
     if before.grace_until is None and not is_withdrawn:
         arrive(plan, state, key, ())
     if node.is_loop:
@@ -259,7 +269,11 @@ def wait_opened(plan: Plan, state: InstanceState, entry: WaitOpened) -> None:
         node = replace(node, counted=before.counted)
     asking = entry.approval
     if asking is not None:
-        asked = Asked(assignees=asking.assignees, escalate_to=asking.escalate_to)
+        asked = Asked(
+            assignees=asking.assignees,
+            escalate_to=asking.escalate_to,
+            reminders=asking.reminders,
+        )
         node = replace(node, approval=asked)
     open_node(plan, state, key, node)
     _set_node_timer(state, TimerKind.WAIT_TIMEOUT, key, entry.timeout_at, entry.at)

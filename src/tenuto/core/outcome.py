@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
@@ -11,6 +10,7 @@ from tenuto.core.cancelling import cancel_iteration, cancel_nodes, cancelled
 from tenuto.core.dead_letter import keep_dead_letter
 from tenuto.core.deciding import Deciding
 from tenuto.core.loop_entries import iterations_of
+from tenuto.core.moments import UnknownCalendar, unknown_calendar
 from tenuto.core.node_entries import context_growth, written_by
 from tenuto.core.plan import PlannedNode
 from tenuto.expr import ExpressionError
@@ -206,14 +206,10 @@ def error_handle(planned: PlannedNode, code: str) -> str | None:
 
 
 def expression_failure(error: ExpressionError | ValueError) -> Failure:
-    """What a node fails with when an expression cannot be worked out, or means nothing there."""
+    """What a node fails with when an expression or a moment of it cannot be worked out."""
+    if isinstance(error, UnknownCalendar):
+        return unknown_calendar(error)
     return Failure(code=EXPRESSION_ERROR, message=str(error), retryable=False)
-
-
-def overrun_at(d: Deciding, key: NodeKey) -> datetime | None:
-    """When a node that begins now has taken longer than its own `timeout`."""
-    timeout = d.plan.nodes[key.node].node.timeout
-    return d.now + timeout if timeout else None
 
 
 def _too_large(size: int, limit: int) -> Failure:

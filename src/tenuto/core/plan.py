@@ -49,6 +49,7 @@ from tenuto.model.policy import (
     TaskPolicy,
 )
 from tenuto.model.test_run import Mock, TestRunSpec
+from tenuto.model.working_time import BusinessDuration
 
 _NEVER_CHANGES = (("ctx", "input"), ("workflow", "input"))
 
@@ -100,7 +101,8 @@ class Plan:
         self.limits = limits
         self.most_entries = most_entries
         self._retry = definition.options.retry or retry
-        self._timeout = timeout
+        self.timeout = timeout
+        """How long an attempt may run where neither its step nor its task says."""
         self.starts = definition.graph.starts
         self.cancel_grace = definition.options.cancel_grace
         self._templates: dict[tuple[str, str], Template] = {}
@@ -158,10 +160,10 @@ class Plan:
 
     def patience_with(
         self, node: Node, config: Task, policy: TaskPolicy
-    ) -> tuple[timedelta, timedelta | None]:
+    ) -> tuple[timedelta | BusinessDuration, timedelta | None]:
         """How long one attempt may run, and how long it may be silent; `policy` is its task's."""
         return (
-            node.timeout or policy.timeout or self._timeout,
+            node.timeout or policy.timeout or self.timeout,
             config.heartbeat_timeout or policy.heartbeat_timeout,
         )
 
@@ -172,9 +174,9 @@ class Plan:
 
     def undo_patience(
         self, step: CompensationStep, policy: TaskPolicy
-    ) -> tuple[timedelta, timedelta | None]:
+    ) -> tuple[timedelta | BusinessDuration, timedelta | None]:
         """How long one attempt of a compensation may run, and how long it may be silent."""
-        return step.timeout or policy.timeout or self._timeout, policy.heartbeat_timeout
+        return step.timeout or policy.timeout or self.timeout, policy.heartbeat_timeout
 
     def undo_input(self, step: CompensationStep) -> Expression | Template:
         """The input that a compensation step spells out, compiled.

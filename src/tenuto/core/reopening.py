@@ -8,7 +8,7 @@ grace is not re-opened; now its edges arrive.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from tenuto.core.life import close_node, open_node
 from tenuto.core.loop_entries import complete_loops
 from tenuto.core.maps import with_item
 from tenuto.core.plan import Plan
+from tenuto.core.sla_entries import INSTANCE, set_again
 from tenuto.core.state import InstanceState, NodeState
 from tenuto.core.timing import set_timer
 from tenuto.model.entries import RetryRequested
@@ -34,10 +35,13 @@ def retry_requested(plan: Plan, state: InstanceState, entry: RetryRequested) -> 
     state.compensation = None
     state.may_retry = True
     set_timer(state, TimerKey(TimerKind.DEADLINE), state.deadline, entry.at)
+    set_again(state, INSTANCE, entry.at)
     held_back = held_back_by_end(state)
+    fail_at = {each.key: each.at for each in entry.fail_at}
     for key, node in reopened_by_retry(plan, state):
         if key in state.loops:
             _reopen_loop(plan, state, key, node, entry.at)
+            _bound(plan, state, key, entry.at, fail_at.get(key))
             note_room(plan, state, key)
         else:
             _reopen(plan, state, key, node)
@@ -138,6 +142,15 @@ def _reopen_loop(
         open_node(plan, state, key, reopened)
     loop = state.loops[key]
     state.loops = with_item(state.loops, key, replace(loop, fresh_from=loop.started))
+
+
+def _bound(
+    plan: Plan, state: InstanceState, key: NodeKey, at: datetime, fail_at: datetime | None
+) -> None:
+    """Set the timers of a loop: its `timeout` begins anew, and its SLA goes on."""
     timeout = plan.nodes[key.node].node.timeout
+    if isinstance(timeout, timedelta):
+        fail_at = at + timeout
     timer = TimerKey(TimerKind.NODE_TIMEOUT, key.node, key.iteration)
-    set_timer(state, timer, at + timeout if timeout else None, at)
+    set_timer(state, timer, fail_at, at)
+    set_again(state, key, at)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from tenuto.core import loop, more
 from tenuto.core.cancelling import cancel_nodes, cancelled
 from tenuto.core.deciding import CANNOT_GO_ON, NOT_THIS_STATUS, Deciding, Rejection
+from tenuto.core.moments import Moments, UnknownCalendar
 from tenuto.core.reopening import held_back_by_end, left_open, reopened_by_retry
 from tenuto.model.durations import iso
 from tenuto.model.edited import EditedInput
 from tenuto.model.effects import DropDeadLetters
-from tenuto.model.entries import RetryRequested, StatusChanged
+from tenuto.model.entries import NodeMoment, RetryRequested, StatusChanged
 from tenuto.model.graph import Loop, Task
 from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.status import NodeStatus, Status
+from tenuto.model.working_time import BusinessDuration
 
 
 def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
@@ -28,8 +30,21 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
     held_back = held_back_by_end(d.state)
     to_cancel = left_open(d.plan, d.state)
     loops = [key for key in reopened if key in d.state.loops]
+    moments = Moments(d)
+    try:
+        fail_at = _overruns(d, loops, moments)
+    except UnknownCalendar as error:
+        return Rejection(code=CANNOT_GO_ON, message=f"it cannot be retried: {error}")
     _drop_dead_letters(d)
-    d.emit(RetryRequested(at=d.now, by=asked.by, edited=asked.edited))
+    d.emit(
+        RetryRequested(
+            at=d.now,
+            by=asked.by,
+            edited=asked.edited,
+            fail_at=fail_at,
+            calendars=moments.calendars,
+        )
+    )
     d.emit(StatusChanged(at=d.now, from_=Status.FAILED, to=Status.RUNNING))
     for key in to_cancel:
         cancelled(d, key, d.state.nodes[key].attempt)
@@ -42,6 +57,17 @@ def retry(d: Deciding, asked: RetryAsked) -> Rejection | None:
             more.listen(d, key, config.more)
         loop.resume(d, key)
     return None
+
+
+def _overruns(d: Deciding, loops: list[NodeKey], moments: Moments) -> tuple[NodeMoment, ...]:
+    """When loops that go on have taken too long, where that is counted in working time."""
+    found: list[NodeMoment] = []
+    for key in loops:
+        if isinstance(d.plan[key.node].node.timeout, BusinessDuration):
+            at = moments.overrun(key)
+            assert at is not None
+            found.append(NodeMoment(node=key.node, iteration=key.iteration, at=at))
+    return tuple(found)
 
 
 def _drop_dead_letters(d: Deciding) -> None:

@@ -21,6 +21,7 @@ from tenuto.core.state import (
     LoopState,
     NodeState,
     PastIteration,
+    SlaState,
     Timer,
     Variable,
 )
@@ -37,14 +38,16 @@ from tenuto.model.inputs import TimerKey
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import UnknownEntry
 
-SHAPE = 5
+SHAPE = 6
 """The number of the shape that is written; one that is greater was written by a newer program.
 
 In 1 there was no `short`: nothing was left over then. In 2 there were no approvals, and nothing
 about undoing. In 3 nothing was kept of work that was taken over, or that was done by a step that
 failed, nor of askings of a parent. In 4 no result was held for a delay that its task asked for, no
 wait took several events, no loop had enough and was left to end, and none took arrivals; a snapshot
-without any of these is still written in that shape, for older programs."""
+without any of these is still written in that shape, for older programs. In 5 there was no SLA; the
+same holds for one without."""
+_BEFORE_SLA = 5
 _BEFORE = 4
 LARGE = 16_384
 """Values whose JSON is longer are left in the log."""
@@ -126,6 +129,7 @@ _Stored = _form(
     arrivals=_pairs(NodeKey, tuple[str, ...]),
     iterations=_pairs(NodeKey, _Iteration),
     timers=_pairs(TimerKey, Timer),
+    sla=_pairs(NodeKey, SlaState),
     variables=_pairs(str, Variable),
     taken_events=list[str],
     past=_pairs(NodeKey, _Past),
@@ -144,6 +148,12 @@ def _is_new(state: InstanceState) -> bool:
     )
 
 
+def _shape(state: InstanceState) -> int:
+    if state.sla:
+        return SHAPE
+    return _BEFORE_SLA if _is_new(state) else _BEFORE
+
+
 def encode(state: InstanceState) -> bytes:
     """A snapshot; equal states give equal bytes."""
     fields = asdict(state)
@@ -159,7 +169,7 @@ def encode(state: InstanceState) -> bytes:
             for key, node in nodes
         ]
     fields |= {
-        "shape": SHAPE if _is_new(state) else _BEFORE,
+        "shape": _shape(state),
         "nodes": nodes,
         "joins": sorted(state.joins.items(), key=lambda item: item[0]),
         "ready": sorted(state.ready),
@@ -168,6 +178,7 @@ def encode(state: InstanceState) -> bytes:
         "enough": sorted(state.enough),
         "arrivals": sorted(state.arrivals.items()),
         "timers": sorted(state.timers.items()),
+        "sla": sorted(state.sla.items(), key=_first),
         "variables": [
             (name, _slim(variable, large))
             for name, variable in sorted(state.variables.items(), key=lambda item: item[0])
@@ -230,6 +241,7 @@ def decode(snapshot: bytes, entries: Mapping[int, Entry]) -> InstanceState:
         "enough": keys_of(fields["enough"]),
         "arrivals": as_map(dict(fields["arrivals"])),
         "timers": as_map(dict(fields["timers"])),
+        "sla": as_map(dict(fields["sla"])),
         "variables": as_map(dict(whole(fields["variables"]))),
         "taken_events": as_map(dict.fromkeys(fields["taken_events"])),
     }

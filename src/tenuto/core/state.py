@@ -8,14 +8,14 @@ fields, and only of an unshared copy: for all other code a state never changes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType
 
 from tenuto.core.keys import NO_KEYS, Keys
 from tenuto.model.approvals import People
-from tenuto.model.entries import HeldResult, PlannedUndo, SkippedUndo
+from tenuto.model.entries import HeldResult, PlannedUndo, ScheduledBy, SkippedUndo
 from tenuto.model.failure import Cancellation, Failure, LastError
 from tenuto.model.family import Parent, origin_of
 from tenuto.model.ids import NodeKey
@@ -33,6 +33,8 @@ class Asked(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     escalate_to: People | None = None
     """Who may as well, once it escalates; None: it has, or never does."""
     reminded: int = 0
+    reminders: tuple[datetime, ...] = ()
+    """The moments after the first, where one of them is in working time."""
     escalated_at: datetime | None = None
 
     @property
@@ -65,6 +67,8 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     started_at: datetime | None = None
     dispatched_at: datetime | None = None
     """When a further attempt than the first was ordered."""
+    timeout_at: datetime | None = None
+    """When the newest attempt times out, where its `timeout` is in working time."""
     completed_at: datetime | None = None
     execution_time: int | None = None
     """Milliseconds that the newest attempt ran; None: it has not ended, or that is unknown."""
@@ -113,6 +117,12 @@ class NodeState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     @property
     def is_open(self) -> bool:
         return self.status in _OPEN
+
+    @property
+    def patience(self) -> timedelta | None:
+        """How long its newest attempt may run, where its `timeout` is in working time."""
+        since = self.dispatched_at or self.started_at
+        return None if self.timeout_at is None or since is None else self.timeout_at - since
 
     @property
     def leaves_work(self) -> bool:
@@ -309,6 +319,15 @@ class Timer(NamedTuple):
         return self.due - self.set_at <= NEAR
 
 
+class SlaState(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """The SLA of an instance or of an open step: its moments, and when they were told."""
+
+    warn_at: datetime | None = None
+    breach_at: datetime | None = None
+    warned_at: datetime | None = None
+    breached_at: datetime | None = None
+
+
 class Pause(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Why and until when nothing new is dispatched."""
 
@@ -347,6 +366,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """How many starts by events of instances led to it, as `Event.chain` counts them."""
     origin: str | None = None
     """The instance that led to it by events, if one did."""
+    schedule: ScheduledBy | None = None
+    """The tick of a schedule that started it, if one did."""
     created_at: datetime
     updated_at: datetime
     started_at: datetime | None = None
@@ -383,6 +404,8 @@ class InstanceState(Struct, gc=False, kw_only=True):
     """Attempts in flight, including those that were asked to stop."""
     near_timers: int = 0
     timers: Mapping[TimerKey, Timer]
+    sla: Mapping[NodeKey, SlaState]
+    """Of steps that have not ended for good; under no name that of the instance."""
     variables: Mapping[str, Variable]
     context_bytes: int = 0
     """How long the JSON of all variables is."""
@@ -495,6 +518,7 @@ _BLANK = InstanceState(
     arrivals={},
     iterations={},
     timers={},
+    sla={},
     variables={},
     taken_events={},
     past={},

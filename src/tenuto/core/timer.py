@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tenuto.core import approval, attempt, child, commands, compensation, delay, loop, wait
+from tenuto.core import approval, attempt, child, commands, compensation, delay, loop, sla, wait
 from tenuto.core.cancelling import cancelled
 from tenuto.core.deciding import GO_ON, STALE, Deciding, Rejection
 from tenuto.model.effects import ClearTimer
@@ -79,6 +79,10 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
             approval.escalate(d, node)
         case TimerKind.GRACE:
             cancelled(d, node, d.state.nodes[node].attempt)
+        case TimerKind.SLA_WARNING:
+            sla.fired(d, node, "warning")
+        case TimerKind.SLA_BREACH:
+            sla.fired(d, node, "breached")
         case TimerKind.DEADLINE:
             return pass_deadline(d)
         case TimerKind.RESUME:

@@ -21,6 +21,7 @@ NODE_TIMERS = (
     TimerKind.GRACE,
 )
 APPROVAL_TIMERS = (TimerKind.REMINDER, TimerKind.ESCALATION)
+SLA_TIMERS = (TimerKind.SLA_WARNING, TimerKind.SLA_BREACH)
 
 
 def set_timer(state: InstanceState, key: TimerKey, due: datetime | None, at: datetime) -> None:
@@ -45,5 +46,7 @@ def clear_node_timers(state: InstanceState, key: NodeKey, node: NodeState) -> No
     """Clear every timer of one node."""
     if state.timers:
         kinds = NODE_TIMERS if node.approval is None else NODE_TIMERS + APPROVAL_TIMERS
+        if key in state.sla:
+            kinds += SLA_TIMERS
         for kind in kinds:
             clear_timer(state, TimerKey(kind, key.node, key.iteration))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from tenuto.core.deciding import EVENT_TAKEN, STALE, Deciding, Rejection
-from tenuto.core.outcome import complete, expression_failure, fail, overrun_at
+from tenuto.core.moments import Moments, UnknownCalendar
+from tenuto.core.outcome import complete, expression_failure, fail
 from tenuto.core.payload import mapped
 from tenuto.core.plan import Plan
 from tenuto.core.scope import scope_of
@@ -47,9 +48,12 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
     for arm in arms:
         condition = d.plan.condition(arm.event_condition)
         captured.append(tuple(condition.capture(d.scope(key))) if condition else ())
+    moments = Moments(d)
     try:
         correlation_id = correlation_id_of(d.plan, key, config, d.scope(key))
-    except ExpressionError as error:
+        timeout_at = moments.after(config.event_timeout) if config.event_timeout else None
+        fail_at = moments.overrun(key)
+    except (ExpressionError, UnknownCalendar) as error:
         fail(d, key, attempt, expression_failure(error))
         return
     since = d.state.created_at if config.lookback is None else config.lookback.before(d.now)
@@ -63,8 +67,9 @@ def begin(d: Deciding, key: NodeKey, config: EventWait) -> None:
             since=since,
             captures=() if config.arms else captured[0],
             correlation_id=correlation_id,
-            timeout_at=config.event_timeout.after(d.now) if config.event_timeout else None,
-            fail_at=overrun_at(d, key),
+            timeout_at=timeout_at,
+            fail_at=fail_at,
+            calendars=moments.calendars,
             arms=tuple(
                 WaitArm(id=arm.id, pattern=arm.event_pattern, captures=captures)
                 for arm, captures in zip(config.arms, captured, strict=False)
@@ -161,13 +166,13 @@ def _count(d: Deciding, key: NodeKey, count: int, event: Event) -> Rejection | N
     return None
 
 
-def timed_out(d: Deciding, key: NodeKey) -> None:
+def timed_out(d: Deciding, key: NodeKey, *, requested_by: str | None = None) -> None:
     """No event came in time: the handle `timeout`, or a failure where nothing hangs on it."""
     node = d.state.nodes[key]
     config = d.plan[key.node].node.config
     assert isinstance(config, EventWait)
     came = list(node.counted.events) if node.counted else []
-    _resolved(d, key, None)
+    _resolved(d, key, None, requested_by=requested_by)
     if TIMEOUT in d.plan[key.node].handles:
         output: JSON = None if config.count is None else {"events": came}
         complete(d, key, output, handles=(TIMEOUT,))
@@ -186,7 +191,14 @@ def overran(d: Deciding, key: NodeKey) -> None:
     fail(d, key, node.attempt, Failure(code=TIMED_OUT, message=message, retryable=False))
 
 
-def _resolved(d: Deciding, key: NodeKey, event: Event | None, arm: str = "") -> None:
+def _resolved(
+    d: Deciding,
+    key: NodeKey,
+    event: Event | None,
+    arm: str = "",
+    *,
+    requested_by: str | None = None,
+) -> None:
     event_id = event.id if event else None
     d.emit(
         WaitResolved(
@@ -197,6 +209,7 @@ def _resolved(d: Deciding, key: NodeKey, event: Event | None, arm: str = "") -> 
             outcome="event" if event else "timeout",
             event_id=event_id,
             arm=arm or None,
+            requested_by=requested_by,
         )
     )
     d.order(CloseWait(node=key.node, iteration=key.iteration, event_id=event_id, arm=arm))

@@ -12,7 +12,6 @@ from tenuto.model.graph import (
     CompensationStep,
     DataQuery,
     Definition,
-    Delay,
     Http,
     JavaScript,
     Node,
@@ -34,10 +33,6 @@ class _Setting(NamedTuple):
     is_used: Callable[[Node], bool]
 
 
-def _has_calendar(node: Node) -> bool:
-    return isinstance(node.config, Delay) and node.config.calendar is not None
-
-
 def _has_secrets(node: Node) -> bool:
     return isinstance(node.config, Task) and names_root(node.config.input, "secrets")
 
@@ -50,7 +45,6 @@ def _undoes_with_secrets(step: CompensationStep) -> bool:
 
 _SETTINGS = (
     _Setting("TEN-1909", "mutex", lambda node: node.mutex is not None),
-    _Setting("TEN-1910", "calendar", _has_calendar),
     _Setting("TEN-1916", "input", _has_secrets),
 )
 

@@ -16,8 +16,7 @@ from tenuto.definition.fields import Field, Fields, is_array, is_object
 from tenuto.definition.language_kinds import Expression
 from tenuto.definition.plain_kinds import Id, OneOf, TaskId, Text
 from tenuto.definition.report import Place
-from tenuto.definition.settings import RETRY
-from tenuto.definition.time_kinds import Span
+from tenuto.definition.settings import RETRY, TIMEOUT
 from tenuto.expr import compile_expression, is_rooted_path
 from tenuto.model.graph import CompensationStep
 from tenuto.model.json import JSON, Object, kind_of
@@ -52,7 +51,7 @@ _STEP = Fields(
     Field("input", "input", CompensationInput(), presence="has_input"),
     Field("condition", "condition", Expression()),
     Field("retry", "retry", RETRY),
-    Field("timeout", "timeout", Span(may_be_zero=False)),
+    Field("timeout", "timeout", TIMEOUT),
 )
 
 

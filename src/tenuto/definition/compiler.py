@@ -234,6 +234,7 @@ def _compile_node(
     draft.row.rules(draft.settings, place)
     if found is None:
         return None
+    draft.row.finish(found, draft.settings)
     own = draft.row.fields.attributes
     config = draft.row.make(**{key: value for key, value in found.items() if key in own})
     settings: dict[str, object] = {"conditions": draft.conditions, "on_error": draft.on_error}

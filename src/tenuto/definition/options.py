@@ -8,8 +8,8 @@ from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, Verbatim
 from tenuto.definition.language_kinds import Template
 from tenuto.definition.plain_kinds import Flag, ListOf, Text, Whole
 from tenuto.definition.report import Place
-from tenuto.definition.settings import RETRY
-from tenuto.definition.time_kinds import Length, MomentOrTemplate, Span
+from tenuto.definition.settings import RETRY, SLA
+from tenuto.definition.time_kinds import InCalendar, Length, MomentOrTemplate, Span
 from tenuto.model.graph import Options
 from tenuto.model.json import JSON, Object, kind_of
 
@@ -43,7 +43,8 @@ OPTIONS = Record(
     Options,
     Fields(
         Field("compensateOnFailure", "compensate_on_failure", Flag()),
-        Field("timeout", "timeout", Length()),
+        Field("timeout", "timeout", InCalendar(Length())),
+        Field("sla", "sla", SLA),
         Field("deadline", "deadline", MomentOrTemplate()),
         Field("cancelGrace", "cancel_grace", Span()),
         Field("retry", "retry", RETRY),

@@ -12,10 +12,10 @@ _LONGEST = 100
 _OTHERS = re.compile("[^a-z0-9]+")
 
 
-def slug(document: JSON) -> str:
+def slug(document: JSON, otherwise: str = "workflow") -> str:
     """An id made of a document's `name` or `title`: "Ship an order" gives `ship-an-order`."""
     given = document if isinstance(document, dict) else {}
     name = given.get("name", given.get("title"))
     plain = unicodedata.normalize("NFKD", name[:1000]) if isinstance(name, str) else ""
     letters = plain.encode("ascii", "ignore").decode().lower()
-    return _OTHERS.sub("-", letters).strip("-")[:_LONGEST].strip("-") or "workflow"
+    return _OTHERS.sub("-", letters).strip("-")[:_LONGEST].strip("-") or otherwise

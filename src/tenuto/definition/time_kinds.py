@@ -6,12 +6,18 @@ from datetime import timedelta
 from typing import cast
 
 from tenuto.definition.expressions import check_template, is_templated
-from tenuto.definition.fields import UNUSABLE
+from tenuto.definition.fields import UNUSABLE, Kind, refuse_unknown
 from tenuto.definition.language_kinds import TEMPLATE
 from tenuto.definition.plain_kinds import Text, pattern_of
 from tenuto.definition.report import Place
 from tenuto.model.durations import SHORT, Duration, parse_duration, parse_moment
 from tenuto.model.json import JSON, Object
+from tenuto.model.working_time import (
+    BusinessDuration,
+    WorkingDuration,
+    parse_working_duration,
+    written,
+)
 
 LONG_LOOKBACK = timedelta(days=7)
 """A longer look-back gets a warning about its cost."""
@@ -105,6 +111,88 @@ class Span:
         return LENGTH
 
 
+class CalendarId(Text):
+    """The id of a calendar: whether it exists is known when a definition is saved."""
+
+
+def _in_calendar(length: Object) -> Object:
+    return {
+        "type": "object",
+        "properties": {"duration": length, "calendar": CalendarId().schema()},
+        "required": ["duration"],
+        "additionalProperties": False,
+    }
+
+
+class InCalendar:
+    """A duration, or `{duration, calendar}`: counted in the working time of a calendar."""
+
+    def __init__(self, plain: Kind, *, may_be_zero: bool = True) -> None:
+        """`plain` reads the duration where no calendar is named."""
+        self._plain = plain
+        self._may_be_zero = may_be_zero
+
+    def read(self, value: JSON, place: Place) -> object:
+        if not isinstance(value, dict):
+            return self._plain.read(value, place)
+        for name in value:
+            if name not in ("duration", "calendar"):
+                refuse_unknown(name, ("duration", "calendar"), place)
+        if "duration" not in value:
+            place.wrong("TEN-1011", "`duration` is missing", "Add `duration`.")
+            return UNUSABLE
+        if "calendar" not in value:
+            return self._plain.read(value["duration"], place.at("duration"))
+        calendar = CalendarId().read(value["calendar"], place.at("calendar"))
+        length = WorkingLength(may_be_zero=self._may_be_zero).read(
+            value["duration"], place.at("duration")
+        )
+        if not isinstance(calendar, str) or not isinstance(length, WorkingDuration):
+            return UNUSABLE
+        return BusinessDuration(duration=length, calendar=calendar)
+
+    def write(self, value: object) -> JSON:
+        if isinstance(value, WorkingDuration):
+            return written(value)
+        if isinstance(value, BusinessDuration):
+            return {"duration": written(value.duration), "calendar": value.calendar}
+        return self._plain.write(value)
+
+    def schema(self) -> Object:
+        return {"anyOf": [self._plain.schema(), _in_calendar(LENGTH)]}
+
+
+class WorkingLength:
+    """A duration beside a calendar."""
+
+    def __init__(self, *, may_be_zero: bool = True) -> None:
+        self._may_be_zero = may_be_zero
+
+    def read(self, value: JSON, place: Place) -> object:
+        try:
+            length = parse_working_duration(value)
+        except (ValueError, OverflowError) as error:
+            place.wrong("TEN-1015", _short(error))
+            return UNUSABLE
+        if length == WorkingDuration() and not self._may_be_zero:
+            place.wrong("TEN-1015", "the duration is zero", "Write for example `PT4H`.")
+            return UNUSABLE
+        return length
+
+    def write(self, value: object) -> JSON:
+        return written(cast("WorkingDuration", value))
+
+    def schema(self) -> Object:
+        return LENGTH
+
+
+def beside_calendar(value: JSON, read: object) -> object:
+    """A duration that was read, as one in working time: a calendar stands beside it."""
+    if not isinstance(read, Duration | timedelta):
+        return read
+    return parse_working_duration(value)
+
+
 class LengthOrTemplate:
     """A duration, or a template that will give one."""
 
@@ -115,6 +203,8 @@ class LengthOrTemplate:
         return Length().read(value, place)
 
     def write(self, value: object) -> JSON:
+        if isinstance(value, WorkingDuration):
+            return written(value)
         return value if isinstance(value, str) else Length().write(value)
 
     def schema(self) -> Object:
@@ -144,27 +234,26 @@ class MomentOrTemplate:
 
 
 class EventTimeout:
-    """`{duration}`: how long a wait stays open."""
+    """`{duration, calendar?}`: how long a wait stays open."""
 
     def read(self, value: JSON, place: Place) -> object:
         if isinstance(value, dict):
-            for name in value:
-                if name != "duration":
-                    place.at(name).wrong("TEN-1012", f"`{name}` is not a field here")
-            if "duration" in value:
-                return Length().read(value["duration"], place.at("duration"))
-            place.wrong("TEN-1011", "`duration` is missing", "Add `duration`.")
-        else:
-            place.wrong("TEN-1010", "expected an object", 'Write `{"duration": "P3D"}`.')
+            return InCalendar(Length()).read(value, place)
+        place.wrong("TEN-1010", "expected an object", 'Write `{"duration": "P3D"}`.')
         return UNUSABLE
 
     def write(self, value: object) -> JSON:
-        return {"duration": Length().write(value)}
+        found = InCalendar(Length()).write(value)
+        return found if isinstance(found, dict) else {"duration": found}
 
     def schema(self) -> Object:
         return {
             "type": "object",
-            "properties": {"duration": LENGTH, "timeoutHandlerStepId": Text().schema()},
+            "properties": {
+                "duration": LENGTH,
+                "calendar": CalendarId().schema(),
+                "timeoutHandlerStepId": Text().schema(),
+            },
             "required": ["duration"],
             "additionalProperties": False,
         }

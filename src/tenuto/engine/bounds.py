@@ -67,6 +67,10 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """The most rows whose bytes are added up at once."""
     weigh_again: float = 60.0
     """Seconds for which a tenant that had its most bytes counts as full: adding up is costly."""
+    schedules: int = 500
+    """The most schedules that are advanced at once."""
+    schedule_starts: int = 100
+    """The most ticks of one schedule that are started at once, after an outage."""
     first_retry: float = 1.0
     """Seconds until an input is retried whose consequences the store refuses; doubled each time."""
 

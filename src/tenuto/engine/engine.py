@@ -15,6 +15,8 @@ from tenuto.engine.events.events import Events
 from tenuto.engine.events.explainer import StepEstimate
 from tenuto.engine.membership.membership import Membership
 from tenuto.engine.outbox.outbox import Outbox
+from tenuto.engine.schedules.callbacks import CallbackTask
+from tenuto.engine.schedules.schedules import Schedules
 from tenuto.engine.settings import Settings
 from tenuto.engine.shared import Shared
 from tenuto.engine.test_runs.test_runs import TestRuns
@@ -76,12 +78,20 @@ class Engine:
         """
         self.settings = settings or Settings()
         self.store = store
-        self.registry = registry
+        self.callbacks = CallbackTask(
+            registry,
+            sender=sender,
+            clock=clock,
+            seconds=self.settings.webhook_timeout,
+            secret=self._callback_secret,
+            origin=self._origin,
+        )
+        self.registry: Registry = self.callbacks
         self.clock = clock
         self.ids = ids
         shared = self.shared = Shared(
             store=store,
-            registry=registry,
+            registry=self.registry,
             clock=clock,
             ids=ids,
             settings=self.settings,
@@ -106,7 +116,7 @@ class Engine:
             self.turns,
             self.events,
             self.effects,
-            tasks_are=self.definitions.declared_tasks.refresh,
+            refresh=self.definitions.refresh,
         )
         self.outbox = Outbox.of(
             shared,
@@ -114,6 +124,10 @@ class Engine:
             publish=self.events.router.publish,
             process_id=lambda: self.process_id,
             fenced=self.membership.fenced,
+        )
+        self.calendars = self.definitions.calendars
+        self.schedules = Schedules(
+            shared, self.definitions, self.usage, sent=self.effects.mail_hint
         )
         self.test_runs = TestRuns(
             shared,
@@ -145,6 +159,7 @@ class Engine:
         self.quarantine.released = self._released
         self.plans = self.definitions.plans
         self.declared_tasks = self.definitions.declared_tasks
+        self.policies = self.definitions.policies
         self.loader = self.turns.loader
         self.inspector = self.events.inspector
         self.row_sizes = RowSizes()
@@ -195,6 +210,7 @@ class Engine:
         self.turns.start_projector()
         self.outbox.start(self.shared.loops)
         self.upkeep.start()
+        self.schedules.start()
         if self.store.is_shared:
             self.effects.start_sharing(self.quarantine.look)
             await self.membership.start_takeover()
@@ -370,6 +386,16 @@ class Engine:
         self.effects.concluded(draft)
         self.usage.concluded(draft)
         self.outbox.concluded(draft)
+        self.schedules.concluded(draft)
+
+    async def _origin(self, instance_id: str) -> tuple[str, str | None]:
+        """The tenant of an instance, and the schedule that has started it."""
+        held = await self.loader.look_at(instance_id)
+        schedule = held.state.schedule
+        return held.tenant, None if schedule is None else schedule.id
+
+    async def _callback_secret(self, tenant: str) -> str:
+        return await self.schedules.callback_secret(tenant)
 
     def _forget(self, instance_id: str) -> None:
         self.effects.forget(instance_id)

@@ -67,7 +67,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     test_run_retention: float = 3_600.0
     """Seconds for which a test run is kept at least that is not stopped."""
     longest_nap: float = 30.0
-    """Seconds after which timers read the clock again, since it may be set."""
+    """Seconds after which timers and schedules read the clock again, since it may be set."""
+    queued_every: float = 1.0
+    """Seconds between looks whether an instance has ended for which a tick of its schedule
+    waits."""
     report_block_after: float = 1.0
     """Seconds that something may block the event loop before the log says where."""
     decision_timeout: float | None = None

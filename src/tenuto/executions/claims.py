@@ -204,7 +204,7 @@ class Claims:
             found = states.get(instance_id)
             if isinstance(found, Held):
                 sign = partial(tokens.of, claim.claim.tenant)
-                policies = self._engine.declared_tasks.of(found.tenant)
+                policies = self._engine.policies.of(found.tenant)
                 now = self._engine.clock.now()
                 tasks += tasks_of(
                     found,

@@ -50,6 +50,8 @@ class Asking(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, re
     assignees: People
     remind_at: datetime | None = None
     """The first reminder; each names the next."""
+    reminders: tuple[datetime, ...] = ()
+    """The reminders after it, where one of them is in working time."""
     escalate_at: datetime | None = None
     escalate_to: People | None = None
     """The people who may also decide from then on."""

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from tenuto.model.entries import ScheduledBy
 from tenuto.model.json import Object
 from tenuto.model.status import Status
 
@@ -20,6 +21,8 @@ class CauseKind(StrEnum):
     """It waits for the decision of an approval."""
     TIMER = "timer"
     """It sleeps."""
+    WORKING_TIME = "working-time"
+    """It sleeps for working time of a calendar."""
     RETRY = "retry"
     """A step failed and is tried again later."""
     WORKER = "worker"
@@ -46,6 +49,8 @@ class CauseKind(StrEnum):
     """Its owner process sends no heartbeats, or it has no owner."""
     DECIDING = "deciding"
     """It goes on with the next decision: at once, if it has an owner."""
+    SLA = "sla"
+    """An SLA of it, or of a step of it, is open: nothing waits for it."""
     QUARANTINED = "quarantined"
     """Deciding on it did not end, or killed processes: none decides on it until it is released."""
     COMPLETED = "completed"
@@ -95,3 +100,5 @@ class Explanation(Struct, frozen=True, gc=False, kw_only=True):
     summary: str
     """One sentence."""
     causes: tuple[Cause, ...]
+    schedule: ScheduledBy | None = None
+    """The tick of a schedule that started it, if one did."""

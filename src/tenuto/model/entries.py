@@ -20,6 +20,7 @@ from tenuto.model.family import Parent
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.json import JSON, Object
 from tenuto.model.status import Status
+from tenuto.model.working_time import CalendarVersion
 
 
 class EventType(StrEnum):
@@ -38,6 +39,8 @@ class EventType(StrEnum):
     WAIT_RESOLVED = "WAIT_RESOLVED"
     TIMER_SET = "TIMER_SET"
     TIMER_FIRED = "TIMER_FIRED"
+    SLA_SET = "SLA_SET"
+    SLA_FIRED = "SLA_FIRED"
     MUTEX_REQUESTED = "MUTEX_REQUESTED"
     MUTEX_GRANTED = "MUTEX_GRANTED"
     ITERATION_STARTED = "ITERATION_STARTED"
@@ -72,6 +75,16 @@ class _NodeEntry(_Entry, frozen=True, kw_only=True):
         return NodeKey(self.node, self.iteration)
 
 
+class ScheduledBy(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
+    """A tick of a schedule."""
+
+    id: str
+    """The schedule."""
+    nominal: datetime
+    mark: str = ""
+    """Whether a user asked for it: `manual`, `backfill`."""
+
+
 class InputSet(_Entry, frozen=True, kw_only=True):
     """An instance was accepted."""
 
@@ -95,6 +108,10 @@ class InputSet(_Entry, frozen=True, kw_only=True):
     """The instance that led to it by events, if one did."""
     traceparent: str | None = None
     """The trace that it belongs to, as W3C writes it."""
+    calendars: tuple[CalendarVersion, ...] = ()
+    """The calendars that its deadline was computed with."""
+    schedule: ScheduledBy | None = None
+    """The tick of a schedule that started it, if one did."""
 
 
 class SystemSet(_Entry, frozen=True, kw_only=True):
@@ -112,6 +129,10 @@ class NodeDispatched(_NodeEntry, frozen=True, kw_only=True):
     """Kept where a later attempt could not work it out again from the instance's own input."""
     policy: str | None = None
     """The declaration of its task that it was ordered under; None: no tenant has declared it."""
+    timeout_at: datetime | None = None
+    """When the attempt times out, if its `timeout` is in working time."""
+    calendars: tuple[CalendarVersion, ...] = ()
+    """The calendar that this was computed with."""
 
 
 class NodeCompleted(_NodeEntry, frozen=True, kw_only=True):
@@ -183,6 +204,8 @@ class RetryScheduled(_NodeEntry, frozen=True, kw_only=True):
 
     event_type = EventType.RETRY_SCHEDULED
     due: datetime
+    calendars: tuple[CalendarVersion, ...] = ()
+    """The calendar that it was computed with, if the delay is in working time."""
 
 
 class WaitArm(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -211,6 +234,8 @@ class WaitOpened(_NodeEntry, frozen=True, kw_only=True):
     arms: tuple[WaitArm, ...] = ()
     approval: Asking | None = None
     """Who may decide on the approval; then the fields about events are left out."""
+    calendars: tuple[CalendarVersion, ...] = ()
+    """The calendars that its moments were computed with."""
 
 
 class WaitResolved(_NodeEntry, frozen=True, kw_only=True):
@@ -225,6 +250,8 @@ class WaitResolved(_NodeEntry, frozen=True, kw_only=True):
     event: JSON | UnsetType = UNSET
     """The event, as the output will have it, where further ones are needed; for a loop, the item
     that the event appends."""
+    requested_by: str | None = None
+    """The principal that requested the time-out, if it was not a timer."""
 
 
 class HeldResult(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -246,6 +273,8 @@ class TimerSet(_NodeEntry, frozen=True, kw_only=True):
     """When the node's own `timeout` fails it."""
     held: HeldResult | None = None
     """The result of the attempt, if a task asked for the delay."""
+    calendars: tuple[CalendarVersion, ...] = ()
+    """The calendars that its moments were computed with."""
 
 
 class TimerFired(_NodeEntry, frozen=True, kw_only=True):
@@ -261,6 +290,37 @@ class TimerFired(_NodeEntry, frozen=True, kw_only=True):
     """The people that a reminder addresses, or an escalation adds."""
     skipped_by: str | None = None
     """The principal that ended the delay of a test run before its time."""
+
+
+class _SlaEntry(_Entry, frozen=True, kw_only=True):
+    """About the SLA of a step or, without `node`, of the instance."""
+
+    node: str = ""
+    iteration: str = ""
+    attempt: int = 1
+
+    @property
+    def key(self) -> NodeKey:
+        return NodeKey(self.node, self.iteration)
+
+
+class SlaSet(_SlaEntry, frozen=True, kw_only=True):
+    """An instance or a step with an SLA began."""
+
+    event_type = EventType.SLA_SET
+    warn_at: datetime | None = None
+    breach_at: datetime | None = None
+    calendars: tuple[CalendarVersion, ...] = ()
+    """The calendar that they were computed with."""
+
+
+class SlaFired(_SlaEntry, frozen=True, kw_only=True):
+    """An instance or a step was still open when its SLA was about to be missed, or was."""
+
+    event_type = EventType.SLA_FIRED
+    kind: Literal["warning", "breached"]
+    due: datetime
+    """When it was due; `at` is when that was noticed."""
 
 
 class _IterationEntry(_NodeEntry, frozen=True, kw_only=True):
@@ -280,6 +340,8 @@ class IterationStarted(_IterationEntry, frozen=True, kw_only=True):
     """The items of the loop's source, evaluated once: only the first iteration's entry has them."""
     fail_at: datetime | None = None
     """When the loop's own `timeout` fails it; beside the items."""
+    calendars: tuple[CalendarVersion, ...] = ()
+    """The calendar that `fail_at` was computed with."""
     event_id: str | None = None
     """The event that appended the item."""
     from_: str | None = None
@@ -305,6 +367,8 @@ class ChildStarted(_NodeEntry, frozen=True, kw_only=True):
     """Recorded for every further attempt."""
     fail_at: datetime | None = None
     """When the node's own `timeout` fails it; beside its first child."""
+    calendars: tuple[CalendarVersion, ...] = ()
+    """The calendar that `fail_at` was computed with."""
 
 
 class ChildEnded(_NodeEntry, frozen=True, kw_only=True):
@@ -344,12 +408,28 @@ class CancelRequested(_Entry, frozen=True, kw_only=True):
     event_id: str | None = None
 
 
+class NodeMoment(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A moment of one step."""
+
+    node: str
+    at: datetime
+    iteration: str = ""
+
+    @property
+    def key(self) -> NodeKey:
+        return NodeKey(self.node, self.iteration)
+
+
 class RetryRequested(_Entry, frozen=True, kw_only=True):
     """A retry of a failed instance was requested: failed and withdrawn nodes re-open."""
 
     event_type = EventType.RETRY_REQUESTED
     by: str
     edited: EditedInput | None = None
+    fail_at: tuple[NodeMoment, ...] = ()
+    """When loops that re-open have taken longer than their `timeout` in working time."""
+    calendars: tuple[CalendarVersion, ...] = ()
+    """The calendars that these were computed with."""
 
 
 class PlannedUndo(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"):
@@ -402,6 +482,9 @@ class CompensationDispatched(_NodeEntry, frozen=True, kw_only=True):
     """The input that the compensation step spells out."""
     policy: str | None = None
     """The declaration of its task that it was ordered under; None: no tenant has declared it."""
+    timeout_at: datetime | None = None
+    """As that of a node."""
+    calendars: tuple[CalendarVersion, ...] = ()
 
 
 class CompensationCompleted(_NodeEntry, frozen=True, kw_only=True):
@@ -464,6 +547,8 @@ Entry: TypeAlias = (
     NodeEntry
     | InputSet
     | SystemSet
+    | SlaSet
+    | SlaFired
     | PauseRequested
     | ResumeRequested
     | CancelRequested

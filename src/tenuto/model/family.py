@@ -57,6 +57,11 @@ def triggered_id(at: datetime, tenant: str, event_id: str, definition_id: str) -
     return _derived_id(at, f"{tenant}:{definition_id}:{event_id}", b"tenuto trigger")
 
 
+def scheduled_id(tenant: str, schedule_id: str, nominal: datetime) -> str:
+    """The id of the instance that a tick starts: one for each schedule and nominal time."""
+    return _derived_id(nominal, f"{tenant}:{schedule_id}:{epoch_ms(nominal)}", b"tenuto schedule")
+
+
 def _derived_id(at: datetime, place: str, person: bytes) -> str:
     digest = hashlib.blake2b(place.encode(), digest_size=16, person=person).digest()
     rest = int.from_bytes(digest) >> (128 - _HASH_BITS)

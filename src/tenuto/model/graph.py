@@ -14,6 +14,7 @@ from msgspec import Struct
 from tenuto.model.durations import Duration
 from tenuto.model.json import JSON, Object
 from tenuto.model.policy import DEFAULT_CANCEL_GRACE, RetryPolicy
+from tenuto.model.working_time import BusinessDuration, WorkingDuration
 
 DEFAULT = "default"
 ERROR = "error"
@@ -22,6 +23,11 @@ ELSE = "else"
 BODY = "loop"
 """The handle that leads to the body of a loop."""
 DONE = "done"
+
+Length: TypeAlias = Duration | BusinessDuration
+"""A duration, or one that is counted in the working time of a calendar."""
+PlainLength: TypeAlias = Duration | WorkingDuration
+"""A duration; one in working time where a calendar is named beside it."""
 
 
 class Start(Struct, frozen=True, kw_only=True, tag="start"):
@@ -61,7 +67,7 @@ class EventWait(Struct, frozen=True, kw_only=True, tag="eventWait"):
     event_pattern: str | None = None
     event_condition: str | None = None
     event_payload_mapping: Object | None = None
-    event_timeout: Duration | None = None
+    event_timeout: Length | None = None
     lookback: Duration | None = None
     """How long before the wait opened an event may have arrived; None: since the instance began."""
     correlation_id: str | None = None
@@ -88,11 +94,12 @@ class Condition(Struct, frozen=True, kw_only=True, tag="condition"):
 class Delay(Struct, frozen=True, kw_only=True, tag="delay"):
     """Sleeps for a while, or until a moment."""
 
-    duration: Duration | str | None = None
+    duration: PlainLength | str | None = None
     """A string is a template that gives ISO 8601 or milliseconds."""
     until: str | None = None
     """A timestamp, or a template that gives one."""
     calendar: str | None = None
+    """The calendar whose working time counts; beside `until`, its next working moment is meant."""
 
 
 class More(Struct, frozen=True, kw_only=True):
@@ -195,8 +202,10 @@ class Terminate(Struct, frozen=True, kw_only=True, tag="terminate"):
 class Escalation(Struct, frozen=True, kw_only=True):
     """The people who may also decide after a while without a decision."""
 
-    after: Duration
+    after: PlainLength
     assignees: Object
+    calendar: str | None = None
+    """The calendar that `after` is counted in; None: that of the approval, if it names one."""
 
 
 class Approval(Struct, frozen=True, kw_only=True, tag="approval"):
@@ -206,12 +215,14 @@ class Approval(Struct, frozen=True, kw_only=True, tag="approval"):
     """Who may decide: names, or templates that give names or lists of them."""
     form_schema: JSON = None
     """What the form of a decision must fit; None: any form."""
-    deadline: Duration | None = None
+    deadline: Length | WorkingDuration | None = None
     """How long it stays open; then the handle `timeout` is taken."""
-    reminders: tuple[Duration, ...] = ()
+    reminders: tuple[Length | WorkingDuration, ...] = ()
     """When to remind, each counted from when it opened."""
     escalate: Escalation | None = None
     """The people who may also decide, `after` a while without a decision."""
+    calendar: str | None = None
+    """The calendar that its durations are counted in, unless one names another."""
 
 
 Config: TypeAlias = (
@@ -247,6 +258,15 @@ class ErrorRoute(Struct, frozen=True, kw_only=True):
     handle: str
 
 
+class Sla(Struct, frozen=True, kw_only=True):
+    """How long an instance or a step should take at most: it goes on when it takes longer."""
+
+    warn_after: PlainLength | None = None
+    breach_after: PlainLength | None = None
+    calendar: str | None = None
+    """The calendar that both are counted in."""
+
+
 class Node(Struct, frozen=True, kw_only=True):
     """A box in a graph: what it does (`config`) and the settings that all boxes share."""
 
@@ -255,7 +275,8 @@ class Node(Struct, frozen=True, kw_only=True):
     name: str | None = None
     description: str | None = None
     output_variable: str | None = None
-    timeout: timedelta | None = None
+    timeout: timedelta | BusinessDuration | None = None
+    sla: Sla | None = None
     error_handling: Literal["continue", "fail_workflow"] = "continue"
     at_least: int | None = None
     """How many incoming edges must be taken; None: all are settled, and at least one is taken."""
@@ -302,14 +323,15 @@ class CompensationStep(Struct, frozen=True, kw_only=True):
     condition: str | None = None
     """A condition, evaluated when the undo plan is made; None: always."""
     retry: RetryPolicy | None = None
-    timeout: timedelta | None = None
+    timeout: timedelta | BusinessDuration | None = None
 
 
 class Options(Struct, frozen=True, kw_only=True):
     """Settings of a whole definition."""
 
     compensate_on_failure: bool | None = None
-    timeout: Duration | None = None
+    timeout: Length | None = None
+    sla: Sla | None = None
     deadline: str | None = None
     """A timestamp, or a template that gives one."""
     cancel_grace: timedelta = DEFAULT_CANCEL_GRACE

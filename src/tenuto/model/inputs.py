@@ -27,6 +27,8 @@ class TimerKind(StrEnum):
     REMINDER = "reminder"
     ESCALATION = "escalation"
     GRACE = "grace"
+    SLA_WARNING = "sla-warning"
+    SLA_BREACH = "sla-breach"
     DEADLINE = "deadline"
     RESUME = "resume"
     GO_ON = "go-on"
@@ -66,6 +68,17 @@ class EventCause(Struct, frozen=True, gc=False, kw_only=True):
     """The tenant of the event, the definition and the new instance."""
 
 
+class ScheduleCause(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A schedule, and the nominal time of its tick."""
+
+    id: str
+    nominal: datetime
+    tenant: str = "default"
+    """The tenant of the schedule, the definition and the new instance."""
+    mark: str = ""
+    """Whether a user asked for the tick: `manual`, `backfill`."""
+
+
 class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     """A new instance was requested."""
 
@@ -92,6 +105,8 @@ class Started(Struct, frozen=True, gc=False, kw_only=True, tag="started"):
     traceparent: str | UnsetType = UNSET
     """The trace that it belongs to, if the start named one. It does not count when two starts
     are compared, so it is left out if none was named."""
+    schedule: ScheduleCause | UnsetType = UNSET
+    """The tick that starts it, if one does; left out if none does."""
 
 
 class TaskSucceeded(Struct, frozen=True, gc=False, kw_only=True, tag="task-succeeded"):
@@ -245,6 +260,16 @@ class SkipDelayAsked(Struct, frozen=True, gc=False, kw_only=True, tag="skip-dela
     iteration: str = ""
 
 
+class TimeOutAsked(Struct, frozen=True, gc=False, kw_only=True, tag="time-out-asked"):
+    """The time-out of an open step was requested, before its time."""
+
+    node: str
+    by: str
+    iteration: str = ""
+    attempt: int | None = None
+    """The attempt that is meant; None: the newest."""
+
+
 class RetryAsked(Struct, frozen=True, gc=False, kw_only=True, tag="retry-asked"):
     """The retry of a failed instance was requested."""
 
@@ -282,6 +307,7 @@ Occurrence: TypeAlias = (
     | PauseAsked
     | ResumeAsked
     | SkipDelayAsked
+    | TimeOutAsked
     | RetryAsked
     | CompensationRetryAsked
 )

@@ -13,7 +13,7 @@ OF_INSTANCES: Final = tuple(
     f"{PREFIX}{word}"
     for word in (
         *("started", "completed", "failed", "cancelled", "paused", "resumed", "waiting"),
-        "compensation.completed",
+        *("compensation.completed", "sla.warning", "sla.breached"),
     )
 )
 OF_NODES: Final = tuple(
@@ -24,7 +24,7 @@ OF_NODES: Final = tuple(
     )
 )
 
-_STATUS_ENTRIES: Final = frozenset({"STATUS_CHANGED", "COMPENSATION_ENDED"})
+_STATUS_ENTRIES: Final = frozenset({"STATUS_CHANGED", "COMPENSATION_ENDED", "SLA_FIRED"})
 
 
 def level_of(rows: Iterable[LogRow]) -> Literal[1, 2]:

@@ -20,6 +20,8 @@ from tenuto.model.entries import (
     NodeEntry,
     NodeFailed,
     RetryRequested,
+    SlaFired,
+    SlaSet,
     TimerSet,
 )
 from tenuto.model.json import JSON, Object
@@ -134,9 +136,8 @@ _DEFAULT_HANDLES = ("default",)
 def _dispatched(seq: int, entry: NodeDispatched, at_ms: int) -> LogRow:
     """One of the two rows of every step: written out, because it is written most."""
     body = None
-    if entry.policy is not None:
-        given = {} if entry.input is UNSET else {"input": entry.input}
-        body = _encode({**given, "policy": entry.policy})
+    if entry.policy is not None or entry.timeout_at is not None:
+        body = _encode(_DISPATCHED_PAYLOAD(entry))
     elif entry.input is not UNSET:
         body = _encode({"input": entry.input})
     place = entry.node, entry.iteration, entry.attempt
@@ -183,10 +184,10 @@ def _not_undone(seq: int, entry: CompensationFailed, at_ms: int) -> LogRow:
 
 def _retried(seq: int, entry: RetryRequested, at_ms: int) -> LogRow:
     payload = _RETRIED_PAYLOAD(entry)
-    if entry.edited is None:
-        # The shape without `edited` keeps its number, so that older programs can still read it.
+    if entry.edited is None and not entry.fail_at:
+        # The shape without these keeps its number, so that older programs can still read it.
         del payload[SHAPE_KEY]
-    else:
+    if entry.edited is not None:
         payload["edited"] = msgspec.to_builtins(entry.edited)
     return LogRow(
         seq, entry.event_type.value, None, "", 1, None, None, _encode(payload), None, at_ms
@@ -201,6 +202,14 @@ def _timer_set(seq: int, entry: TimerSet, at_ms: int) -> LogRow:
     else:
         payload["held"] = msgspec.to_builtins(entry.held)
     place = entry.node, entry.iteration, entry.attempt
+    name = entry.event_type.value
+    return LogRow(seq, name, *place, None, None, _encode(payload), None, at_ms)
+
+
+def _sla(seq: int, entry: SlaSet | SlaFired, at_ms: int) -> LogRow:
+    """Of a step, or of the instance: then the row names no step."""
+    payload = _SLA_PAYLOADS[type(entry)](entry)
+    place = entry.node or None, entry.iteration, entry.attempt
     name = entry.event_type.value
     return LogRow(seq, name, *place, None, None, _encode(payload), None, at_ms)
 
@@ -240,10 +249,12 @@ def _payload_reader(kind: type[Entry]) -> Callable[[Entry], Object]:
 
 # The kinds that are written out above have never changed their shape.
 assert not SHAPES.keys() & {EventType.NODE_DISPATCHED, EventType.NODE_COMPLETED}
+_DISPATCHED_PAYLOAD = _payload_reader(NodeDispatched)
 _FAILED_PAYLOAD = _payload_reader(NodeFailed)
 _NOT_UNDONE_PAYLOAD = _payload_reader(CompensationFailed)
 _RETRIED_PAYLOAD = _payload_reader(RetryRequested)
 _TIMER_PAYLOAD = _payload_reader(TimerSet)
+_SLA_PAYLOADS = {kind: _payload_reader(kind) for kind in (SlaSet, SlaFired)}
 _WRITERS: Final[dict[type[Entry], _Writer]] = {
     **{kind: _writer(kind) for kind in get_args(Entry)},
     # Each is only ever called with entries of its own kind.
@@ -253,4 +264,6 @@ _WRITERS: Final[dict[type[Entry], _Writer]] = {
     CompensationFailed: cast("_Writer", _not_undone),
     RetryRequested: cast("_Writer", _retried),
     TimerSet: cast("_Writer", _timer_set),
+    SlaSet: cast("_Writer", _sla),
+    SlaFired: cast("_Writer", _sla),
 }

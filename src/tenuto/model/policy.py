@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON
+from tenuto.model.working_time import WorkingCalendar, WorkingDuration
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
@@ -21,6 +22,15 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     max_delay: timedelta = timedelta(seconds=30)
     non_retryable: tuple[str, ...] = ()
     on_lost: Literal["retry", "fail"] = "retry"
+
+
+class BusinessRetryPolicy(RetryPolicy, frozen=True, kw_only=True):
+    """A retry policy whose delays are in working time."""
+
+    calendar: str
+    """The id of the calendar; its delays replace `initial_delay` and `max_delay`."""
+    first: WorkingDuration
+    longest: WorkingDuration
 
 
 class Verdict(NamedTuple):
@@ -55,8 +65,10 @@ class Policies(Struct, frozen=True, kw_only=True):
 
     tasks: Mapping[str, TaskPolicy] = {}
     """By the id of the task; it never changes."""
+    calendars: Mapping[str, WorkingCalendar] = {}
+    """The calendars of the tenant, by id; it never changes."""
     version: str = ""
-    """A digest of what a tenant has declared; empty where nothing is."""
+    """A digest of what a tenant has declared, tasks and calendars; empty where nothing is."""
 
     def policy(self, task_id: str) -> TaskPolicy:
         """How a task wants to be tried."""
@@ -65,6 +77,15 @@ class Policies(Struct, frozen=True, kw_only=True):
 
 NO_POLICIES = Policies()
 DEFAULT_RETRY = RetryPolicy()
+
+
+def default_longest(first: WorkingDuration) -> WorkingDuration:
+    """The longest delay in working time where none is set: not shorter than the first."""
+    usual = WorkingDuration(span=DEFAULT_RETRY.max_delay)
+    is_longer = first.span > usual.span or first.days or first.weeks or first.months
+    return first if is_longer else usual
+
+
 ONCE = RetryPolicy(max_attempts=1)
 DEFAULT_TIMEOUT = timedelta(minutes=10)
 DEFAULT_CANCEL_GRACE = timedelta(seconds=10)

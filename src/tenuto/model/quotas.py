@@ -21,6 +21,10 @@ class Quotas(Struct, frozen=True, kw_only=True):
     webhooks: int = 100
     """Webhooks, disabled ones too: each event that they match is delivered once to each."""
     subscriptions: int = 100
+    schedules: int = 100_000
+    calendars: int = 1_000
+    calendar_versions: int = 1_000
+    """Versions of one calendar."""
     instances: int = 1_000_000
     """Instances that have not ended."""
     waits: int = 1_000_000

@@ -13,7 +13,7 @@ from tenuto.model.json import JSON
 from tenuto.python_form import formula
 from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of, trace_of
-from tenuto.python_form.lengths import length_with_unit
+from tenuto.python_form.lengths import working_length
 from tenuto.python_form.recorder import Recording, current
 from tenuto.python_form.step import APPROVED, GO, REJECTED, Block, Exit, Step
 from tenuto.tasks import type_schemas
@@ -65,6 +65,7 @@ def approval(
     deadline: Length | None = None,
     reminders: Length | Sequence[Length] = (),
     escalate: Escalate | None = None,
+    calendar: str | None = None,
     on_rejected: Handler | None = None,
     on_timeout: Handler | None = None,
     title: str | None = None,
@@ -80,6 +81,7 @@ def approval(
     deadline: Length | None = None,
     reminders: Length | Sequence[Length] = (),
     escalate: Escalate | None = None,
+    calendar: str | None = None,
     on_rejected: Handler | None = None,
     on_timeout: Handler | None = None,
     title: str | None = None,
@@ -94,6 +96,7 @@ def approval(  # noqa: PLR0913 - one for each thing that can be said
     deadline: Length | None = None,
     reminders: Length | Sequence[Length] = (),
     escalate: Escalate | None = None,
+    calendar: str | None = None,
     on_rejected: Handler | None = None,
     on_timeout: Handler | None = None,
     title: str | None = None,
@@ -104,7 +107,8 @@ def approval(  # noqa: PLR0913 - one for each thing that can be said
     continues whether it is approved or rejected; with one of `review.timed_out`, after the deadline
     too. `on_rejected` and `on_timeout` run instead of what follows: a task, or a function that
     describes steps; that of a rejection gets the decision. A deadline that nothing handles fails
-    the workflow. `form` is a type, or a JSON Schema. The value has the members `decision`, `by`,
+    the workflow. With `calendar`, its durations count the working time of that calendar. `form` is
+    a type, or a JSON Schema. The value has the members `decision`, `by`,
     `at` and `form`.
     """
     trace = current("approval")
@@ -112,7 +116,7 @@ def approval(  # noqa: PLR0913 - one for each thing that can be said
     if form is not None:
         config["formSchema"] = _schema(trace, form)
     if deadline is not None:
-        config["deadline"] = length_with_unit(trace, "deadline", deadline)
+        config["deadline"] = working_length(trace, "deadline", deadline, calendar)
     elif on_timeout is not None:
         trace.refuse(
             "TEN-1110",
@@ -121,12 +125,16 @@ def approval(  # noqa: PLR0913 - one for each thing that can be said
         )
     if reminders:
         each_of = [reminders] if isinstance(reminders, str | timedelta) else reminders
-        config["reminders"] = [length_with_unit(trace, "reminders", each) for each in each_of]
+        config["reminders"] = [
+            working_length(trace, "reminders", each, calendar) for each in each_of
+        ]
     if escalate is not None:
         config["escalate"] = {
-            "after": length_with_unit(trace, "after", escalate.after),
+            "after": working_length(trace, "after", escalate.after, calendar),
             "assignees": _people(trace, escalate.users, escalate.roles),
         }
+    if calendar is not None:
+        config["calendar"] = calendar
     asked = trace.record(
         "approval", "approval", config, handle=APPROVED, is_barrier=True, has_output=True
     )

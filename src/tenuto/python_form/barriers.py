@@ -8,7 +8,8 @@ from typing import Literal
 
 from tenuto.model.checks import moment_problem
 from tenuto.model.durations import iso
-from tenuto.python_form.lengths import length_with_unit
+from tenuto.model.working_time import WorkingDuration, written
+from tenuto.python_form.lengths import length_with_unit, working_length
 from tenuto.python_form.recorder import Recording, current
 from tenuto.tasks.retry import Length
 
@@ -20,11 +21,18 @@ def sleep(
     calendar: str | None = None,
     **units: float,
 ) -> None:
-    """Wait for a while (`sleep("PT1H")`, `sleep(minutes=10)`), or until a moment; durable."""
+    """Wait for a while (`sleep("PT1H")`, `sleep(minutes=10)`), or until a moment; durable.
+
+    With `calendar` it counts the working time of that calendar: `sleep(days=3, calendar="office")`
+    is three working days.
+    """
     trace = current("sleep")
     config: dict[str, object] = {}
     if units:
-        duration = _units(trace, units)
+        span = _units(trace, units)
+        duration = span if calendar is None else _spelled(trace, units)
+    elif calendar is not None and isinstance(duration, timedelta):
+        duration = working_length(trace, "sleep", duration, calendar)
     if duration is not None:
         config["duration"] = length_with_unit(
             trace, "sleep", duration, "Write `sleep(seconds={0})`, or `sleep(minutes={0})`."
@@ -72,6 +80,18 @@ def _moment(trace: Recording, until: object) -> object:
         trace.refuse("TEN-1110", f"`until` cannot be kept: {wrong}", advice)
         return "1970-01-01T00:00:00Z"
     return iso(until)
+
+
+def _spelled(trace: Recording, units: Mapping[str, float]) -> str:
+    """Units as a duration beside a calendar, in which a day is not 24 hours."""
+    weeks, days = units.get("weeks", 0), units.get("days", 0)
+    if weeks != int(weeks) or days != int(days):
+        message = "a part of a working day, or of a week of them, has no length"
+        trace.refuse("TEN-1110", message, "Write whole days, and hours beside them.")
+    rest = {name: value for name, value in units.items() if name not in ("weeks", "days")}
+    return written(
+        WorkingDuration(weeks=int(weeks), days=int(days), span=_units(trace, rest))
+    )
 
 
 def _units(trace: Recording, units: Mapping[str, float]) -> timedelta:

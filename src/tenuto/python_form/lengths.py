@@ -14,6 +14,18 @@ def length(value: object) -> object:
     return iso_duration(Duration(value)) if isinstance(value, timedelta) else value
 
 
+_AMBIGUOUS = "Write `P3D` for working days, or `PT24H` for hours of work."
+
+
+def working_length(trace: Trace, option: str, value: object, calendar: str | None) -> object:
+    """A duration beside a calendar, if there is one; a timedelta does not tell days from hours."""
+    if calendar is not None and isinstance(value, timedelta) and value >= timedelta(days=1):
+        message = f"`{option}` is {value!r}, which may be working days or hours of work"
+        trace.refuse("TEN-1110", message, _AMBIGUOUS)
+        return "PT1S"
+    return length_with_unit(trace, option, value)
+
+
 def length_with_unit(
     trace: Trace,
     option: str,

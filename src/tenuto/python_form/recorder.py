@@ -19,7 +19,7 @@ from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, about, formula_of, kind_of, step_of
 from tenuto.python_form.item_types import UNKNOWN, is_no_list, item_of, misfit
 from tenuto.python_form.json_values import Expression, futures_in
-from tenuto.python_form.lengths import length_with_unit
+from tenuto.python_form.lengths import length_with_unit, working_length
 from tenuto.python_form.parameters import unbindable
 from tenuto.python_form.step import Block, Exit, Step
 from tenuto.python_form.trace import Given, Told, Trace
@@ -243,10 +243,26 @@ class Recording(Trace):
                     config["when"] = self.expression(value, "options(when=…)")
                 case "cancels" | "completes", _:
                     config[name] = self._named(value, name)
+                case "calendar", _:
+                    pass  # it stands beside the time-out
+                case "timeout", _ if "calendar" in settings:
+                    calendar = cast("str", settings["calendar"])
+                    duration = working_length(self, name, value, calendar)
+                    config[name] = {"duration": duration, "calendar": calendar}
+                case "sla", Mapping():
+                    config[name] = {
+                        each: length_with_unit(self, each, given) for each, given in value.items()
+                    }
                 case (("timeout" | "heartbeat_timeout"), _):
                     config[_FIELDS.get(name, name)] = length_with_unit(self, name, value)
                 case _:
                     config[name] = self.traceable(value, f"`{name}`")
+        if "calendar" in settings and "timeout" not in settings:
+            self.refuse(
+                "TEN-1110",
+                "`calendar` is given without `timeout`, so nothing would be counted in it",
+                'Say for how long: `timeout="PT4H"`.',
+            )
         config = cast("dict[str, object]", self.seen_from(step.block, config))
         step.config.update(config)
         step.waits_for += self.waits_for(config)

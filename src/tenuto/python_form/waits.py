@@ -12,7 +12,7 @@ from tenuto.python_form.formula import Formula
 from tenuto.python_form.future import FutureValue, formula_of, trace_of
 from tenuto.python_form.joins import choice
 from tenuto.python_form.json_values import Expression
-from tenuto.python_form.lengths import length_with_unit
+from tenuto.python_form.lengths import length_with_unit, working_length
 from tenuto.python_form.recorder import Recording, current
 from tenuto.python_form.step import ARM, GO, Block, Exit, Step
 from tenuto.tasks.retry import Length
@@ -32,6 +32,7 @@ def wait_event(
     *,
     where: str | Callable[[Any], object] | None = None,
     timeout: Length | None = None,
+    calendar: str | None = None,
     on_timeout: Callable[..., object] | None = None,
     lookback: Length | None = None,
     correlation_id: object = None,
@@ -47,6 +48,7 @@ def wait_event(
     *,
     where: str | Callable[[Any], object] | None = None,
     timeout: Length | None = None,
+    calendar: str | None = None,
     on_timeout: Callable[..., object] | None = None,
     lookback: Length | None = None,
     correlation_id: object = None,
@@ -64,6 +66,7 @@ def wait_event(
     count: int,
     where: str | Callable[[Any], object] | None = None,
     timeout: Length | None = None,
+    calendar: str | None = None,
     on_timeout: Callable[..., object] | None = None,
     lookback: Length | None = None,
     correlation_id: object = None,
@@ -79,6 +82,7 @@ def wait_event(
     count: int,
     where: str | Callable[[Any], object] | None = None,
     timeout: Length | None = None,
+    calendar: str | None = None,
     on_timeout: Callable[..., object] | None = None,
     lookback: Length | None = None,
     correlation_id: object = None,
@@ -94,6 +98,7 @@ def wait_event(  # noqa: PLR0913 - one for each thing that can be said
     count: int | None = None,
     where: str | Callable[[Any], object] | None = None,
     timeout: Length | None = None,
+    calendar: str | None = None,
     on_timeout: Callable[..., object] | None = None,
     lookback: Length | None = None,
     correlation_id: object = None,
@@ -103,7 +108,7 @@ def wait_event(  # noqa: PLR0913 - one for each thing that can be said
     """Wait for an event; its value is the event, or its payload where a type for that is given.
 
     With `count` it waits for so many events, and its value is a list. `where` sees `event` and the
-    context. After `timeout`, `on_timeout` runs instead and its value is that of the wait; without
+    context. After `timeout`, in the working time of `calendar` if one is named, `on_timeout` runs instead and its value is that of the wait; without
     it the workflow fails. When the wait completes, it ends the loops `completes`.
     """
     trace = current("wait_event")
@@ -111,7 +116,7 @@ def wait_event(  # noqa: PLR0913 - one for each thing that can be said
     test = _condition(trace, where)
     if test is not None:
         config["eventCondition"] = test
-    _set_timeout(trace, config, timeout, on_timeout)
+    _set_timeout(trace, config, timeout, calendar, on_timeout)
     if lookback is not None:
         config["lookback"] = length_with_unit(trace, "lookback", lookback)
     if correlation_id is not None:
@@ -128,17 +133,21 @@ def wait_event(  # noqa: PLR0913 - one for each thing that can be said
 
 
 def wait_first(
-    *, timeout: Length | None = None, on_timeout: Handler | None = None, **events: EventRule
+    *,
+    timeout: Length | None = None,
+    calendar: str | None = None,
+    on_timeout: Handler | None = None,
+    **events: EventRule,
 ) -> Any:  # noqa: ANN401 - known when the workflow runs
     """Wait for the first of several events, each under a name of its own.
 
     `first = wait_first(paid=event("payment.received"), refused=event("payment.refused"))`. Its
-    value is the event; `with when(first.paid):` tests which one came. `timeout` and `on_timeout`
-    are those of `wait_event`.
+    value is the event; `with when(first.paid):` tests which one came. `timeout`, `calendar` and
+    `on_timeout` are those of `wait_event`.
     """
     trace = current("wait_first")
     config: dict[str, object] = {"arms": [rule.arm(name) for name, rule in events.items()]}
-    _set_timeout(trace, config, timeout, on_timeout)
+    _set_timeout(trace, config, timeout, calendar, on_timeout)
     wait = trace.record("eventWait", "wait_first", config, is_barrier=True, has_output=True)
     branches: list[object] = [{"id": GO, "when": "true"}]
     came = trace.record("condition", "came", {"branches": branches}, handle=GO, join="any")
@@ -209,10 +218,22 @@ def _came(wait: Step, *, has_payload: bool, is_counted: bool) -> Formula:
 
 
 def _set_timeout(
-    trace: Recording, config: dict[str, object], timeout: Length | None, on_timeout: Handler | None
+    trace: Recording,
+    config: dict[str, object],
+    timeout: Length | None,
+    calendar: str | None,
+    on_timeout: Handler | None,
 ) -> None:
     if timeout is not None:
-        config["eventTimeout"] = {"duration": length_with_unit(trace, "timeout", timeout)}
+        duration = working_length(trace, "timeout", timeout, calendar)
+        beside = {} if calendar is None else {"calendar": calendar}
+        config["eventTimeout"] = {"duration": duration, **beside}
+    elif calendar is not None:
+        trace.refuse(
+            "TEN-1110",
+            "`calendar` is given without `timeout`, so nothing would be counted in it",
+            'Say after how long: `timeout="P3D"`.',
+        )
     elif on_timeout is not None:
         trace.refuse(
             "TEN-1110",

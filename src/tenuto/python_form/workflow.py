@@ -21,6 +21,7 @@ from tenuto.python_form.lengths import length
 from tenuto.python_form.places import Place
 from tenuto.python_form.problems import is_collected, is_collecting, located
 from tenuto.python_form.recorder import Recording
+from tenuto.python_form.schedules import schedule_id, time_problems
 from tenuto.python_form.signature import Called, called_with, refuse_function
 from tenuto.tasks.function import names_around
 from tenuto.tasks.input_schemas import workflow_input
@@ -47,6 +48,9 @@ class Heading(Struct, frozen=True, kw_only=True, eq=False):
     retry: Retry | None = None
     timeout: Length | None = None
     options: Mapping[str, JSON] | None = None
+    cron: str | None = None
+    timezone: str | None = None
+    calendar: str | None = None
 
 
 class WorkflowFunction(Generic[P, R_co]):
@@ -164,11 +168,44 @@ class WorkflowFunction(Generic[P, R_co]):
             written["workflowOptions"] = options
         return written
 
+    def schedule(self) -> Object | None:
+        """The document of the schedule that starts it, if it has the argument `cron`."""
+        heading = self._heading
+        if heading.cron is None:
+            return None
+        written: Object = {
+            "id": schedule_id(self.id),
+            "cron": heading.cron,
+            "target": {"workflowId": self.id},
+            "metadata": {"definition": self.id},
+        }
+        written |= {} if heading.timezone is None else {"timezone": heading.timezone}
+        return written if heading.calendar is None else {**written, "calendar": heading.calendar}
+
     def check(self) -> Checked:
         """The problems that the compiler finds, each with its line."""
         found = check(self.definition())
-        problems = (*self.located(found.problems), *self.described.warnings)
-        return replace(found, problems=problems)
+        of_schedule = self._schedule_problems()
+        problems = (*self.located((*found.problems, *of_schedule)), *self.described.warnings)
+        return replace(
+            found, problems=problems, definition=None if of_schedule else found.definition
+        )
+
+    def _schedule_problems(self) -> tuple[Problem, ...]:
+        """What is wrong with its times, whatever calendars there are."""
+        heading = self._heading
+        if heading.cron is not None:
+            return time_problems(heading.cron, heading.timezone)
+        given = [name for name in ("timezone", "calendar") if getattr(heading, name) is not None]
+        return tuple(
+            Problem(
+                code=BAD_OPTION,
+                path=f"$.{name}",
+                message=f"`{name}` is that of a schedule, and there is no `cron`",
+                advice="Add `cron`, or leave it out.",
+            )
+            for name in given
+        )
 
     def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
         """Problems of its document, each with its line."""
@@ -220,6 +257,9 @@ def workflow(
     retry: Retry | None = None,
     timeout: Length | None = None,
     options: Mapping[str, JSON] | None = None,
+    cron: str | None = None,
+    timezone: str | None = None,
+    calendar: str | None = None,
 ) -> Declare: ...
 
 
@@ -235,11 +275,16 @@ def workflow(  # noqa: PLR0913 - one for each thing that can be said
     retry: Retry | None = None,
     timeout: Length | None = None,
     options: Mapping[str, JSON] | None = None,
+    cron: str | None = None,
+    timezone: str | None = None,
+    calendar: str | None = None,
 ) -> Any:
     """Make a function the description of a workflow: `@workflow`, or `@workflow("order", …)`.
 
     `on` are events that start it, `cancel_on` those that cancel it; `options` are the other fields
-    of a definition, as in JSON.
+    of a definition, as in JSON. With `cron` it is started at these times of a `timezone`, UTC by
+    default, in working time of a business `calendar`: a schedule, which is saved with it, and
+    removed when it is saved without `cron`.
     """
     around = names_around(1)
     heading = Heading(
@@ -252,6 +297,9 @@ def workflow(  # noqa: PLR0913 - one for each thing that can be said
         retry=retry,
         timeout=timeout,
         options=options,
+        cron=cron,
+        timezone=timezone,
+        calendar=calendar,
     )
     if callable(id):
         return WorkflowFunction(id, heading, around)

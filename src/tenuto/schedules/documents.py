@@ -88,6 +88,15 @@ def read_schedule(
     )
 
 
+def stored_schedule(document: JSON) -> ReadSchedule:
+    """The schedule of a document that was saved before: whether it still fires does not matter."""
+    report = Report()
+    schedule = _read(document, Place("$", report), "schedule")
+    return ReadSchedule(
+        schedule=None if _has_errors(report) else schedule, problems=report.problems
+    )
+
+
 def _has_errors(report: Report) -> bool:
     return any(each.severity == "error" for each in report.problems)
 
@@ -115,9 +124,15 @@ def write_schedule(schedule: Schedule) -> Object:
         written["jitter"] = Span().write(schedule.jitter)
     if schedule.calendar is not None:
         written |= {"calendar": schedule.calendar, "onNonWorking": schedule.on_non_working}
-    if schedule.description is not None:
-        written["metadata"] = {"description": schedule.description}
-    return written
+    metadata: Object = {
+        name: value
+        for name, value in (
+            ("description", schedule.description),
+            ("definition", schedule.definition),
+        )
+        if value is not None
+    }
+    return {**written, "metadata": metadata} if metadata else written
 
 
 # -- kinds
@@ -336,7 +351,10 @@ FIELDS = Fields(
     Field("metadata", "metadata", Anything()),
 )
 _READ_ONLY = frozenset(
-    {"status", "nextExecution", "lastExecuted", "lastInstanceId", "note", "problem", "version"}
+    {
+        *("status", "nextExecution", "lastExecuted", "lastInstanceId", "note", "problem"),
+        *("version", "inWords", "problems"),
+    }
 )
 """What an answer has beside the document, so that it can be sent back."""
 _TWICE = (("id", "scheduleId"), ("cron", "cronExpression"), ("input", "payload"))
@@ -369,7 +387,8 @@ def _read(document: JSON, place: Place, fallback_id: str) -> Schedule | None:
         id=cast("str", found.get("id", fallback_id)),
         timing=timing,
         target=target,
-        description=_description(given.get("metadata"), place),
+        description=_noted("description", given.get("metadata"), place),
+        definition=_noted("definition", given.get("metadata"), place),
         **others,  # type: ignore[arg-type]  # as its fields have read them
     )
 
@@ -468,14 +487,18 @@ def _edge(value: object, zone: str, *, is_end: bool) -> datetime | None:
     return moment_of(from_local(zone, midnight))
 
 
-def _description(metadata: JSON, place: Place) -> str | None:
-    if metadata is None or not is_object(metadata, place.at("metadata")):
+def _noted(name: str, metadata: JSON, place: Place) -> str | None:
+    """A text of the metadata."""
+    if metadata is None or (
+        not isinstance(metadata, dict) and name != "description"
+    ):
         return None
-    description = metadata.get("description")
-    if description is None or isinstance(description, str):
-        return description
-    message = f"expected text, found {kind_of(description)}"
-    place.at("metadata").at("description").wrong("TEN-1010", message)
+    if not is_object(metadata, place.at("metadata")):
+        return None
+    value = metadata.get(name)
+    if value is None or isinstance(value, str):
+        return value
+    place.at("metadata").at(name).wrong("TEN-1010", f"expected text, found {kind_of(value)}")
     return None
 
 

@@ -98,3 +98,5 @@ class Schedule(Struct, frozen=True, kw_only=True):
     """The id of a business calendar."""
     on_non_working: OnNonWorking = "skip"
     description: str | None = None
+    definition: str | None = None
+    """The workflow function that has it as an argument, and that changes and removes it."""

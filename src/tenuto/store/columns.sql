@@ -18,6 +18,21 @@ tenant, id, version, document, is_pushed, created_at, updated_at
 -- A bulk operation.
 tenant, id, content, progress, created_at, is_open, is_stopped, token
 
+-- fragment: calendar_columns
+-- A version of a calendar.
+tenant, id, version, document, created_at, created_by, is_removed
+
+-- fragment: schedule_columns
+-- A schedule.
+tenant, id, content, revision, version, status, next_at, next_tick, handled, workflow_id,
+    calendar_id, note, problem, tries, last_executed, last_nominal, last_instance_id, created_at,
+    created_by, changed_at, changed_by
+
+-- fragment: tick_columns
+-- A tick of a schedule.
+tenant, schedule_id, nominal, is_range, at, outcome, instance_id, reason, count, last, is_open,
+    is_confirmed, mark, recorded_at
+
 -- fragment: instance_columns
 -- An instance.
 id, tenant, definition_id, definition_version, status, correlation_id, priority, deadline,

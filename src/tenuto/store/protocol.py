@@ -27,6 +27,7 @@ from typing import get_type_hints
 from tenuto.store.parts.access import Access
 from tenuto.store.parts.audit import Audit
 from tenuto.store.parts.bulk import Bulk
+from tenuto.store.parts.calendars import Calendars
 from tenuto.store.parts.dead_letters import DeadLetters
 from tenuto.store.parts.definitions import Definitions
 from tenuto.store.parts.inbox import Inbox
@@ -37,6 +38,7 @@ from tenuto.store.parts.mailbox import Mailbox
 from tenuto.store.parts.members import Members
 from tenuto.store.parts.outbox import Outbox
 from tenuto.store.parts.quarantine import Quarantine
+from tenuto.store.parts.schedules import Schedules
 from tenuto.store.parts.stats import Stats
 from tenuto.store.parts.task_logs import TaskLogs
 from tenuto.store.parts.tasks import Tasks
@@ -70,6 +72,8 @@ class Parts:
     quarantine: Quarantine
     task_logs: TaskLogs
     workers: Workers
+    calendars: Calendars
+    schedules: Schedules
     stats: Stats
     upkeep: Upkeep
 

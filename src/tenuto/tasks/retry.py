@@ -7,10 +7,19 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Literal, NoReturn
 
+from msgspec.structs import asdict
+
 from tenuto.model.durations import parse_duration
 from tenuto.model.errors import TenutoError
-from tenuto.model.policy import DEFAULT_RETRY, RetryPolicy
+from tenuto.model.policy import (
+    DEFAULT_RETRY,
+    BusinessRetryPolicy,
+    RetryPolicy,
+    default_longest,
+)
+from tenuto.model.working_time import WorkingDuration, parse_working_duration
 
+_USUAL_CAP = DEFAULT_RETRY.max_delay
 BAD_OPTION = "TEN-1802"
 """A task has an invalid option."""
 
@@ -32,7 +41,9 @@ class Retry:
         *,
         non_retryable: Iterable[str] = (),
         on_lost: Literal["retry", "fail"] = "retry",
+        calendar: str | None = None,
     ) -> None:
+        """With `calendar`, the delays are in its working time: `"P1D"` is a working day."""
         if type(attempts) is not int or attempts < 1:
             _refuse(f"attempts={attempts!r} is not a number of attempts", "Write 1 or more.")
         if type(factor) not in {int, float} or not math.isfinite(factor) or factor < 1:
@@ -43,7 +54,7 @@ class Retry:
             )
         if on_lost not in {"retry", "fail"}:
             _refuse(f"on_lost={on_lost!r} means nothing", 'Write "retry" or "fail".')
-        self.policy = RetryPolicy(
+        policy = RetryPolicy(
             max_attempts=attempts,
             initial_delay=read_length("first", first),
             multiplier=float(factor),
@@ -51,9 +62,33 @@ class Retry:
             non_retryable=tuple(non_retryable),
             on_lost=on_lost,
         )
+        self.policy = policy if calendar is None else _business(policy, first, cap, calendar)
 
     def __repr__(self) -> str:
         return f"Retry({self.policy})"
+
+
+def _business(
+    policy: RetryPolicy, first: Length, cap: Length, calendar: str
+) -> BusinessRetryPolicy:
+    if not isinstance(calendar, str) or not calendar:
+        _refuse(f"calendar={calendar!r} is not the id of a calendar", 'Write calendar="office".')
+    begins = _working("first", first)
+    return BusinessRetryPolicy(
+        **asdict(policy),
+        calendar=calendar,
+        first=begins,
+        longest=default_longest(begins) if cap is _USUAL_CAP else _working("cap", cap),
+    )
+
+
+def _working(option: str, value: Length) -> WorkingDuration:
+    if isinstance(value, str):
+        return parse_working_duration(value)
+    if value >= timedelta(days=1):
+        advice = "Write 'P1D' for a working day, or 'PT24H' for hours of work."
+        _refuse(f"{option}={value!r} may be working days or hours of work", advice)
+    return WorkingDuration(span=value)
 
 
 def read_length(option: str, value: Length, *, may_be_zero: bool = True) -> timedelta:

@@ -173,6 +173,8 @@ class Callables(Generic[P, R_co]):
         *,
         retry: Retry | None = None,
         timeout: Length | None = None,
+        calendar: str | None = None,
+        sla: Mapping[str, str] | None = None,
         heartbeat_timeout: Length | None = None,
         mutex: object = None,
         when: object = None,
@@ -184,7 +186,8 @@ class Callables(Generic[P, R_co]):
     ) -> StepCall[P, R_co]:
         """Set options of this step alone, in place of those of the task.
 
-        `mutex` is a text that no two steps hold at once. If `when` is false then, the step is
+        With `calendar`, `timeout` counts the working time of that calendar. `sla` is
+        `{"warnAfter": …, "breachAfter": …, "calendar": …}`. `mutex` is a text that no two steps hold at once. If `when` is false then, the step is
         passed over and gives null. When the step completes, it cancels the steps `cancels` and ends
         the loops `completes` with the results that they have. `fail_workflow`: its failure fails
         the workflow at once, while other branches are under way.
@@ -193,6 +196,8 @@ class Callables(Generic[P, R_co]):
         given = {
             "retry": retry,
             "timeout": timeout,
+            "calendar": calendar,
+            "sla": sla,
             "heartbeat_timeout": heartbeat_timeout,
             "mutex": mutex,
             "when": when,

@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 from tenuto.model.json import JSON
-from tenuto.model.policy import RetryPolicy
+from tenuto.model.policy import BusinessRetryPolicy, RetryPolicy
 from tenuto.model.task_definition import WorkerTask
+from tenuto.model.working_time import written
 from tenuto.tasks.function import TaskFunction
 
 
@@ -25,7 +26,7 @@ def worker_task(task: TaskFunction[..., Any]) -> WorkerTask:
 
 
 def _retry(policy: RetryPolicy) -> dict[str, JSON]:
-    return {
+    found: dict[str, JSON] = {
         "maxAttempts": policy.max_attempts,
         "initialDelay": _milliseconds(policy.initial_delay),
         "multiplier": policy.multiplier,
@@ -33,6 +34,11 @@ def _retry(policy: RetryPolicy) -> dict[str, JSON]:
         "nonRetryable": list(policy.non_retryable),
         "onLost": policy.on_lost,
     }
+    if isinstance(policy, BusinessRetryPolicy):
+        found["initialDelay"] = written(policy.first)
+        found["maxDelay"] = written(policy.longest)
+        found["calendar"] = policy.calendar
+    return found
 
 
 def _milliseconds(length: timedelta | None) -> int | None:

@@ -22,6 +22,7 @@ from tenuto.engine.settings import Settings
 from tenuto.model.checks import aware
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Given, as_json
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.store.memory import MemoryDisk
 from tenuto.tasks.registry import Registry
@@ -38,6 +39,7 @@ from tenuto.testing.seeded_ids import SeededIds
 from tenuto.testing.task_mocks import Named, TaskMocks
 from tenuto.testing.unrest import Unrest
 from tenuto.testing.virtual_clock import BEGIN, Wall
+from tenuto.workspace.schedule_values import SavedSchedule, TickRecord
 from tenuto.workspace.values import Published
 
 __tracebackhide__ = True
@@ -49,6 +51,7 @@ Workflow: TypeAlias = str | Definition
 When: TypeAlias = Literal["before", "after", "unanswered"]
 
 _AN_HOUR, _A_DAY = 3_600.0, 86_400.0
+_MOST_TICKS = 20_000
 
 _NO_TIME = timedelta(0)
 _FAULTS = {
@@ -68,10 +71,12 @@ class Engine:
         settings: Settings | None = None,
         at: datetime = BEGIN,
         seed: int = 0,
+        calendars: Sequence[Mapping[str, JSON]] = (),
     ) -> None:
         """`tasks` is where tasks are looked up (`app.tasks`), else those of `@task` are known.
 
-        `at` is what the clock says in the beginning; the ids follow from the `seed`.
+        `at` is what the clock says in the beginning; the ids follow from the `seed`. `calendars`
+        are documents of calendars, as `calendar` takes them.
         """
         given = settings or Settings()
         begin = (aware(at, "at") or BEGIN).astimezone(UTC)
@@ -103,7 +108,11 @@ class Engine:
         """The engine that a failing test shows: this one, or the last one that it made."""
         self._at, self._seed = begin, seed
         self._deployed: list[Definition] = []
+        self._schedules: list[Mapping[str, JSON]] = []
         self._ids_by_key: dict[str, str] = {}
+        self._calendars: list[Mapping[str, JSON]] = []
+        for each in calendars:
+            self.calendar(each)
 
     def __enter__(self) -> Self:
         return self
@@ -139,6 +148,29 @@ class Engine:
         """Save a definition and return its version."""
         self._deployed.append(definition)
         version = self.lives.ask(lambda app: app.deploy(definition))
+        assert version is not None
+        return version
+
+    def schedule(self, document: Mapping[str, JSON]) -> SavedSchedule:
+        """Save a schedule: what it starts is started as time passes."""
+        saved = self.lives.ask(lambda app: app.schedules.save(dict(document)))
+        assert saved is not None
+        self._schedules.append(document)
+        return saved
+
+    def calendar(self, document: Mapping[str, JSON]) -> int:
+        """Save a calendar and return its version: durations beside its id count its working time.
+
+        What has begun keeps the version that it began with.
+        """
+        self._calendars.append(document)
+        given = as_json(dict(document))
+
+        async def save(app: Tenuto) -> int:
+            row = await app.engine.calendars.save(DEFAULT_TENANT, given, by=None)
+            return row.version
+
+        version = self.lives.ask(save)
         assert version is not None
         return version
 
@@ -276,9 +308,12 @@ class Engine:
             settings=self.world.settings,
             at=self._at,
             seed=self._seed,
+            calendars=self._calendars,
         )
         for definition in self._deployed:
             twin.deploy(definition)
+        for document in self._schedules:
+            twin.schedule(document)
         self.shown = twin
         return twin
 
@@ -298,6 +333,11 @@ class Engine:
     def instances(self) -> list[Instance]:
         """Every instance, the oldest first."""
         return [Instance(self, id) for id in self.lives.reader.ids()]
+
+    def ticks(self, schedule: str) -> list[TickRecord]:
+        """What became of the ticks of a schedule, the oldest first."""
+        found = self.lives.ask(lambda app: app.schedules.ticks(schedule, limit=_MOST_TICKS))
+        return [*reversed(found or [])]
 
     def calls(self, task: Named | None = None) -> list[Call]:
         """Every run of a task, or of all of them, in order."""

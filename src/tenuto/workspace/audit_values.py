@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from tenuto.model.durations import iso
 from tenuto.model.errors import NotFound, TenutoError
 from tenuto.model.json import JSON, Object
 from tenuto.store.parts.access import KeyRow
 from tenuto.store.parts.dead_letters import DeadLetterRow
 from tenuto.store.parts.definitions import DefinitionRow
 from tenuto.workspace.protocol import Instance
+from tenuto.workspace.schedule_values import SavedCalendar, SavedSchedule
 from tenuto.workspace.values import BulkOperation, Published, Webhook
 
 if TYPE_CHECKING:
+    from tenuto.workspace.stored_calendars import StoredCalendars
+    from tenuto.workspace.stored_schedules import StoredSchedules
     from tenuto.workspace.task_definitions import Declared, TaskDefinitions
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
 
@@ -59,6 +63,50 @@ async def task_before(tasks: TaskDefinitions, id: str) -> Object | None:
     """A declared task, if there is one."""
     with suppress(NotFound):
         return task(await tasks.get(id))
+    return None
+
+
+def schedule(saved: SavedSchedule) -> Object:
+    """A schedule, without its input and without the query of its address."""
+    target = dict(saved.target)
+    url = target.get("callbackUrl")
+    if isinstance(url, str):
+        target["callbackUrl"] = url.partition("?")[0]
+    return {
+        "id": saved.id,
+        "version": saved.version,
+        "status": saved.status,
+        "cron": saved.cron,
+        "timezone": saved.timezone,
+        "executeAt": None if saved.execute_at is None else iso(saved.execute_at),
+        "target": target,
+        "calendar": saved.calendar,
+        "note": saved.note,
+    }
+
+
+async def schedule_before(schedules: StoredSchedules, id: str) -> Object | None:
+    """A schedule before the change; None where there is none."""
+    with suppress(NotFound):
+        return schedule(await schedules.get(id))
+    return None
+
+
+def calendar(saved: SavedCalendar) -> Object:
+    """The version of a calendar, and how many dates it has."""
+    return {
+        "id": saved.id,
+        "version": saved.version,
+        "timezone": saved.timezone,
+        "extends": saved.extends,
+        "dates": len(saved.dates),
+    }
+
+
+async def calendar_before(calendars: StoredCalendars, id: str) -> Object | None:
+    """A calendar before the change; None where there is none."""
+    with suppress(NotFound):
+        return calendar(await calendars.get(id))
     return None
 
 

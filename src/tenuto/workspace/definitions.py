@@ -11,8 +11,10 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from tenuto.definition.calendar_places import CalendarPlace, calendar_places
 from tenuto.definition.compiler import Checked
 from tenuto.definition.literal_inputs import literal_input_problems
+from tenuto.definition.report import did_you_mean
 from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.plans import is_there
@@ -124,7 +126,8 @@ class Definitions:
         if checked.definition is None:
             return checked
         undeclared = await self.undeclared(task_places(checked.definition))
-        return replace(checked, problems=(*checked.problems, *undeclared))
+        unknown = await self.unknown_calendars(calendar_places(checked.definition))
+        return replace(checked, problems=(*checked.problems, *undeclared, *unknown))
 
     async def warnings(self, document: JSON) -> tuple[Problem, ...]:
         """The problems of a document that is saved; not the tasks, which may be declared later."""
@@ -160,6 +163,25 @@ class Definitions:
                 severity="warning",
             )
             for id in unknown
+        ]
+
+    async def unknown_calendars(self, places: Iterable[CalendarPlace]) -> list[Problem]:
+        """Warnings for calendars that do not exist: steps that count in them would fail."""
+        used = list(places)
+        if not used:
+            return []
+        known = {each.id for each in await self._seen.calendars.page(self._tenant)}
+        advice = CATALOGUE["TEN-2726"].advice
+        return [
+            Problem(
+                code="TEN-2726",
+                path=each.path,
+                message=f"there is no calendar {each.calendar!r}",
+                advice=did_you_mean(each.calendar, known, advice),
+                severity="warning",
+            )
+            for each in used
+            if each.calendar not in known
         ]
 
     async def row(self, id: str, version: int | None = None) -> DefinitionRow:

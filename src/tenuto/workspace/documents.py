@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from tenuto.definition import parse_document
 from tenuto.definition.slug import slug
-from tenuto.model.errors import InvalidDefinition, NotFound, Problem
+from tenuto.model.errors import Conflict, Forbidden, InvalidDefinition, NotFound, Problem
 from tenuto.model.json import JSON, Object
+from tenuto.python_form.schedules import schedule_id
 from tenuto.python_form.workflow import WorkflowFunction
+from tenuto.workspace.protocol import Schedules
+from tenuto.workspace.schedule_values import SavedSchedule
 
 Located: TypeAlias = Callable[[Sequence[Problem]], Sequence[Problem]]
 """The problems of a document with the places of its source."""
@@ -23,11 +27,19 @@ _MOST_LOGGED = 20
 class Deployer:
     """Saves definitions, and knows the versions of the workflow functions that it has saved."""
 
-    __slots__ = ("_save", "_versions")
+    __slots__ = ("_save", "_schedules", "_versions")
 
-    def __init__(self, save: Callable[[JSON], Awaitable[tuple[int, Sequence[Problem]]]]) -> None:
-        """`save` saves a document and gives its version and the warnings about it."""
+    def __init__(
+        self,
+        save: Callable[[JSON], Awaitable[tuple[int, Sequence[Problem]]]],
+        schedules: Callable[[], Schedules],
+    ) -> None:
+        """`save` saves a document and gives its version and the warnings about it.
+
+        `schedules` are where the schedules of workflow functions are saved.
+        """
         self._save = save
+        self._schedules = schedules
         self._versions: dict[WorkflowFunction[..., Any], int] = {}
 
     async def deploy(
@@ -55,6 +67,7 @@ class Deployer:
             # Refused only now: one that is saved already is not, whatever rules came later.
             flow.checked()
             raise
+        await keep_schedule(self._schedules(), flow)
         return self._versions[flow]
 
     async def _saved(self, document: JSON, located: Located = tuple) -> int:
@@ -63,6 +76,46 @@ class Deployer:
         for problem in located(problems)[:_MOST_LOGGED]:
             log.warning("definition %s@%s: %s", id, version, problem)
         return version
+
+
+async def keep_schedule(schedules: Schedules, flow: WorkflowFunction[..., Any]) -> None:
+    """Save the schedule of a workflow function, or remove the one that it had.
+
+    Conflict where its id is that of a schedule that somebody else made.
+    """
+    wanted = flow.schedule()
+    id = schedule_id(flow.id)
+    try:
+        there = await schedules.get(id)
+    except NotFound:
+        there = None
+    except Forbidden:
+        if wanted is not None:
+            raise
+        # A key for definitions alone: what it cannot see, it cannot have made.
+        return
+    if there is not None and there.metadata.definition != flow.id:
+        if wanted is None:
+            return
+        raise Conflict(
+            f"there is a schedule {id} that is not the one of the workflow function {flow.id}",
+            code="TEN-3081",
+            advice="Save that schedule under another id, and remove it.",
+        )
+    if wanted is not None:
+        if there is None or not _is_same(there, wanted):
+            await schedules.save(wanted)
+    elif there is not None:
+        with suppress(NotFound):
+            await schedules.remove(id)
+
+
+def _is_same(there: SavedSchedule, wanted: Object) -> bool:
+    return (there.cron, there.timezone or "UTC", there.calendar) == (
+        wanted["cron"],
+        wanted.get("timezone", "UTC"),
+        wanted.get("calendar"),
+    )
 
 
 def read_definition(definition: Mapping[str, JSON] | str | Path) -> JSON:

@@ -16,10 +16,12 @@ from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.bulk import BulkOperations, BulkRunner
+from tenuto.workspace.calendars import Calendars
 from tenuto.workspace.definitions import Definitions, Saved
 from tenuto.workspace.documents import Deployer
 from tenuto.workspace.events import Events
 from tenuto.workspace.instance import EMBEDDED, WORKFLOW_REMOVED, InstanceRef
+from tenuto.workspace.schedules import Schedules
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.stored_workspace import StoredWorkspace
 from tenuto.workspace.task_definitions import TaskDefinitions
@@ -47,7 +49,7 @@ class EngineWorkspace(StoredWorkspace):
         self.engine = engine
         self.tasks = engine.registry
         self._bulk_runner = bulk_runner
-        self._deployer = Deployer(self._saved_version)
+        self._deployer = Deployer(self._saved_version, lambda: self.schedules)
 
     # -- definitions
 
@@ -77,17 +79,19 @@ class EngineWorkspace(StoredWorkspace):
         """Save a definition and return its id and version; without an id it is a new one."""
         return await self.definitions.save(document)
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
+    async def remove_definition(self, id: str, *, force: bool = False) -> int:
         """Remove a definition; its instances keep their versions.
 
         Conflict while instances of it run, unless `force` cancels them: a bulk operation, which
-        goes on after this returns.
+        goes on after this returns. Returns how many schedules start nothing any more.
         """
         if not force:
             await self.definitions.remove(id)
-            return
+            return await self.engine.schedules.removed_workflow(self.tenant, id)
         await self.definitions.withdraw(id)
+        stopped = await self.engine.schedules.removed_workflow(self.tenant, id)
         await self.bulk.start("cancel", InstanceFilter(workflow=id), reason=WORKFLOW_REMOVED)
+        return stopped
 
     # -- instances
 
@@ -196,6 +200,16 @@ class EngineWorkspace(StoredWorkspace):
     def task_definitions(self) -> TaskDefinitions:
         """Tasks that the tenant has declared: add, put, list, get, remove, execute."""
         return TaskDefinitions(self.engine, self.tenant, self.actor)
+
+    @property
+    def calendars(self) -> Calendars:
+        """Business calendars: save, list, get, days, import_dates, add, remove."""
+        return Calendars(self.engine, self.tenant, self.actor)
+
+    @property
+    def schedules(self) -> Schedules:
+        """What is started at certain times: save, list, get, pause, resume, trigger, backfill."""
+        return Schedules(self.engine, self.tenant, self.actor, self.calendars, self.bulk)
 
     @property
     def bulk(self) -> BulkOperations:

@@ -18,7 +18,7 @@ from tenuto.engine.tenancy import held_by
 from tenuto.engine.turns.approvals import refuse_unless_said_before
 from tenuto.engine.turns.held import Held
 from tenuto.engine.turns.requests import Answer
-from tenuto.model.checks import refuse_bad_ids
+from tenuto.model.checks import refuse_bad_ids, refuse_bad_text
 from tenuto.model.errors import (
     Conflict,
     InvalidInput,
@@ -27,7 +27,7 @@ from tenuto.model.errors import (
     WorkflowCancelled,
     WorkflowFailed,
 )
-from tenuto.model.inputs import DecisionAsked, Input
+from tenuto.model.inputs import DecisionAsked, Input, TimeOutAsked
 from tenuto.model.json import JSON
 from tenuto.model.status import Status
 from tenuto.model.tenants import DEFAULT_TENANT
@@ -126,6 +126,17 @@ class InstanceRef(StoredInstance):
             self._engine, made.instance_id, tenant=self._tenant, by=self._by, is_known=True
         )
 
+    async def time_out_step(
+        self, step_id: str, iteration: str = "", *, attempt: int | None = None
+    ) -> Status:
+        """Time out an open wait or a running attempt, with the consequence of its own time-out.
+
+        Conflict unless the step is open, at this attempt if one is named.
+        """
+        refuse_bad_text(step_id=step_id, iteration=iteration)
+        asked = TimeOutAsked(node=step_id, iteration=iteration, by=self._by, attempt=attempt)
+        return await self._ask(asked)
+
     async def _ask(self, asked: Input) -> Status:
         await self._refuse_unless_known()
         answer = await self._engine.ask(self.id, asked)
@@ -153,7 +164,7 @@ class InstanceRef(StoredInstance):
             engine.inspector,
             engine.clock,
             runner=engine.runner,
-            policies=engine.declared_tasks.of,
+            policies=engine.policies.of,
             estimate=engine.estimate,
         )
 

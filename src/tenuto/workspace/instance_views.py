@@ -37,6 +37,8 @@ def instance_view(held: Held) -> Object:
     }
     if state.rerun_of is not None:
         view["rerunOf"] = state.rerun_of
+    if state.schedule is not None:
+        view["schedule"] = {"id": state.schedule.id, "nominal": iso(state.schedule.nominal)}
     return view
 
 

@@ -97,7 +97,9 @@ class LargeDefinitions:
     async def _problems(self, reading: Reading) -> tuple[Problem, ...]:
         if not reading.is_valid:
             return reading.problems
-        return (*reading.problems, *await self._definitions.undeclared(reading.tasks))
+        undeclared = await self._definitions.undeclared(reading.tasks)
+        unknown = await self._definitions.unknown_calendars(reading.calendars)
+        return (*reading.problems, *undeclared, *unknown)
 
     @property
     def _seen(self) -> Parts:

@@ -9,7 +9,7 @@ check that their names, parameters and results agree. An error at the end of a d
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -21,6 +21,19 @@ from tenuto.model.json import JSON, Given, Object
 from tenuto.model.status import Status
 from tenuto.model.task_definition import TaskDefinition
 from tenuto.model.test_run import Mock
+from tenuto.workspace.schedule_values import (
+    ANY_SCHEDULE,
+    CalendarDay,
+    CalendarUses,
+    ImportedDates,
+    PreviewedTick,
+    SavedCalendar,
+    SavedSchedule,
+    ScheduleFilter,
+    SchedulePreview,
+    TickRecord,
+    WorkingSpan,
+)
 from tenuto.workspace.values import (
     ALL_DEAD_LETTERS,
     ANY_INSTANCE,
@@ -78,8 +91,11 @@ class Workspace(Protocol):
         """The newest versions of definitions as they were saved, ordered by id."""
         ...
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
-        """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
+    async def remove_definition(self, id: str, *, force: bool = False) -> int:
+        """Remove a definition; Conflict while instances of it run, unless `force` cancels them.
+
+        Returns how many schedules start nothing any more.
+        """
         ...
 
     # -- instances
@@ -207,6 +223,16 @@ class Workspace(Protocol):
     @property
     def task_definitions(self) -> TaskDefinitions:
         """Tasks that the tenant has declared."""
+        ...
+
+    @property
+    def schedules(self) -> Schedules:
+        """What is started at certain times."""
+        ...
+
+    @property
+    def calendars(self) -> Calendars:
+        """Business calendars: working time."""
         ...
 
     @property
@@ -554,6 +580,149 @@ class TaskDefinitions(Protocol):
 
         Ordered by id.
         """
+        ...
+
+
+class Schedules(Protocol):
+    """What is started at certain times: workflows, tasks and callbacks."""
+
+    async def save(self, document: JSON, *, only_after: int | None = None) -> SavedSchedule:
+        """Save a schedule, new or not; without an id it is a new one. InvalidInput.
+
+        With `only_after` it is saved only while that is its version; Conflict.
+        """
+        ...
+
+    async def get(self, id: str) -> SavedSchedule:
+        """A schedule, and how it stands; NotFound."""
+        ...
+
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        workflow: str | None = None,
+        calendar: str | None = None,
+        limit: int = 100,
+    ) -> list[SavedSchedule]:
+        """Schedules, ordered by id."""
+        ...
+
+    async def page(
+        self,
+        which: ScheduleFilter = ANY_SCHEDULE,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> Page[SavedSchedule]:
+        """A page of schedules, ordered by id."""
+        ...
+
+    async def pause(self, id: str, note: str | None = None) -> SavedSchedule:
+        """Pass over its ticks until it is resumed; NotFound."""
+        ...
+
+    async def resume(self, id: str) -> SavedSchedule:
+        """Start its ticks again, from now on; NotFound."""
+        ...
+
+    async def trigger(self, id: str, at: datetime | None = None) -> TickRecord:
+        """Start its target now, as the tick of the nominal time `at`, by default now; NotFound."""
+        ...
+
+    async def backfill(
+        self,
+        id: str,
+        start: datetime,
+        end: datetime,
+        *,
+        concurrency: int = 10,
+        overlap: Literal["allow", "skip", "queue", "cancel-running"] = "allow",
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BulkOperation:
+        """Start the ticks from `start` to `end` that were not started; NotFound.
+
+        At most `concurrency` of its instances run at the same time. With `dry_run` the ticks are
+        only counted.
+        """
+        ...
+
+    async def preview(
+        self, id: str, *, count: int = 10, after: datetime | None = None
+    ) -> list[PreviewedTick]:
+        """Its next ticks after a moment, by default now; NotFound."""
+        ...
+
+    async def preview_document(
+        self, document: JSON, *, count: int = 10, after: datetime | None = None
+    ) -> SchedulePreview:
+        """The next ticks of a schedule that is not saved, and all its problems."""
+        ...
+
+    async def ticks(self, id: str, limit: int = 100) -> list[TickRecord]:
+        """What became of its ticks, newest first; NotFound."""
+        ...
+
+    async def tick_page(
+        self, id: str, *, limit: int = 100, cursor: str | None = None
+    ) -> Page[TickRecord]:
+        """A page of its ticks, newest first; NotFound."""
+        ...
+
+    async def remove(self, id: str) -> None:
+        """Remove it; instances that it has started go on. NotFound."""
+        ...
+
+
+class Calendars(Protocol):
+    """Business calendars: weekly hours, holidays and dates, in versions."""
+
+    async def save(self, document: JSON, *, only_after: int | None = None) -> SavedCalendar:
+        """Save a calendar, new or not; without an id it is a new one. InvalidInput.
+
+        The same content again makes no new version. With `only_after` it is saved only while that
+        is the newest version; Conflict.
+        """
+        ...
+
+    async def get(self, id: str, version: int | None = None) -> SavedCalendar:
+        """A calendar as it was saved; the newest version unless one is given. NotFound."""
+        ...
+
+    async def list(self) -> list[SavedCalendar]:
+        """Every calendar, ordered by id."""
+        ...
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[SavedCalendar]:
+        """A page of calendars, ordered by id."""
+        ...
+
+    async def uses(self, id: str) -> CalendarUses:
+        """The schedules, calendars and workflows that name a calendar; NotFound."""
+        ...
+
+    async def days(self, id: str, first: date, last: date) -> list[CalendarDay]:
+        """The days from `first` to `last`, both included, each with its hours; NotFound."""
+        ...
+
+    async def import_dates(self, id: str, text: str | bytes) -> ImportedDates:
+        """Add the whole days of an iCalendar file to the dates of a calendar, as days off."""
+        ...
+
+    async def add(self, id: str, start: datetime, duration: str | int) -> WorkingSpan:
+        """When a duration of working time is over that begins at `start`; NotFound.
+
+        `PT4H` is working time, `P3D` working days; a number is milliseconds.
+        """
+        ...
+
+    async def between(self, id: str, start: datetime, end: datetime) -> WorkingSpan:
+        """The working time between two moments; NotFound."""
+        ...
+
+    async def remove(self, id: str) -> None:
+        """Remove a calendar; Conflict while something names it. NotFound."""
         ...
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tenuto.workspace.definitions import Definitions
     from tenuto.workspace.events import Events
     from tenuto.workspace.keys import TenantKeys
+    from tenuto.workspace.stored_calendars import StoredCalendars
     from tenuto.workspace.stored_instance import StoredInstance
     from tenuto.workspace.webhooks import Subscriptions, Webhooks
     from tenuto.workspace.workers import TenantWorkers
@@ -286,6 +287,13 @@ class StoredWorkspace(ABC):
         from tenuto.workspace.dead_letters import DeadLetters
 
         return DeadLetters(self.source.store, self.tenant, self._own)
+
+    @property
+    def calendars(self) -> StoredCalendars:
+        """Business calendars, as the store has them: list, get, days, add."""
+        from tenuto.workspace.stored_calendars import StoredCalendars
+
+        return StoredCalendars(self.source, self.tenant)
 
     @property
     def workers(self) -> TenantWorkers:

@@ -21,8 +21,8 @@ MOST_ITEMS = 1_000
 """A page has no more."""
 
 State: TypeAlias = Literal["active", "failing", "disabled", "unreadable"]
-BulkTarget: TypeAlias = Literal["instances", "dead-letters"]
-BulkAction: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard"]
+BulkTarget: TypeAlias = Literal["instances", "dead-letters", "ticks"]
+BulkAction: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard", "backfill"]
 
 
 class Page(Struct, Generic[T], frozen=True, kw_only=True, rename="camel"):

@@ -60,6 +60,8 @@ IN_INDEX_ORDER = {
 }
 
 WALKED = {
+    "calendars_mark": "takes the mark of all calendars, which every process holds in memory",
+    "schedule_numbers": "counts up to its limit",
     "depths": "counts up to its limit in each table",
     "beat": "takes the mark of all declared tasks, which every process holds in memory",
 }
@@ -133,6 +135,15 @@ SELECT 't' || n % 50, 'b' || n, '', '', n, CASE WHEN n % 99 = 0 THEN 1 ELSE 0 EN
 FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.workers
 SELECT 't' || n % 50, 'w' || n, NULL, 0, n, n FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.calendars
+SELECT 't' || n % 50, 'c' || n % 500, n, '', n, NULL, 0, CASE WHEN n > 2500 THEN 1 ELSE 0 END
+FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.schedules
+SELECT 't' || n % 50, 's' || n, '', 1, 1, 'active', n, n, n, 'd' || n % 7, 'c' || n % 500, NULL,
+    NULL, 0, NULL, NULL, NULL, n, NULL, n, NULL, 0 FROM generate_series(1, {ROWS}) AS n;
+INSERT INTO tenuto.schedule_ticks
+SELECT 't' || n % 50, 's' || n % 200, n, 0, n, 'started', 'i' || n, NULL, 1, NULL,
+    CASE WHEN n % 9 = 0 THEN 1 ELSE 0 END, 1, '', n FROM generate_series(1, {ROWS}) AS n;
 INSERT INTO tenuto.audit_heads SELECT 't' || n, n, '' FROM generate_series(1, {ROWS}) AS n;
 ANALYZE;
 """

@@ -118,6 +118,7 @@ async def test_the_migrate_verb_tells_what_it_did(tmp_path: Path) -> None:
         "0026 deaths_and_turns_of_tenants",
         "0027 task_logs",
         "0028 connected_workers",
+        "0029 calendars_and_schedules",
     ]
     assert await store.migrate() == []
     await store.open("p1", NOON)

@@ -29,6 +29,7 @@ SMALL = {
 }
 
 IN_INDEX_ORDER = {
+    "calendars_mark": "reads the partial index of newest versions, which every process holds",
     "forget_processes": "reads the partial index of jobs that are being worked on",
     "has_offered_jobs": "reads the first row of the partial index of jobs that nobody works on",
     "lapsed_jobs": "reads the partial index of leases: as many as are being worked on",
@@ -46,6 +47,7 @@ WALKED = {
 }
 
 SORTED = {
+    "open_ticks": "as many rows as ticks of the schedules are open",
     "leases_of_workers": "as many rows as are being worked on",
     "held_by_task": "as many rows as are being worked on",
     "waiting_by_task": "as many rows as its limit",

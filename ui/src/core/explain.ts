@@ -53,7 +53,10 @@ function causesOf(value: unknown): Cause[] {
 export function endWord(kind: string): string {
   switch (kind) {
     case "timer":
+    case "working-time":
       return "wakes";
+    case "sla":
+      return "told";
     case "retry":
       return "due";
     case "breaker":

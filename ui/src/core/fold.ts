@@ -87,6 +87,10 @@ function foldInto(plan: Plan, state: InstanceState, entry: LogEntry): void {
     case "TIMER_FIRED":
       nodes.timerFired(state, entry, payload);
       break;
+    case "SLA_SET":
+    case "SLA_FIRED":
+      // What they tell is in the log and in the explanation; no step changes by them.
+      break;
     case "ITERATION_STARTED":
       loops.iterationStarted(plan, state, entry, payload);
       break;

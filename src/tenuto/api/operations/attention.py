@@ -1,4 +1,4 @@
-"""What needs attention, over all kinds of records: failures, dead letters, breakers, approvals."""
+"""What needs attention, over all kinds of records: failures, dead letters, breakers, schedules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ from tenuto.workspace.values import Webhook
 ATTENTION = Resource(f"{API}/attention", tag="stats", read=Permission.STATS_READ)
 
 Kind: TypeAlias = Literal[
-    "quarantined", "failed", "deadLetter", "breaker", "approval", "webhook", "subscription"
+    "quarantined",
+    "failed",
+    "deadLetter",
+    "breaker",
+    "approval",
+    "schedule",
+    "webhook",
+    "subscription",
 ]
 
 
@@ -43,7 +50,7 @@ class AttentionItem(Answer):
 
     kind: Kind
     id: str
-    """Of an instance, a dead letter, a task, a webhook or a subscription, by `kind`."""
+    """Of an instance, a dead letter, a task, a schedule, a webhook or a subscription, by `kind`."""
     at: str | None
     """Since when."""
     message: str
@@ -72,7 +79,7 @@ class AttentionView(Answer):
 
 @ATTENTION.get()
 async def get_attention(call: Call[AttentionQuery]) -> AttentionView:
-    """Get what needs attention: failures, quarantine, dead letters, breakers, approvals."""
+    """Get what needs attention: failures, dead letters, breakers, approvals, schedules."""
     limit = call.query.limit
     since = call.service.clock.now() - timedelta(hours=call.query.hours)
     found: list[tuple[Kind, Sequence[AttentionItem]]] = []
@@ -88,6 +95,8 @@ async def get_attention(call: Call[AttentionQuery]) -> AttentionView:
         found.append(("deadLetter", letters))
     if may(Permission.TASKS_READ):
         found.append(("breaker", _breakers(call)))
+    if may(Permission.SCHEDULES_READ):
+        found.append(("schedule", await _schedules(call, limit + 1)))
     if may(Permission.LISTENERS_READ):
         hooks = await call.workspace.webhooks.list()
         subscriptions = await call.workspace.subscriptions.list()
@@ -186,6 +195,20 @@ async def _overdue(call: Call[AttentionQuery], most: int) -> Sequence[AttentionI
             iteration=each.iteration,
         )
         for each in page.items
+    ]
+
+
+async def _schedules(call: Call[AttentionQuery], most: int) -> Sequence[AttentionItem]:
+    found = await call.workspace.schedules.list(status="error", limit=most)
+    return [
+        AttentionItem(
+            kind="schedule",
+            id=each.id,
+            at=None,
+            message=each.problem or "no tick of it can succeed",
+            workflow_id=str(each.target["workflowId"]) if "workflowId" in each.target else None,
+        )
+        for each in found
     ]
 
 

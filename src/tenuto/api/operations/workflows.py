@@ -36,6 +36,10 @@ WORKFLOWS = Resource(
 )
 
 
+STOPPED = "tenuto-schedules-stopped"
+"""The header that says how many schedules a removal has stopped."""
+
+
 class SavedWorkflow(Answer):
     """A definition that is saved."""
 
@@ -61,6 +65,8 @@ class WorkflowView(WorkflowItem):
     """A version of a definition, as its author wrote it."""
 
     definition: JSON
+    schedules: list[str] | UnsetType = UNSET
+    """With `include=schedules`: those that start it; at most 100."""
 
 
 class WorkflowsQuery(PageQuery):
@@ -81,6 +87,8 @@ class VersionQuery(Query):
     """Which version; without it the newest."""
 
     version: Version | None = None
+    include: Literal["schedules"] | None = None
+    """`schedules`: also the ids of the schedules that start it."""
 
 
 @WORKFLOWS.post(request=JSON, status=201, other_statuses=(409,), size="document", is_raw=True)
@@ -150,8 +158,12 @@ async def list_workflows(call: Call[WorkflowsQuery]) -> Page[WorkflowItem]:
 async def get_workflow(call: Call[VersionQuery]) -> WorkflowView:
     """Get a definition: its newest version, or another."""
     row = await call.workspace.definitions.row(call.path["id"], call.query.version)
+    view = _view(row)
+    if call.query.include == "schedules":
+        found = await call.workspace.schedules.list(workflow=row.id)
+        return msgspec.structs.replace(view, schedules=[each.id for each in found])
     call.response_headers["etag"] = f'"{row.version}"'
-    return _view(row)
+    return view
 
 
 @WORKFLOWS.get("/{id}/versions")
@@ -180,12 +192,13 @@ class RemoveQuery(Query):
 
 @WORKFLOWS.delete("/{id}", response=BulkView, status=202, other_statuses=(204, 409))
 async def remove_workflow(call: Call[RemoveQuery]) -> BulkView | None:
-    """Remove a definition and its triggers; with force its instances are cancelled."""
-    call.after = {"force": call.query.force}
+    """Remove a definition, its triggers and its schedules' starts; with force, its instances."""
     if call.query.force:
         return await _by_force(call)
     call.before = audit_values.definition(await call.workspace.definitions.row(call.path["id"]))
-    await call.workspace.remove_definition(call.path["id"])
+    stopped = await call.workspace.remove_definition(call.path["id"])
+    call.after = {"force": False, "schedulesStopped": stopped}
+    call.response_headers[STOPPED] = str(stopped)
     call.status = 204
     return None
 
@@ -194,10 +207,16 @@ async def _by_force(call: Call[RemoveQuery]) -> BulkView:
     """End starts at once, and cancel running instances in the background."""
     id = call.path["id"]
     call.before = audit_values.definition(await call.workspace.definitions.withdraw(id))
+    stopped = await call.workspace.engine.schedules.removed_workflow(call.principal.tenant, id)
+    call.response_headers[STOPPED] = str(stopped)
     started = await call.workspace.bulk.start(
         "cancel", InstanceFilter(workflow=id), reason=WORKFLOW_REMOVED
     )
-    call.after = {"force": True, "bulkOperation": started.id}
+    call.after = {
+        "force": True,
+        "bulkOperation": started.id,
+        "schedulesStopped": stopped,
+    }
     call.response_headers["location"] = f"{API}/instances/bulk/{started.id}"
     return bulk_view(started)
 

@@ -18,6 +18,12 @@ from tenuto.cli.served_address import IN_USE
 from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.status import Status
 from tenuto.workspace import protocol
+from tenuto.workspace.schedule_values import (
+    ImportedDates,
+    SavedCalendar,
+    SavedSchedule,
+    TickRecord,
+)
 from tenuto.workspace.values import (
     BulkOperation,
     Published,
@@ -75,6 +81,19 @@ ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
         "remove": "remove_task",
         "execute": "execute_task",
     },
+    protocol.Schedules: {
+        "save": "put_schedule",
+        "pause": "pause_schedule",
+        "resume": "resume_schedule",
+        "trigger": "trigger_schedule",
+        "backfill": "backfill_schedule",
+        "remove": "remove_schedule",
+    },
+    protocol.Calendars: {
+        "save": "put_calendar",
+        "import_dates": "import_calendar_dates",
+        "remove": "remove_calendar",
+    },
     protocol.Bulk: {
         "start": "start_bulk",
         "start_on_dead_letters": "start_bulk_of_dead_letters",
@@ -89,12 +108,20 @@ ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
 """For each part of the workspace the operations of the service that its changes are; the keys of a
 tenant record theirs themselves."""
 
-_MAKES_STORE: Final = frozenset({"put_workflow"})
+_MAKES_STORE: Final = frozenset({"put_workflow", "put_schedule", "put_calendar"})
+_WHEN_NEW: Final = {
+    "put_workflow": "save_workflow",
+    "put_schedule": "add_schedule",
+    "put_calendar": "add_calendar",
+}
+"""The actions of documents without an id."""
 _FREQUENT: Final = frozenset({"start_workflow", "start_batch", "publish_events", "execute_task"})
 """Actions that have succeeded also where their outcome could not be recorded."""
 _STARTS: Final = frozenset({"start_workflow", "execute_task", "rerun_instance"})
 _DETAILS: Final = ("decision", "by", "step", "iteration")
 """Arguments that a line keeps."""
+_COUNTS: Final = {"put_workflow": "version", "remove_workflow": "schedulesStopped"}
+"""What a number says that an action gives."""
 _BROKEN: Final = "TEN-4000"
 """The code of an error that is none of Tenuto's."""
 
@@ -160,8 +187,8 @@ class _Lines:
         self._given = given
         self._target = _target(changing, given)
         # As a client of a service does.
-        is_new = "document" in given and not self._target and action == "put_workflow"
-        self._action = "save_workflow" if is_new else action
+        is_new = "document" in given and not self._target
+        self._action = _WHEN_NEW.get(action, action) if is_new else action
         self._log = log
         self._request_id = space.reader.ids.short()
         # A program that has the store open has everything in it.
@@ -242,8 +269,16 @@ def _after(action: str, result: object) -> Object:
             return {"started": len(result) - refused, "refused": refused}
         case list():
             return audit_values.events(result)
+        case SavedSchedule():
+            return audit_values.schedule(result)
+        case SavedCalendar():
+            return audit_values.calendar(result)
+        case ImportedDates():
+            return audit_values.calendar(result.calendar)
+        case TickRecord():
+            return {"outcome": result.outcome, "instanceId": result.instance_id}
         case int():
-            return {"version" if action == "put_workflow" else "hastened": result}
+            return {_COUNTS.get(action, "hastened"): result}
         case _:
             pass
     id = getattr(result, "id", None)

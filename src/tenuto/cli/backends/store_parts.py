@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec
 
 from tenuto.cli.backends.by_engine import by_engine, starting
 from tenuto.cli.backends.place import ACTOR
@@ -14,8 +14,10 @@ from tenuto.cli.backends.reader import make_room
 from tenuto.cli.backends.recorded import recorded
 from tenuto.compose import MEMORY, is_postgres, migrate_store, sqlite_path
 from tenuto.model.json import Object
-from tenuto.workspace import protocol
+from tenuto.workspace import audit_values, protocol
 from tenuto.workspace.keys import TenantKeys
+from tenuto.workspace.stored_calendars import StoredCalendars
+from tenuto.workspace.stored_schedules import StoredSchedules
 from tenuto.workspace.values import BulkOperation, ListedTask, Page
 
 if TYPE_CHECKING:
@@ -62,6 +64,72 @@ class StoreTaskDefinitions(_Part):
         seen, now = space.reader.store.seen_by(space.tenant), space.reader.clock.now()
         # This process runs no task: what it has imported does not count.
         return await known_tasks(seen, space.tenant, now, Registry(), limit=limit, cursor=cursor)
+
+
+@recorded(protocol.Schedules, audit_values.schedule_before)
+class StoreSchedules(StoredSchedules):
+    """What is started at certain times: changes need an engine, which runs backfills too."""
+
+    def __init__(self, space: StoreWorkspace) -> None:
+        super().__init__(space.reader, space.tenant, space.calendars)
+        self.space = space
+
+    @asynccontextmanager
+    async def lent(self, *, is_new: bool = False) -> AsyncIterator[object]:
+        """The same part with an engine."""
+        async with self.space.lent(is_new=is_new) as space:
+            yield space.schedules
+
+    save = by_engine(protocol.Schedules.save, is_new=True)
+    pause = by_engine(protocol.Schedules.pause)
+    resume = by_engine(protocol.Schedules.resume)
+    trigger = by_engine(protocol.Schedules.trigger)
+    preview_document = by_engine(protocol.Schedules.preview_document)
+    remove = by_engine(protocol.Schedules.remove)
+    _count = by_engine(protocol.Schedules.backfill)
+
+    async def backfill(
+        self,
+        id: str,
+        start: datetime,
+        end: datetime,
+        *,
+        concurrency: int = 10,
+        overlap: Literal["allow", "skip", "queue", "cancel-running"] = "allow",
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BulkOperation:
+        """Start the ticks of a range that were not started; run here, unless a process does."""
+        if dry_run:
+            return await self._count(
+                id, start, end, concurrency=concurrency, overlap=overlap, dry_run=True
+            )
+        made = await self.space.in_bulk(
+            lambda space: space.schedules.backfill(
+                id, start, end, concurrency=concurrency, overlap=overlap, key=key
+            )
+        )
+        assert made.id is not None
+        return await self.space.bulk.get(made.id)
+
+
+@recorded(protocol.Calendars, audit_values.calendar_before)
+class StoreCalendars(StoredCalendars):
+    """Business calendars: changes need an engine."""
+
+    def __init__(self, space: StoreWorkspace) -> None:
+        super().__init__(space.reader, space.tenant)
+        self.space = space
+
+    @asynccontextmanager
+    async def lent(self, *, is_new: bool = False) -> AsyncIterator[object]:
+        """The same part with an engine."""
+        async with self.space.lent(is_new=is_new) as space:
+            yield space.calendars
+
+    save = by_engine(protocol.Calendars.save, is_new=True)
+    import_dates = by_engine(protocol.Calendars.import_dates)
+    remove = by_engine(protocol.Calendars.remove)
 
 
 @recorded(protocol.TestRuns)

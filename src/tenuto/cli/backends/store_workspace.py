@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.store_instance import StoreInstance
     from tenuto.cli.backends.store_parts import (
         StoreBulk,
+        StoreCalendars,
         StoreKeys,
+        StoreSchedules,
         StoreTaskDefinitions,
         StoreTestRuns,
     )
@@ -155,13 +157,12 @@ class StoreWorkspace(StoredWorkspace):
     deploy = by_engine(Workspace.deploy, is_new=True)
     save = by_engine(Workspace.save, is_new=True)
 
-    async def remove_definition(self, id: str, *, force: bool = False) -> None:
+    async def remove_definition(self, id: str, *, force: bool = False) -> int:
         """Remove a definition; Conflict while instances of it run, unless `force` cancels them."""
         if force:
-            await self.in_bulk(lambda space: space.remove_definition(id, force=True))
-            return
+            return await self.in_bulk(lambda space: space.remove_definition(id, force=True))
         async with self.lent() as space:
-            await space.remove_definition(id)
+            return await space.remove_definition(id)
 
     # -- instances
 
@@ -315,6 +316,20 @@ class StoreWorkspace(StoredWorkspace):
         from tenuto.cli.backends.store_parts import StoreTaskDefinitions
 
         return StoreTaskDefinitions(self)
+
+    @property
+    def schedules(self) -> StoreSchedules:
+        """What is started at certain times."""
+        from tenuto.cli.backends.store_parts import StoreSchedules
+
+        return StoreSchedules(self)
+
+    @property
+    def calendars(self) -> StoreCalendars:
+        """Business calendars."""
+        from tenuto.cli.backends.store_parts import StoreCalendars
+
+        return StoreCalendars(self)
 
     @property
     def bulk(self) -> StoreBulk:

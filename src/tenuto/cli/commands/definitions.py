@@ -82,13 +82,16 @@ def schema() -> None:
 def deploy(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Definitions: .json, .yaml, or FILE.py[:NAME]."),
+        typer.Argument(
+            metavar="FILE...",
+            help="Definitions: .json, .yaml, or FILE.py[:NAME]; schedules and calendars too.",
+        ),
     ],
     *,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
-    """Save definitions, to be started by their ids.
+    """Save definitions, to be started by their ids; also schedules and calendars.
 
     The same content again makes no new version; instances that run keep theirs.
 
@@ -97,12 +100,14 @@ def deploy(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
+        from tenuto.cli.records import split
         from tenuto.cli.sources import read_all, refuse
         from tenuto.cli.task_warnings import tasks_around, tasks_of, with_task_warnings
         from tenuto.cli.views.definition import remarks_json, show_remarks
         from tenuto.cli.views.terminal import show, show_json, without_log
 
-        sources = read_all(files)
+        paths, records = split(files)
+        sources = read_all(paths)
         # None is saved where one of them has errors, and is not what is saved already.
         faulty = [
             each
@@ -115,7 +120,12 @@ def deploy(
         # Warnings are shown with their places instead.
         with without_log("tenuto.definitions"):
             async with backend.kept_open():
-                versions = [await backend.space.deploy(source.deployable) for source in sources]
+                space = backend.space
+                calendars = [each for each in records if each.kind == "calendar"]
+                schedules = [each for each in records if each.kind == "schedule"]
+                others = [(each, await each.saved_in(space)) for each in calendars]
+                versions = [await space.deploy(source.deployable) for source in sources]
+                others += [(each, await each.saved_in(space)) for each in schedules]
         known = await tasks_of(backend.space)
         typed = {id: schema for id, schema in known.items() if schema is not None}
         sources = [with_task_warnings(each, known | tasks_around(each) | typed) for each in sources]
@@ -129,11 +139,17 @@ def deploy(
                 }
                 for id, version, source in saved
             ]
+            items += [
+                {"id": id, "version": version, "kind": record.kind, "problems": []}
+                for record, (id, version) in others
+            ]
             show_json({"items": items, "nextCursor": None})
         else:
             for id, version, source in saved:
                 show_remarks(source, "is saved")
                 show(f"✓ {id}@{version}")
+            for record, (id, version) in others:
+                show(f"✓ {record.kind} {id}@{version}")
         return exits.DONE
 
     perform_on(store, work, output)

@@ -110,11 +110,13 @@ def remove(
         from tenuto.cli import exits
         from tenuto.cli.views.terminal import show, show_json
 
-        await backend.space.remove_definition(workflow, force=force)
+        stopped = await backend.space.remove_definition(workflow, force=force)
         if output == "json":
-            show_json({"id": workflow, "removed": True})
+            show_json({"id": workflow, "removed": True, "schedulesStopped": stopped})
         else:
-            show(f"✓ {workflow} is removed; instances that have ended stay")
+            several = "1 schedule starts" if stopped == 1 else f"{stopped:,} schedules start"
+            and_so = f"; {several} nothing any more" if stopped else ""
+            show(f"✓ {workflow} is removed; instances that have ended stay{and_so}")
         return exits.DONE
 
     perform_on(store, work, output, reason=reason)

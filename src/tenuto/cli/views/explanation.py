@@ -65,6 +65,8 @@ def show_explanation(explained: Object, now: datetime) -> None:
     status = Status(str(explained["status"]))
     mark, style = STATUS_MARKS[status]
     show(styled(f"{mark} {status.value}", style, f"  {explained['instanceId']}"))
+    if isinstance(tick := explained.get("schedule"), dict):
+        show_line(f"  started by the schedule {tick['id']}, tick of {tick['nominal']}")
     for line in _lines(explained["causes"], now):
         show_line(f"  {line}")
 

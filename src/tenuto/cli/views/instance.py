@@ -89,6 +89,9 @@ def _show_head(held: Held, now: datetime) -> None:
     ]
     if state.parent is not None:
         facts.append(("a step of", f"{state.parent.id}  {state.parent.node}"))
+    if state.schedule is not None:
+        tick = f"tick of {iso(state.schedule.nominal)}"
+        facts.append(("schedule", f"{state.schedule.id}  {tick}"))
     if state.rerun_of is not None:
         facts.append(("rerun of", f"{state.rerun_of}{_rerun_from(held)}"))
     if state.correlation_id is not None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import cast
 
+from msgspec.structs import replace
+
 from tenuto.definition.fields import UNUSABLE, Field, Fields, Record, is_object
 from tenuto.definition.language_kinds import Template
 from tenuto.definition.nodes.node_type import NodeType
 from tenuto.definition.plain_kinds import ListOf
 from tenuto.definition.report import Place
 from tenuto.definition.schemas import Schema
-from tenuto.definition.time_kinds import Length
+from tenuto.definition.time_kinds import CalendarId, InCalendar, Length, beside_calendar
 from tenuto.model.durations import Duration
-from tenuto.model.graph import TIMEOUT, Approval, Escalation
+from tenuto.model.graph import TIMEOUT, Approval, Escalation, PlainLength
 from tenuto.model.json import JSON, Object
 
 _PEOPLE = ListOf(Template("text"), least=1)
@@ -59,9 +61,54 @@ class Ahead(Length):
         return length
 
 
+_AHEAD = InCalendar(Ahead(), may_be_zero=False)
+
+
+class After(Ahead):
+    """The same, of an escalation, which names its calendar beside it."""
+
+    def write(self, value: object) -> JSON:
+        return _AHEAD.write(value)
+
+
+class Escalate(Record):
+    """`{after, assignees, calendar?}`."""
+
+    def read(self, value: JSON, place: Place) -> object:
+        found = super().read(value, place)
+        if not isinstance(found, Escalation) or found.calendar is None:
+            return found
+        return in_working_time(found, value)
+
+
+def in_working_time(escalation: Escalation, value: JSON) -> Escalation:
+    """An escalation that is counted in working time, read from `value`."""
+    assert isinstance(value, dict)
+    after = beside_calendar(value["after"], escalation.after)
+    return replace(escalation, after=cast("PlainLength", after))
+
+
+def _finish(found: dict[str, object], settings: Object) -> None:
+    """Count all durations in the calendar of the approval, but those that name another."""
+    if "calendar" not in found:
+        return
+    if "deadline" in found:
+        found["deadline"] = beside_calendar(settings["deadline"], found["deadline"])
+    if "reminders" in found:
+        pairs = zip(
+            cast("list[JSON]", settings["reminders"]),
+            cast("tuple[object, ...]", found["reminders"]),
+            strict=True,
+        )
+        found["reminders"] = tuple(beside_calendar(value, read) for value, read in pairs)
+    if isinstance(escalation := found.get("escalate"), Escalation):
+        found["escalate"] = in_working_time(escalation, settings["escalate"])
+
+
 _ESCALATION = Fields(
-    Field("after", "after", Ahead(), required=True),
+    Field("after", "after", After(), required=True),
     Field("assignees", "assignees", Assignees(), required=True),
+    Field("calendar", "calendar", CalendarId()),
 )
 
 APPROVAL = NodeType(
@@ -71,10 +118,12 @@ APPROVAL = NodeType(
     fields=Fields(
         Field("assignees", "assignees", Assignees(), required=True),
         Field("formSchema", "form_schema", Schema()),
-        Field("deadline", "deadline", Ahead()),
-        Field("reminders", "reminders", ListOf(Ahead())),
-        Field("escalate", "escalate", Record(Escalation, _ESCALATION)),
+        Field("deadline", "deadline", _AHEAD),
+        Field("reminders", "reminders", ListOf(_AHEAD)),
+        Field("escalate", "escalate", Escalate(Escalation, _ESCALATION)),
+        Field("calendar", "calendar", CalendarId()),
     ),
     handles=lambda _: ("approved", "rejected", TIMEOUT),
     has_own_handles=lambda _: True,
+    finish=_finish,
 )

@@ -18,6 +18,10 @@ def _no_rules(_settings: Object, _place: Place) -> None:
     """Most types have no rules between their fields."""
 
 
+def _no_change(_found: dict[str, object], _settings: Object) -> None:
+    """The fields of most types are read each by itself."""
+
+
 class NodeType(Struct, Generic[C], frozen=True, kw_only=True):
     """One row of the table in `tenuto.definition.nodes`."""
 
@@ -31,6 +35,8 @@ class NodeType(Struct, Generic[C], frozen=True, kw_only=True):
     """Its handles; every node also has `error`."""
     together: Callable[[C], tuple[str, ...]] = lambda _: ()
     """Those of its handles that can be taken at the same time."""
+    finish: Callable[[dict[str, object], Object], None] = _no_change
+    """Changes what was read of its fields where one depends on another, as written."""
     executes: bool = False
     """Whether it may have `retry` and `mutex`."""
     rules: Callable[[Object, Place], None] = _no_rules

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
+from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.definitions.declared_tasks import DeclaredTasks
 from tenuto.engine.definitions.plans import Plans
+from tenuto.engine.definitions.policies import TenantPolicies
 from tenuto.engine.definitions.resolver import Resolver
 from tenuto.engine.shared import Shared
 from tenuto.engine.turns.requests import Request
+from tenuto.store.parts.tasks import TasksMark
 
 
 class Definitions:
-    """Compiled versions, and what tenants declare of their tasks."""
+    """Compiled versions, what tenants declare of their tasks, and their calendars."""
 
     def __init__(self, shared: Shared, admit: Callable[[str, int], Awaitable[None]]) -> None:
         """`admit` refuses a document of so many bytes where a tenant has its most."""
@@ -31,9 +34,17 @@ class Definitions:
             timeout=timedelta(seconds=settings.task_timeout),
         )
         self.plans.admit = admit
+        self.calendars = Calendars(shared)
+        self.policies = TenantPolicies(self.declared_tasks, self.calendars)
 
     async def start(self) -> None:
         await self.declared_tasks.read()
+        await self.calendars.read()
+
+    async def refresh(self, tasks: TasksMark | None) -> None:
+        """Read again what other processes have changed; `tasks` comes with each heartbeat."""
+        await self.declared_tasks.refresh(tasks)
+        await self.calendars.refresh()
 
     def resolver(self, report: Callable[[Request], None]) -> Resolver:
         """A resolver of sub-workflows; `report` takes its findings to instances."""

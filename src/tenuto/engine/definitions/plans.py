@@ -109,6 +109,8 @@ class Plans:
         """`listeners_changed` is called when a saved definition subscribes to lifecycle events."""
         self.admit: Callable[[str, int], Awaitable[None]] = _admit_all
         """Refuses a document of so many bytes where its tenant has its most."""
+        self.saved: Callable[[str, str], None] = lambda _tenant, _id: None
+        """Called with the tenant and id of a definition that was saved."""
         self._listeners_changed = listeners_changed
         self._most_entries = bounds.decision_entries
         self._timeout = timeout
@@ -238,6 +240,7 @@ class Plans:
             raise
         self._newest[tenant, row.id] = row.version
         self._hidden.discard((tenant, row.id))
+        self.saved(tenant, row.id)
         for name in await self._missing(tenant, version):
             log.warning("definition=%s starts %s, which is not saved yet", row.id, name)
         return row

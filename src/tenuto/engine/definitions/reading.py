@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tenuto.definition import check, unavailable
 from tenuto.definition.slug import slug
+from tenuto.definition.calendar_places import CalendarPlace, calendar_places
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.listener_rows import listener_of
 from tenuto.engine.definitions.trigger_rows import trigger_rows
@@ -53,6 +54,8 @@ class Reading(Struct, frozen=True, kw_only=True):
     """None where it cannot be saved."""
     tasks: list[TaskPlace]
     """The first place of each task that it names."""
+    calendars: list[CalendarPlace]
+    """The first place of each calendar that it names."""
 
 
 def read_document(
@@ -80,6 +83,7 @@ def read_document(
         digest=digest_of(document),
         version=None if definition is None else version_of(document, definition, tenant, now),
         tasks=[] if definition is None else _first_places(definition),
+        calendars=[] if definition is None else calendar_places(definition),
     )
 
 

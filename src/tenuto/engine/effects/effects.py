@@ -253,7 +253,7 @@ class Effects:
             _ = self._shared.background.spawn(self.jobs.withdraw_all())
 
     def _start_job(self, held: Held, key: JobKey) -> bool:
-        policies = self._definitions.declared_tasks.of(held.tenant)
+        policies = self._definitions.policies.of(held.tenant)
         for order in outstanding(held.plan, held.state, policies):
             if isinstance(order, StartAttempt) and (
                 key == JobKey(held.state.id, order.node, order.iteration, order.attempt)

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 
 import msgspec
+from msgspec import UNSET
 
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.effects.mailbox_starts import MailboxStarts
@@ -19,7 +20,7 @@ from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.ids import start_letter
-from tenuto.model.inputs import Occurrence, Started
+from tenuto.model.inputs import EventCause, Occurrence, ScheduleCause, Started
 from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.store.protocol import Store
 
@@ -240,7 +241,8 @@ class MailboxDelivery:
             if isinstance(input, Started):
                 self._in_hand[key] = True
                 starting.add(message.instance_id)
-                tenant = tenants.get(_source(input)) if input.cause is None else input.cause.tenant
+                cause = _cause(input)
+                tenant = tenants.get(_source(input)) if cause is None else cause.tenant
                 if tenant is None:
                     self.starts.refuse(request, "the instance that it comes from is gone", _GONE)
                 else:
@@ -258,7 +260,7 @@ class MailboxDelivery:
             source
             for input in inputs
             if isinstance(input, Started)
-            and input.cause is None
+            and _cause(input) is None
             and (source := _source(input)) is not None
         }
         found = await self._store.turns.load(sorted(sources)) if sources else {}
@@ -273,6 +275,11 @@ def _decoded(
     except msgspec.MsgspecError as error:
         return error
     return input
+
+
+def _cause(started: Started) -> EventCause | ScheduleCause | None:
+    """The event, or the tick, that a start comes from."""
+    return started.cause if started.schedule is UNSET else started.schedule
 
 
 def _source(started: Started) -> str | None:

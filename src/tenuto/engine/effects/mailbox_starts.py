@@ -1,4 +1,4 @@
-"""Starts by mailbox messages: of children, and of instances that events start.
+"""Starts by mailbox messages: of children, and of instances that events and schedules start.
 
 The definition is found, the origin must have room for one more, and a child that is cancelled
 before it has begun is not started at all.
@@ -6,8 +6,11 @@ before it has begun is not started at all.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Coroutine
+
+from msgspec import UNSET
 
 from tenuto.core import Plan, Rejection
 from tenuto.engine.definitions.plans import Plans
@@ -17,6 +20,7 @@ from tenuto.model.errors import NotFound, StoreUnavailable, TenutoError
 from tenuto.model.inputs import CancelAsked, Started
 from tenuto.model.policy import OUTAGE_RETRY_SECONDS
 from tenuto.ports import Clock
+from tenuto.schedules import tick_key
 from tenuto.store.parts.mailbox import MailKey
 
 log = logging.getLogger("tenuto.mail")
@@ -167,4 +171,14 @@ class MailboxStarts:
 
 
 def _facts(plan: Plan, started: Started, tenant: str) -> StartFacts:
-    return StartFacts(plan=plan, tenant=tenant, needs_definition=started.parent is None)
+    cause = started.schedule
+    if cause is UNSET:
+        return StartFacts(plan=plan, tenant=tenant, needs_definition=started.parent is None)
+    key = tick_key(cause.id, cause.nominal)
+    return StartFacts(
+        plan=plan,
+        tenant=tenant,
+        key=key,
+        content_hash=hashlib.sha256(key.encode()).digest(),
+        needs_definition=True,
+    )

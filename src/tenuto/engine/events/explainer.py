@@ -218,12 +218,15 @@ def _children_of(state: InstanceState) -> list[str]:
 
 def explanation_view(explained: Explanation) -> Object:
     """An explanation in JSON."""
-    return {
+    view: Object = {
         "instanceId": explained.instance_id,
         "status": explained.status.value,
         "summary": explained.summary,
         "causes": [_cause(each) for each in explained.causes],
     }
+    if (tick := explained.schedule) is not None:
+        view["schedule"] = {"id": tick.id, "nominal": iso(tick.nominal)}
+    return view
 
 
 def _cause(cause: Cause) -> JSON:

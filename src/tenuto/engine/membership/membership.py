@@ -39,15 +39,15 @@ class Membership:
         events: Events,
         effects: Effects,
         *,
-        tasks_are: Callable[[TasksMark | None], Awaitable[None]],
+        refresh: Callable[[TasksMark | None], Awaitable[None]],
     ) -> None:
-        """`tasks_are` takes with each heartbeat the mark of the tasks declared by any process."""
+        """`refresh` takes with each heartbeat the mark of the tasks declared by any process."""
         self.process_id = shared.ids.short()
         turns.enter(self.process_id)
         self._shared = shared
         self._turns = turns
         self._effects = effects
-        self._tasks_are = tasks_are
+        self._refresh = refresh
         self._takeover = Takeover(
             store=shared.store,
             router=events.router,
@@ -112,7 +112,7 @@ class Membership:
             self._shared.clock.follow(heartbeat.at)
         if heartbeat.has_orphans:
             self._has_orphans.set()
-        await self._tasks_are(heartbeat.tasks)
+        await self._refresh(heartbeat.tasks)
 
     async def fenced(self, process_id: str) -> None:
         """The store has declared `process_id` dead: drop its instances, continue under a new id.

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import assert_never
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from tenuto.core import Decision, InstanceState, Rejection
@@ -122,6 +122,8 @@ class Draft(Struct, eq=False):
     """Whether those were many."""
     is_shown: bool = False
     """Whether its row is updated with this write, since it lags."""
+    refused_start: Rejection | None = None
+    """Why a tick of a schedule does not start it."""
     stored: Mapping[str, EventResult] = {}
     """The results of the events of its turn, also of those that it published."""
     _needs_owner: bool = False
@@ -444,6 +446,8 @@ class Draft(Struct, eq=False):
                 self._obligations.discard_event(("", "", str(report.trigger)), report.event)
             case Started() as started if started.cause is not None and not self.state.version:
                 self._obligations.start_by_event(started, because.message)
+            case Started() as started if started.schedule is not UNSET and not self.state.version:
+                self.refused_start = because
             case TimerDue() as report if report.key not in self.state.timers:
                 self._obligations.forget_timer(report.key)
             case _:

@@ -279,7 +279,9 @@ class Lane:
     def _repeated(self, draft: Draft, outcome: WriteResult) -> None:
         assert outcome.existing_id is not None
         first, *rest = draft.requests
-        if outcome.outcome is Outcome.DUPLICATE:
+        if first.mail_id is not None:
+            self._repeated_message(first, outcome.existing_id)
+        elif outcome.outcome is Outcome.DUPLICATE:
             first.answer(
                 Answer(
                     instance_id=outcome.existing_id,
@@ -292,6 +294,17 @@ class Lane:
             first.refuse(key_conflict(outcome.existing_id))
         for request in rest:
             self._intake.report(_again(request))
+
+    def _repeated_message(self, request: Request, existing_id: str) -> None:
+        """A start by a mailbox message whose key is in use: the message is removed.
+
+        Where the instance is the message's own, which came twice, it says so itself.
+        """
+        if existing_id != request.instance_id:
+            error = key_conflict(existing_id)
+            request.drops_if_gone = True
+            request.refusal = Rejection(code=error.code, message=error.message)
+        self._intake.report(_again(request))
 
     def _take_apart(self, batch: Batch, error: DataRefused) -> None:
         """Split a batch that the store refuses, until the input that is the cause is alone."""

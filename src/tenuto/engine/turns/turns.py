@@ -54,7 +54,7 @@ class Turns:
         self.quarantine = quarantine
         self.loader = Loader(store, definitions.plans, quarantine)
         self.meter = TurnMeter()
-        self._core = Core(decide, definitions.declared_tasks.of, quarantine)
+        self._core = Core(decide, definitions.policies.of, quarantine)
         self._caches = [Cache() for _ in range(store.lanes)]
         bounds, sharing = shared.settings.bounds, Sharing()
         self.intakes = [Intake(bounds, each.tenant_of, sharing) for each in self._caches]

@@ -372,3 +372,181 @@ DELETE FROM tenuto.workers WHERE (tenant, worker_id) IN (
     WHERE last_seen < :now - :kept_for ORDER BY last_seen LIMIT :limit
 )
 RETURNING 1;
+
+------------------------------------------------------------------------------------------ calendars
+
+-- name: retire_calendar
+-- The version before this one is not the newest any more.
+UPDATE tenuto.calendars SET is_newest = 0
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND is_newest = 1;
+
+-- name: insert_calendar
+-- Keep a version, if it is the one after the newest.
+INSERT INTO tenuto.calendars ({calendar_columns}, is_newest)
+SELECT
+    :tenant::text, :id::text, :version::bigint, :document::bytea, :created_at::bigint,
+    :created_by::text, :is_removed::bigint, 1
+WHERE
+    :version - 1 = coalesce(
+        (
+            SELECT newest.version FROM tenuto.calendars AS newest
+            WHERE newest.tenant = :tenant AND newest.id = :id
+            ORDER BY newest.version DESC LIMIT 1
+        ),
+        0
+    )
+ON CONFLICT (tenant, id, version) DO NOTHING RETURNING 1;
+
+-- name: newest_calendar
+-- The newest version of a calendar.
+SELECT {calendar_columns} FROM tenuto.calendars WHERE tenant = :tenant AND id = :id
+ORDER BY tenant DESC, id DESC, version DESC LIMIT 1;
+
+-- name: calendar_version
+-- A version of a calendar.
+SELECT {calendar_columns} FROM tenuto.calendars
+WHERE tenant = :tenant AND id = :id AND version = :version;
+
+-- name: calendar_versions
+-- Versions of a calendar, newest first.
+SELECT {calendar_columns} FROM tenuto.calendars
+WHERE tenant = :tenant AND id = :id AND version < :below
+ORDER BY tenant DESC, id DESC, version DESC LIMIT :limit;
+
+-- name: calendars
+-- The newest versions of a tenant's calendars.
+SELECT {calendar_columns} FROM tenuto.calendars
+WHERE tenant = :tenant AND id > :after AND is_newest = 1 AND is_removed = 0
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: all_calendars
+-- The newest versions of all calendars.
+SELECT {calendar_columns} FROM tenuto.calendars
+WHERE (tenant, id) > (:tenant, :id) AND is_newest = 1 AND is_removed = 0
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: calendars_mark
+-- How many calendars there are or were, and the sum of their versions.
+SELECT count(*), coalesce(CAST(sum(version) AS bigint), 0) FROM tenuto.calendars
+WHERE is_newest = 1;
+
+------------------------------------------------------------------------------------------ schedules
+
+-- name: insert_schedule
+-- Keep a new one; nothing where there is one.
+INSERT INTO tenuto.schedules ({schedule_columns}, held_until)
+VALUES (
+    :tenant, :id, :content, :revision, :version, :status, :next_at, :next_tick, :handled,
+    :workflow_id, :calendar_id, :note, :problem, :tries, :last_executed, :last_nominal,
+    :last_instance_id, :created_at, :created_by, :changed_at, :changed_by, 0
+)
+ON CONFLICT (tenant, id) DO NOTHING RETURNING 1;
+
+-- name: update_schedule
+-- Change one from one version to the next; not another one that was made anew under its id.
+UPDATE tenuto.schedules SET
+    content = :content, revision = :revision, version = :version, status = :status,
+    next_at = :next_at, next_tick = :next_tick, handled = :handled, workflow_id = :workflow_id,
+    calendar_id = :calendar_id, note = :note, problem = :problem, tries = :tries,
+    last_executed = :last_executed, last_nominal = :last_nominal,
+    last_instance_id = :last_instance_id, created_by = :created_by, changed_at = :changed_at,
+    changed_by = :changed_by, held_until = 0
+WHERE tenant = :tenant AND id = :id AND version = :version - 1 AND created_at = :created_at
+RETURNING 1;
+
+-- name: schedule
+-- One schedule.
+SELECT {schedule_columns} FROM tenuto.schedules WHERE tenant = :tenant AND id = :id;
+
+-- name: schedules
+-- The schedules of a tenant.
+SELECT {schedule_columns} FROM tenuto.schedules
+WHERE tenant = :tenant AND id > :after AND (:status::text IS NULL OR status = :status)
+ORDER BY tenant, id LIMIT :limit;
+
+-- name: schedules_of_workflow
+-- The schedules that start a workflow.
+SELECT {schedule_columns} FROM tenuto.schedules
+WHERE
+    tenant = :tenant AND workflow_id = :workflow_id AND id > :after
+    AND (:status::text IS NULL OR status = :status)
+    AND (:calendar_id::text IS NULL OR calendar_id = :calendar_id)
+ORDER BY tenant, workflow_id, id LIMIT :limit;
+
+-- name: schedules_of_calendar
+-- The schedules that name a calendar.
+SELECT {schedule_columns} FROM tenuto.schedules
+WHERE
+    tenant = :tenant AND calendar_id = :calendar_id AND id > :after
+    AND (:status::text IS NULL OR status = :status)
+ORDER BY tenant, calendar_id, id LIMIT :limit;
+
+-- name: remove_schedule
+-- Delete a schedule.
+DELETE FROM tenuto.schedules WHERE tenant = :tenant AND id = :id RETURNING 1;
+
+-- name: remove_ticks
+-- Delete the ticks of a schedule.
+DELETE FROM tenuto.schedule_ticks WHERE tenant = :tenant AND schedule_id = :id;
+
+-- name: count_schedules
+-- How many schedules a tenant has, up to so many.
+SELECT count(*) FROM (
+    SELECT 1 FROM tenuto.schedules WHERE tenant = :tenant LIMIT :most
+) AS stored;
+
+-- name: next_due_schedule
+-- When one has something to do next.
+SELECT next_at FROM tenuto.schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1;
+
+-- name: schedule_numbers
+-- How many have something to do, and how many of them now, up to so many.
+SELECT
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenuto.schedules WHERE next_at IS NOT NULL LIMIT :most
+        ) AS active
+    ),
+    (
+        SELECT count(*) FROM (
+            SELECT 1 FROM tenuto.schedules WHERE next_at <= :now LIMIT :most
+        ) AS due
+    );
+
+-- name: ticks
+-- The ticks of a schedule, newest first.
+SELECT {tick_columns} FROM tenuto.schedule_ticks
+WHERE
+    tenant = :tenant AND schedule_id = :schedule_id
+    AND (nominal, is_range) < (:below_nominal::bigint, :below_range::bigint)
+ORDER BY tenant DESC, schedule_id DESC, nominal DESC, is_range DESC LIMIT :limit;
+
+-- name: tick
+-- The tick of a nominal time.
+SELECT {tick_columns} FROM tenuto.schedule_ticks
+WHERE tenant = :tenant AND schedule_id = :schedule_id AND nominal = :nominal AND is_range = 0;
+
+-- name: refuse_tick
+-- An instance that was to be started was refused.
+UPDATE tenuto.schedule_ticks SET outcome = 'refused', reason = :reason, is_open = 0
+WHERE
+    tenant = :tenant AND schedule_id = :schedule_id AND nominal = :nominal AND is_range = 0
+    AND outcome = 'started' AND is_confirmed = 0
+RETURNING 1;
+
+-- name: trim_ticks
+-- Delete the oldest ticks of a schedule: closed ones beyond so many, and all beyond so many.
+DELETE FROM tenuto.schedule_ticks
+WHERE
+    tenant = :tenant AND schedule_id = :schedule_id
+    AND (nominal, is_range) IN (
+        SELECT old.nominal, old.is_range FROM (
+            SELECT
+                nominal, is_range, is_open,
+                row_number() OVER (ORDER BY nominal DESC, is_range DESC) AS place
+            FROM tenuto.schedule_ticks
+            WHERE tenant = :tenant AND schedule_id = :schedule_id
+        ) AS old
+        WHERE old.place > :most OR (old.place > :most_closed AND old.is_open = 0)
+    )
+RETURNING 1;

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenuto.store.cold.port import Ask, Insert, Row
+from tenuto.model.durations import from_epoch_ms
+from tenuto.store.cold.port import Ask, Insert, Row, Value
 from tenuto.store.columns import InstanceColumns
 from tenuto.store.memory.context import Context
 from tenuto.store.memory.disk import unpack
+from tenuto.store.memory.mailbox import put_mail
+from tenuto.store.parts.mailbox import Mail
 from tenuto.store.sqlite.row_port import SqliteRowPort
 from tenuto.store.sqlite.session import Session
 
@@ -23,11 +26,30 @@ class MemoryRowPort(SqliteRowPort):
         self._disk = context.disk
 
     def _written(self, session: Session, asked: Ask | Insert) -> list[Row]:
+        if isinstance(asked, Insert) and asked.name == "insert_mail":
+            # The mailbox is no cold record: here it is no table of this database.
+            for row in asked.rows:
+                put_mail(self._disk, _mail(*row))
+            return []
         named = asked.parameters.get("instance_id") if isinstance(asked, Ask) else None
         instance = self._disk.instances.get(named) if isinstance(named, str) else None
         if instance is not None:
             self._disk.cold.refer_to(unpack(InstanceColumns, instance))
         return super()._written(session, asked)
+
+
+def _mail(id: Value, instance_id: Value, input: Value, created_at: Value) -> Mail:
+    assert isinstance(id, str)
+    assert isinstance(instance_id, str)
+    assert isinstance(input, bytes)
+    assert isinstance(created_at, int)
+    return Mail(
+        id=id,
+        instance_id=instance_id,
+        input=input,
+        created_at=from_epoch_ms(created_at),
+        for_owner=True,
+    )
 
 
 class _Database:

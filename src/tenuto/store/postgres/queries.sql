@@ -3450,3 +3450,150 @@ CROSS JOIN LATERAL (
 ) AS found
 GROUP BY 1, 2, 3, 4;
 
+
+------------------------------------------------------------------------------------------ schedules
+
+-- name: due_schedules
+-- Claim schedules that have something to do and that no process holds, by the clock of the server.
+WITH free AS MATERIALIZED (
+    SELECT tenant, id FROM tenuto.schedules
+    WHERE next_at <= :now::bigint AND held_until <= tenuto.clock_ms()
+    ORDER BY next_at LIMIT :limit::bigint
+    FOR UPDATE SKIP LOCKED
+)
+
+UPDATE tenuto.schedules AS taken SET held_until = tenuto.clock_ms() + :claim::bigint
+FROM free WHERE taken.tenant = free.tenant AND taken.id = free.id
+RETURNING
+    taken.tenant, taken.id, taken.content, taken.revision, taken.version, taken.status,
+    taken.next_at, taken.next_tick, taken.handled, taken.workflow_id, taken.calendar_id,
+    taken.note, taken.problem, taken.tries, taken.last_executed, taken.last_nominal,
+    taken.last_instance_id, taken.created_at, taken.created_by, taken.changed_at,
+    taken.changed_by;
+
+-- name: those_schedules
+-- Some schedules.
+SELECT {schedule_columns} FROM tenuto.schedules
+WHERE (tenant, id) IN (
+    SELECT key ->> 0, key ->> 1 FROM json_array_elements(:keys::text::json) AS key
+);
+
+-- name: fire_schedules
+-- Advance schedules that have the version before; which they are. They are locked in their order:
+-- two processes never deadlock.
+WITH given AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(:rows::text::json) AS state (
+        tenant text, id text, revision bigint, version bigint, status text, next_at bigint,
+        next_tick bigint, handled bigint, note text, problem text, tries bigint,
+        last_executed bigint, last_nominal bigint, last_instance_id text, changed_at bigint,
+        changed_by text
+    )
+), locked AS MATERIALIZED (
+    SELECT schedule.tenant, schedule.id
+    FROM tenuto.schedules AS schedule
+    INNER JOIN given
+        ON
+            schedule.tenant = given.tenant AND schedule.id = given.id
+            AND schedule.version = given.version - 1
+    ORDER BY schedule.tenant, schedule.id
+    FOR UPDATE OF schedule
+)
+
+UPDATE tenuto.schedules AS schedule SET
+    revision = given.revision,
+    version = given.version,
+    status = given.status,
+    next_at = given.next_at,
+    next_tick = given.next_tick,
+    handled = given.handled,
+    note = given.note,
+    problem = given.problem,
+    tries = given.tries,
+    last_executed = given.last_executed,
+    last_nominal = given.last_nominal,
+    last_instance_id = given.last_instance_id,
+    changed_at = given.changed_at,
+    changed_by = given.changed_by,
+    held_until = 0
+FROM locked INNER JOIN given ON locked.tenant = given.tenant AND locked.id = given.id
+WHERE schedule.tenant = locked.tenant AND schedule.id = locked.id
+RETURNING schedule.tenant, schedule.id;
+
+-- name: put_ticks
+-- Record ticks, in the place of those of the same nominal times.
+INSERT INTO tenuto.schedule_ticks ({tick_columns})
+SELECT tick.*
+FROM unnest(
+    :tenant::text[], :schedule_id::text[], :nominal::bigint[], :is_range::bigint[], :at::bigint[],
+    :outcome::text[], :instance_id::text[], :reason::text[], :count::bigint[], :last::bigint[],
+    :is_open::bigint[], :is_confirmed::bigint[], :mark::text[], :recorded_at::bigint[]
+) AS tick ({tick_columns})
+ON CONFLICT (tenant, schedule_id, nominal, is_range) DO UPDATE SET
+    at = excluded.at,
+    outcome = excluded.outcome,
+    instance_id = excluded.instance_id,
+    reason = excluded.reason,
+    count = excluded.count,
+    last = excluded.last,
+    is_open = excluded.is_open,
+    is_confirmed = excluded.is_confirmed,
+    mark = excluded.mark,
+    recorded_at = excluded.recorded_at;
+
+-- name: insert_mail
+-- Insert mailbox messages that are not there already, for the owners of their instances, or for any
+-- process.
+INSERT INTO tenuto.mailbox (number, id, instance_id, input, created_at, claimed_by, is_unseen)
+SELECT
+    mail.number, mail.id, mail.instance_id, mail.input, mail.created_at, mail.owner,
+    mail.owner IS NOT NULL
+FROM (
+    SELECT
+        nextval('tenuto.mailbox_number_seq') AS number,
+        sent.*,
+        (
+            SELECT owner.process_id FROM tenuto.owners AS owner
+            WHERE owner.instance_id = sent.instance_id
+        ) AS owner
+    FROM unnest(
+        :id::text[], :instance_id::text[], :input::bytea[], :created_at::bigint[]
+    ) AS sent (id, instance_id, input, created_at)
+    OFFSET 0
+) AS mail
+ORDER BY mail.id COLLATE "C", mail.instance_id COLLATE "C"
+ON CONFLICT (id, instance_id) DO NOTHING;
+
+-- name: open_ticks
+-- The open ticks of schedules, the oldest of each.
+SELECT
+    open.tenant, open.schedule_id, open.nominal, open.is_range, open.at, open.outcome,
+    open.instance_id, open.reason, open.count, open.last, open.is_open, open.is_confirmed,
+    open.mark, open.recorded_at
+FROM json_array_elements(:keys::text::json) AS key
+CROSS JOIN LATERAL (
+    SELECT {tick_columns} FROM tenuto.schedule_ticks AS each
+    WHERE
+        each.tenant = key ->> 0 AND each.schedule_id = key ->> 1
+        AND each.is_open = 1 AND (:is_any::boolean OR each.is_confirmed = 0)
+    ORDER BY each.tenant, each.schedule_id, each.nominal LIMIT :limit::bigint
+) AS open;
+
+-- name: close_ticks
+-- The instances of ticks have ended. They are locked in their order.
+WITH locked AS MATERIALIZED (
+    SELECT tick.tenant, tick.schedule_id, tick.nominal
+    FROM tenuto.schedule_ticks AS tick
+    INNER JOIN json_array_elements(:ticks::text::json) AS key
+        ON
+            tick.tenant = key ->> 0 AND tick.schedule_id = key ->> 1
+            AND tick.nominal = (key ->> 2)::bigint
+    WHERE tick.is_range = 0 AND tick.is_open = 1 AND tick.outcome = 'started'
+    ORDER BY tick.tenant, tick.schedule_id, tick.nominal
+    FOR UPDATE OF tick
+)
+
+UPDATE tenuto.schedule_ticks AS tick SET is_open = 0, is_confirmed = 1
+FROM locked
+WHERE
+    tick.tenant = locked.tenant AND tick.schedule_id = locked.schedule_id
+    AND tick.nominal = locked.nominal AND tick.is_range = 0;

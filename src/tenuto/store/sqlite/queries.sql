@@ -2108,3 +2108,103 @@ FROM (
 )
 GROUP BY 1, 2, 3;
 
+
+------------------------------------------------------------------------------------------ schedules
+
+-- name: due_schedules
+-- Those that have something to do: there is one process, for which nothing has to be claimed.
+SELECT {schedule_columns} FROM schedules
+WHERE next_at <= :now AND :claim > 0 ORDER BY next_at, tenant, id LIMIT :limit;
+
+-- name: those_schedules
+-- Some schedules.
+SELECT {schedule_columns} FROM schedules
+WHERE (tenant, id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(:keys));
+
+-- name: fire_schedules
+-- Advance schedules that have the version before; which they are.
+UPDATE schedules SET
+    revision = given.revision,
+    version = given.version,
+    status = given.status,
+    next_at = given.next_at,
+    next_tick = given.next_tick,
+    handled = given.handled,
+    note = given.note,
+    problem = given.problem,
+    tries = given.tries,
+    last_executed = given.last_executed,
+    last_nominal = given.last_nominal,
+    last_instance_id = given.last_instance_id,
+    changed_at = given.changed_at,
+    changed_by = given.changed_by
+FROM (
+    SELECT
+        value ->> 'tenant' AS tenant,
+        value ->> 'id' AS id,
+        value ->> 'revision' AS revision,
+        value ->> 'version' AS version,
+        value ->> 'status' AS status,
+        value ->> 'next_at' AS next_at,
+        value ->> 'next_tick' AS next_tick,
+        value ->> 'handled' AS handled,
+        value ->> 'note' AS note,
+        value ->> 'problem' AS problem,
+        value ->> 'tries' AS tries,
+        value ->> 'last_executed' AS last_executed,
+        value ->> 'last_nominal' AS last_nominal,
+        value ->> 'last_instance_id' AS last_instance_id,
+        value ->> 'changed_at' AS changed_at,
+        value ->> 'changed_by' AS changed_by
+    FROM json_each(:rows)
+) AS given
+WHERE
+    schedules.tenant = given.tenant AND schedules.id = given.id
+    AND schedules.version = given.version - 1
+RETURNING schedules.tenant, schedules.id;
+
+-- name: put_ticks
+-- Record ticks, in the place of those of the same nominal times.
+INSERT INTO schedule_ticks ({tick_columns})
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
+ON CONFLICT (tenant, schedule_id, nominal, is_range) DO UPDATE SET
+    at = excluded.at,
+    outcome = excluded.outcome,
+    instance_id = excluded.instance_id,
+    reason = excluded.reason,
+    count = excluded.count,
+    last = excluded.last,
+    is_open = excluded.is_open,
+    is_confirmed = excluded.is_confirmed,
+    mark = excluded.mark,
+    recorded_at = excluded.recorded_at;
+
+-- name: open_ticks
+-- The open ticks of schedules, the oldest of each.
+SELECT {tick_columns} FROM schedule_ticks
+WHERE
+    is_open = 1
+    AND (tenant, schedule_id, nominal) IN (
+        SELECT tenant, schedule_id, nominal FROM (
+            SELECT
+                open.tenant, open.schedule_id, open.nominal,
+                row_number() OVER (
+                    PARTITION BY open.tenant, open.schedule_id ORDER BY open.nominal
+                ) AS place
+            FROM json_each(:keys) AS key
+            CROSS JOIN schedule_ticks AS open
+            WHERE
+                open.tenant = key.value ->> 0 AND open.schedule_id = key.value ->> 1
+                AND open.is_open = 1 AND (:is_any = 1 OR open.is_confirmed = 0)
+        )
+        WHERE place <= :limit
+    );
+
+-- name: close_ticks
+-- The instances of ticks have ended.
+UPDATE schedule_ticks SET is_open = 0, is_confirmed = 1
+WHERE
+    is_range = 0 AND is_open = 1 AND outcome = 'started'
+    AND (tenant, schedule_id, nominal) IN (
+        SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(:ticks)
+    );

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from tenuto.engine.engine import Engine
+from tenuto.model.durations import parse_moment
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.model.status import Status
 from tenuto.workspace.bulk.request import Action, BulkAsked, ItemFailure
@@ -20,6 +21,8 @@ async def act(
     `is_repeat`: whether a process may have done it that died before it could record that.
     """
     try:
+        if asked.target == "ticks":
+            return await _start_tick(engine, tenant, asked, id)
         if not asked.is_on_instances:
             own = partial(InstanceRef, engine, tenant=tenant, by=asked.by, is_known=True)
             await _act_on_letter(DeadLetters(engine.store, tenant, own), asked, id)
@@ -34,6 +37,20 @@ async def act(
     except TenutoError as error:
         return _failure(id, error)
     return None
+
+
+async def _start_tick(
+    engine: Engine, tenant: str, asked: BulkAsked, id: str
+) -> ItemFailure | None:
+    """Start the tick of a nominal time; one that was started before is not started again."""
+    which = asked.which
+    assert which.schedule_id is not None
+    tick = await engine.schedules.backfill_tick(
+        tenant, which.schedule_id, parse_moment(id), overlap=asked.overlap
+    )
+    if tick.outcome in ("started", "queued"):
+        return None
+    return ItemFailure(id=id, code="TEN-3090", message=tick.reason or f"it was {tick.outcome}")
 
 
 async def _act_on_letter(letters: DeadLetters, asked: BulkAsked, id: str) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from msgspec.structs import replace
 
-from tenuto.model.checks import aware, converted, refuse_bad_ids, refuse_bad_text
+from tenuto.model.checks import aware, converted, refuse_bad_ids, refuse_bad_text, within
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.store.parts.bulk import BulkPlace, BulkRow
-from tenuto.workspace.bulk.request import BulkAsked, Which
+from tenuto.workspace.bulk.request import BulkAsked, Overlap, Which
 from tenuto.workspace.bulk.runner import BulkRunner, no_operation, read_row
 from tenuto.workspace.values import (
     BulkFailure,
@@ -18,6 +19,10 @@ from tenuto.workspace.values import (
     DeadLetterFilter,
     InstanceFilter,
 )
+
+
+MOST_AT_ONCE = 100
+"""The most instances of a backfill that run at the same time."""
 
 
 class BulkOperations:
@@ -91,6 +96,29 @@ class BulkOperations:
                 "created_before": which.created_before,
             },
             "by": self._actor,
+        }
+        return await self._start(given, key, is_dry=dry_run)
+
+    async def start_backfill(
+        self,
+        schedule_id: str,
+        start: datetime,
+        end: datetime,
+        *,
+        concurrency: int,
+        overlap: Overlap,
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BulkOperation:
+        """Start the ticks of a schedule from `start` to `end`; with `dry_run` only count them."""
+        within(concurrency, "concurrency", 1, MOST_AT_ONCE)
+        given = {
+            "target": "ticks",
+            "action": "backfill",
+            "which": {"schedule_id": schedule_id, "nominal_from": start, "nominal_to": end},
+            "by": self._actor,
+            "concurrency": concurrency,
+            "overlap": overlap,
         }
         return await self._start(given, key, is_dry=dry_run)
 
@@ -177,6 +205,8 @@ def _operation(row: BulkRow) -> BulkOperation | None:
 
 
 def _target(asked: BulkAsked) -> BulkTarget:
+    if asked.target == "ticks":
+        return "ticks"
     return "instances" if asked.is_on_instances else "dead-letters"
 
 

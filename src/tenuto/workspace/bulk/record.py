@@ -17,7 +17,6 @@ async def record_end(
 
     Its action is that of the request that started the operation, and its target the operation.
     """
-    on_instances = asked.is_on_instances
     counts: Object = {
         "id": row.id,
         "action": asked.action,
@@ -33,9 +32,16 @@ async def record_end(
         actor=storable(asked.by),
         kind="system",
         credential=storable(asked.by),
-        action="start_bulk" if on_instances else "start_bulk_of_dead_letters",
+        action=_action(asked),
         target=row.id,
         outcome="done",
         after=recorded(counts),
     )
     await audit.append([line])
+
+
+def _action(asked: BulkAsked) -> str:
+    """The operation of the service that starts such an action."""
+    if asked.target == "ticks":
+        return "backfill_schedule"
+    return "start_bulk" if asked.is_on_instances else "start_bulk_of_dead_letters"

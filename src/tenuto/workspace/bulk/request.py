@@ -10,17 +10,20 @@ from msgspec import Struct
 from tenuto.model.status import FINAL, Status
 
 Target: TypeAlias = Literal[
-    "instances", "instances-by-family", "dead-letters", "dead-letters-by-cause"
+    "instances", "instances-by-family", "dead-letters", "dead-letters-by-cause", "ticks"
 ]
 """By family, by cause: the filter says something that older programs would not compare. They cannot
-read such a request, and so leave it to others, instead of acting on more than was asked for."""
-Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard"]
+read such a request, and so leave it to others, instead of acting on more than was asked for.
+Ticks: nominal times of a schedule."""
+Action: TypeAlias = Literal["cancel", "pause", "resume", "retry", "discard", "backfill"]
+Overlap: TypeAlias = Literal["allow", "skip", "queue", "cancel-running"]
 
 ACTIONS: dict[Target, tuple[Action, ...]] = {
     "instances": ("cancel", "pause", "resume", "retry"),
     "instances-by-family": ("cancel", "pause", "resume", "retry"),
     "dead-letters": ("retry", "discard"),
     "dead-letters-by-cause": ("retry", "discard"),
+    "ticks": ("backfill",),
 }
 MOST_FAILURES = 100
 """So many failures are kept; the rest are counted."""
@@ -61,6 +64,10 @@ class Which(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of dead letters."""
     instance_id: str | None = None
     """Of dead letters."""
+    schedule_id: str | None = None
+    """Of ticks, this and the following ones."""
+    nominal_from: datetime | None = None
+    nominal_to: datetime | None = None
 
 
 class BulkAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -74,6 +81,10 @@ class BulkAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
     should_compensate: bool = True
     stopped_by: str | None = None
     """The principal that asked to stop it."""
+    concurrency: int | None = None
+    """Of a backfill: so many of its instances run at the same time."""
+    overlap: Overlap | None = None
+    """Of a backfill: what a tick does while another instance of its schedule runs."""
 
     def __post_init__(self) -> None:
         if self.action not in ACTIONS[self.target]:
@@ -109,6 +120,8 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_at: datetime | None = None
     unreached: int = 0
     """Items that a stop left as they were."""
+    running: tuple[str, ...] = ()
+    """Ticks that were started, and whose instances had not ended when that was looked at last."""
 
     @property
     def matched(self) -> int:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.engine.engine import Engine
+from tenuto.model.durations import iso, parse_moment
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.bulk import BulkPlace, BulkRow
 from tenuto.workspace.bulk.actions import act
@@ -29,6 +30,8 @@ HELD_FOR = timedelta(seconds=60)
 """After so long without a write of the progress another process takes over."""
 LOOK_EVERY = 5.0
 """Seconds between looks for operations that no process runs."""
+LOOK_SOON = timedelta(seconds=1)
+"""Between looks whether an instance of a backfill has ended, so that the next may be started."""
 MOST_COUNTED = 100_000
 """A dry run counts no further."""
 
@@ -49,6 +52,7 @@ class BulkRunner:
         self._hint = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._is_stopped = False
+        self._looks_soon = False
 
     def start(self) -> None:
         """Run operations in the background, from now on; asking for one does the same."""
@@ -126,7 +130,8 @@ class BulkRunner:
                 log.exception("a bulk operation failed, and is tried again")
                 worked = False
             if not worked:
-                await clock.wait(self._hint, LOOK_EVERY)
+                soon, self._looks_soon = self._looks_soon, False
+                await clock.wait(self._hint, LOOK_SOON.total_seconds() if soon else LOOK_EVERY)
                 self._hint.clear()
 
     async def run_once(self) -> bool:
@@ -149,7 +154,7 @@ class BulkRunner:
         read = read_row(row)
         if read is None:
             # It would be claimed again and again, and nothing could ever be done.
-            await self._saved(row, self._ended(Progress(), "cancelled"), is_held=False)
+            await self._saved(row, self._ended(Progress(), "cancelled"), held_for=timedelta())
             return
         engine, (asked, progress) = self._engine, read
         is_repeat = bool(progress.pending)
@@ -162,7 +167,13 @@ class BulkRunner:
             )
             row, progress = await self._saved(row, progress)
         while progress.pending and not row.is_stopped:
-            progress = await self._done(row.tenant, asked, progress, is_repeat=is_repeat)
+            room, progress = await self._room(row.tenant, asked, progress)
+            if not room:
+                # Others have their turn until an instance may have ended.
+                self._looks_soon = True
+                await self._saved(row, progress, held_for=LOOK_SOON / 2)
+                return
+            progress = await self._done(row.tenant, asked, progress, room, is_repeat=is_repeat)
             row, progress = await self._saved(row, progress)
         if row.is_stopped:
             unreached = await self._unreached(row, asked, progress)
@@ -172,7 +183,19 @@ class BulkRunner:
         if progress.status != "running":
             # Durable before the end is: whatever happens, an operation that has ended has its line.
             await record_end(engine.store.audit, engine.clock, row, asked, progress)
-        await self._saved(row, progress, is_held=False)
+        await self._saved(row, progress, held_for=timedelta())
+
+    async def _room(
+        self, tenant: str, asked: BulkAsked, progress: Progress
+    ) -> tuple[int, Progress]:
+        """How many items may be acted on now, with what is known of those that still run."""
+        if asked.concurrency is None or asked.which.schedule_id is None:
+            return AT_ONCE, progress
+        if len(progress.running) >= asked.concurrency:
+            started = [parse_moment(each) for each in progress.running]
+            still = await self._engine.schedules.running(tenant, asked.which.schedule_id, started)
+            progress = replace(progress, running=tuple(map(iso, sorted(still))))
+        return min(asked.concurrency - len(progress.running), AT_ONCE), progress
 
     async def _unreached(self, row: BulkRow, asked: BulkAsked, progress: Progress) -> int:
         """How many items a stopped operation leaves, up to `MOST_COUNTED` beyond its page."""
@@ -183,14 +206,14 @@ class BulkRunner:
         return len(progress.pending) + await _counted(selection, progress.cursor)
 
     async def _saved(
-        self, row: BulkRow, progress: Progress, *, is_held: bool = True
+        self, row: BulkRow, progress: Progress, *, held_for: timedelta = HELD_FOR
     ) -> tuple[BulkRow, Progress]:
         changed = replace(
             row,
             progress=msgspec.json.encode(progress),
             is_open=progress.status == "running",
         )
-        until = self._engine.clock.now() + (HELD_FOR if is_held else timedelta())
+        until = self._engine.clock.now() + held_for
         saved = await self._engine.store.bulk.save(changed, until)
         if saved is None:
             raise _TakenOver
@@ -203,9 +226,9 @@ class BulkRunner:
                 await self._engine.store.bulk.save(there, self._engine.clock.now())
 
     async def _done(
-        self, tenant: str, asked: BulkAsked, progress: Progress, *, is_repeat: bool
+        self, tenant: str, asked: BulkAsked, progress: Progress, room: int, *, is_repeat: bool
     ) -> Progress:
-        now, later = progress.pending[:AT_ONCE], progress.pending[AT_ONCE:]
+        now, later = progress.pending[:room], progress.pending[room:]
         acts = [act(self._engine, tenant, asked, id, is_repeat=is_repeat) for id in now]
         outcomes = await asyncio.gather(*acts, return_exceptions=True)
         # Only when none of them is under way may another process continue.
@@ -218,6 +241,7 @@ class BulkRunner:
         return replace(
             progress,
             pending=later,
+            running=(*progress.running, *now) if asked.concurrency is not None else (),
             done=progress.done + len(outcomes) - len(failures),
             failed=progress.failed + len(failures),
             failures=(*progress.failures, *failures)[:MOST_FAILURES],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 from tenuto.engine.engine import Engine
+from tenuto.model.durations import iso, parse_moment
 from tenuto.model.errors import NotFound
 from tenuto.store.parts.dead_letters import DeadLetterPlace, DeadLetterRow
 from tenuto.store.parts.instances import InstanceQuery
@@ -19,6 +20,7 @@ from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.letter_causes import found_among
 from tenuto.workspace.values import DeadLetterFilter
 
+_MILLISECOND = timedelta(milliseconds=1)
 _LOOKS = 10
 """So many pages of dead letters are passed over together where none of them matches."""
 
@@ -35,11 +37,30 @@ class Selection:
 
     async def page(self, cursor: str | None, limit: int) -> Found:
         """The page that begins at a cursor."""
+        if self._asked.target == "ticks":
+            return await self._ticks(cursor, limit)
         if self._asked.is_on_instances:
             return await self._instances(cursor, limit)
         if self._which.ids:
             return await self._named_letters(cursor, limit)
         return await self._dead_letters(cursor, limit)
+
+    async def _ticks(self, cursor: str | None, limit: int) -> Found:
+        which = self._which
+        assert which.schedule_id is not None
+        assert which.nominal_from is not None
+        assert which.nominal_to is not None
+        start = which.nominal_from if cursor is None else parse_moment(cursor)
+        try:
+            times = await self._engine.schedules.nominal_times(
+                self._tenant, which.schedule_id, start, which.nominal_to, limit
+            )
+        except NotFound:
+            # The schedule was removed: there is nothing left to start.
+            return Found((), None)
+        # Both ends are included: the next page begins after the last one.
+        following = iso(times[-1] + _MILLISECOND) if len(times) == limit else None
+        return Found(tuple(map(iso, times)), following)
 
     async def _instances(self, cursor: str | None, limit: int) -> Found:
         which = self._which

@@ -87,7 +87,7 @@ function Line({ cause, remedy, isMain = false }: { cause: Cause; remedy: Remedy 
           )}
         </p>
         {remedy !== null && <RemedyButton remedy={remedy} isMain={isMain} />}
-        {cause.kind === "timer" && stepId !== null && <SkipDelay step={stepId} iteration={iteration} look={isMain ? "primary" : "plain"} />}
+        {(cause.kind === "timer" || cause.kind === "working-time") && stepId !== null && <SkipDelay step={stepId} iteration={iteration} look={isMain ? "primary" : "plain"} />}
       </div>
       {(advice !== null || meaning !== null) && (
         <p className={styles["advice"]}>

@@ -1,0 +1,63 @@
+"""Tickets: tokens with which schedules call this service back.
+
+A ticket names the tenant and the schedule, and is made when a callback is sent to this service.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from tenuto.api.operation import API
+from tenuto.api.signed_tokens import SignedTokens
+from tenuto.model.durations import epoch_ms
+from tenuto.ports import Ids
+from tenuto.store.protocol import Store
+
+SCHEDULER_CALLBACK = f"{API}/internal/scheduler/callback"
+VALID_FOR = timedelta(hours=1)
+"""Longer than an attempt takes: each has a ticket of its own."""
+_PORTS = {"http": 80, "https": 443}
+
+
+class ScheduleTicket(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """In whose name a callback acts. A new field comes last, and is None by default."""
+
+    tenant: str
+    schedule_id: str
+    until_ms: int
+
+    def is_over(self, now: datetime) -> bool:
+        return epoch_ms(now) >= self.until_ms
+
+
+def schedule_tickets(store: Store, ids: Ids) -> SignedTokens[ScheduleTicket]:
+    """The tickets of a store."""
+    return SignedTokens(store, ids, ScheduleTicket, "schedule-tickets")
+
+
+def leads_to(url: str, service: str, path: str) -> bool:
+    """Whether a URL is the one of a path of a service."""
+    if not service:
+        return False
+    asked, own = urlsplit(url), urlsplit(service)
+    try:
+        is_same = _place(asked.scheme, asked.hostname, asked.port) == _place(
+            own.scheme, own.hostname, own.port
+        )
+    except ValueError:
+        return False
+    return is_same and asked.path == f"{own.path.rstrip('/')}{path}"
+
+
+def with_token(url: str, token: str) -> str:
+    """The URL with a token, instead of the one that it may have."""
+    parts = urlsplit(url)
+    others = [each for each in parse_qsl(parts.query) if each[0] != "token"]
+    return urlunsplit(parts._replace(query=urlencode([*others, ("token", token)])))
+
+
+def _place(scheme: str, host: str | None, port: int | None) -> tuple[str | None, int | None]:
+    return host, port or _PORTS.get(scheme)

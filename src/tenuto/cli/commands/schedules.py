@@ -1,0 +1,444 @@
+"""`tenuto schedules`: its commands and options."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+
+import typer
+
+from tenuto.cli import completion
+from tenuto.cli.backends.place import STORE
+from tenuto.cli.commands.options import (
+    Cursor,
+    DryRun,
+    Limit,
+    ListOutput,
+    Output,
+    Reason,
+    Store,
+    perform_on,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tenuto.cli.backends.backend import Backend
+    from tenuto.workspace.schedule_values import SavedSchedule
+
+schedules = typer.Typer(
+    name="schedules",
+    help="Schedules: workflows, tasks and callbacks that are started at certain times.",
+    no_args_is_help=True,
+)
+
+ScheduleId = Annotated[str, typer.Argument(metavar="ID", help="As `list` shows it.")]
+Count = Annotated[int, typer.Option("--count", min=1, max=1000, help="How many ticks.")]
+
+
+@schedules.command("list")
+def list_them(
+    *,
+    status: Annotated[
+        Literal["active", "paused", "completed", "error"] | None,
+        typer.Option("--status", help="All of this status."),
+    ] = None,
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            "--workflow",
+            metavar="ID",
+            help="All that start this workflow.",
+            autocompletion=completion.workflows,
+        ),
+    ] = None,
+    calendar: Annotated[
+        str | None,
+        typer.Option("--calendar", metavar="ID", help="All that name this calendar."),
+    ] = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    store: Store = STORE,
+    output: ListOutput = "table",
+) -> None:
+    """List schedules, and when each starts something next.
+
+    tenuto schedules list --status error
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.pages import show_page
+        from tenuto.cli.views.schedules import schedule_json, schedules_table
+        from tenuto.workspace.schedule_values import ScheduleFilter
+
+        which = ScheduleFilter(status=status, workflow_id=workflow, calendar=calendar)
+        page = await backend.space.schedules.page(which, limit=limit, cursor=cursor)
+        show_page(
+            page,
+            output,
+            table=lambda found: schedules_table(found, backend.clock.now()),
+            item=schedule_json,
+            nothing=f"no {'such ' if which != ScheduleFilter() else ''}schedules in "
+            f"{backend.described}; to make one",
+            then=[f"tenuto schedules set FILE{backend.flag}"],
+        )
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+@schedules.command("show")
+def show(id: ScheduleId, *, store: Store = STORE, output: Output = "table") -> None:
+    """Show a schedule, and how it stands.
+
+    tenuto schedules show nightly
+    """
+    _show(store, output, lambda backend: backend.space.schedules.get(id))
+
+
+@schedules.command("set")
+def set_(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The schedule: a .json or .yaml file.")
+    ],
+    *,
+    dry_run: DryRun = False,
+    reason: Reason = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Save a schedule, new or not; without an id it is called like its file.
+
+    tenuto schedules set nightly.yaml --dry-run
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.positions import Located
+        from tenuto.cli.records import read_record
+        from tenuto.cli.views.schedules import schedule_json, show_saved
+        from tenuto.cli.views.terminal import show_json
+        from tenuto.model.errors import InvalidInput
+
+        record = read_record(file)
+        part = backend.space.schedules
+        if dry_run:
+            return await _foresee(backend, record.document, output)
+        try:
+            saved = await part.save(record.document)
+        except InvalidInput as error:
+            raise Located(error, record.positions) from None
+        if output == "json":
+            show_json(schedule_json(saved))
+        else:
+            show_saved(saved)
+        return exits.DONE
+
+    perform_on(store, work, output, reason=reason)
+
+
+async def _foresee(backend: Backend, document: object, output: str) -> int:
+    from tenuto.cli import exits
+    from tenuto.cli.views.calendars import as_json
+    from tenuto.cli.views.schedules import preview_table
+    from tenuto.cli.views.terminal import say, show_json
+    from tenuto.cli.views.terminal import show as shown
+    from tenuto.model.errors import InvalidInput
+
+    found = await backend.space.schedules.preview_document(document)  # type: ignore[arg-type]
+    if not found.valid:
+        raise InvalidInput("the schedule cannot be saved", list(found.problems))
+    if output == "json":
+        show_json(as_json(found))
+        return exits.DONE
+    zone = document.get("timezone") if isinstance(document, dict) else None
+    say(f"{found.in_words}; nothing is saved")
+    shown(preview_table(found.items, zone if isinstance(zone, str) else "UTC"))
+    return exits.DONE
+
+
+@schedules.command("pause")
+def pause(
+    id: ScheduleId,
+    *,
+    note: Annotated[str | None, typer.Option("--note", help="Why, for those who see it.")] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Pause a schedule: its ticks are passed over until it is resumed.
+
+    tenuto schedules pause nightly --note "the warehouse is moving"
+    """
+    _change(store, output, "paused", lambda backend: backend.space.schedules.pause(id, note))
+
+
+@schedules.command("resume")
+def resume(id: ScheduleId, *, store: Store = STORE, output: Output = "table") -> None:
+    """Resume a schedule after a pause, from now on.
+
+    tenuto schedules resume nightly
+    """
+    _change(store, output, "active again", lambda backend: backend.space.schedules.resume(id))
+
+
+@schedules.command("trigger")
+def trigger(
+    id: ScheduleId,
+    *,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="MOMENT", help="The nominal time; without it, now."),
+    ] = None,
+    reason: Reason = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Start what a schedule starts now, also while it is paused.
+
+    tenuto schedules trigger nightly
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.moments import moment_of
+        from tenuto.cli.views.schedules import show_tick, tick_json
+        from tenuto.cli.views.terminal import show_json
+
+        tick = await backend.space.schedules.trigger(id, moment_of(at, "--at"))
+        if output == "json":
+            show_json(tick_json(tick))
+        else:
+            show_tick(id, tick, backend.flag)
+        is_refused = tick.outcome in ("refused", "skipped", "missed")
+        return exits.REFUSED if is_refused else exits.DONE
+
+    perform_on(store, work, output, reason=reason)
+
+
+@schedules.command("backfill")
+def backfill(  # noqa: PLR0913 - one for each option
+    id: ScheduleId,
+    *,
+    start: Annotated[
+        str, typer.Option("--from", metavar="MOMENT|DATE", help="The first nominal time.")
+    ],
+    end: Annotated[
+        str, typer.Option("--to", metavar="MOMENT|DATE", help="The last one; a date is included.")
+    ],
+    concurrency: Annotated[
+        int,
+        typer.Option(
+            "--concurrency", min=1, max=100, help="So many of its instances run at the same time."
+        ),
+    ] = 10,
+    overlap: Annotated[
+        Literal["allow", "skip", "queue", "cancel-running"],
+        typer.Option("--overlap", help="While another instance of the schedule runs."),
+    ] = "allow",
+    dry_run: DryRun = False,
+    reason: Reason = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Start the ticks of a range that were not started, each once.
+
+    It goes on in the background: `tenuto bulk show` shows how far it is. Dates are those of the
+    schedule's zone.
+
+    tenuto schedules backfill nightly --from 2026-11-01 --to 2026-11-14 --concurrency 2
+    """
+
+    async def work(backend: Backend) -> int:
+        from typing import cast
+
+        from tenuto.cli import exits
+        from tenuto.cli.moments import end_of, moment_of
+        from tenuto.cli.views.bulk import operation_json, show_operation
+        from tenuto.cli.views.terminal import say_command, show_json
+        from tenuto.cli.views.terminal import show as shown
+
+        part = backend.space.schedules
+        zone = (await part.get(id)).timezone or "UTC"
+        first, last = moment_of(start, "--from", zone), end_of(end, "--to", zone)
+        found = await part.backfill(
+            id,
+            cast("datetime", first),
+            cast("datetime", last),
+            concurrency=concurrency,
+            overlap=overlap,
+            dry_run=dry_run,
+        )
+        if output == "json":
+            show_json(operation_json(found))
+        elif found.id is None:
+            shown(f"{found.matched:,} ticks would be started, but those that were already")
+        else:
+            show_operation(found, is_json=False)
+            if found.status == "running":
+                say_command(f"tenuto bulk show {found.id}{backend.flag}")
+        return exits.DONE
+
+    perform_on(store, work, output, reason=reason)
+
+
+@schedules.command("preview")
+def preview(
+    id_or_file: Annotated[
+        str,
+        typer.Argument(metavar="ID|FILE", help="A saved schedule, or the file of one that is not."),
+    ],
+    *,
+    count: Count = 10,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="MOMENT|DATE", help="Ticks after this; without it, now."),
+    ] = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Show the next ticks of a schedule, and why some are skipped.
+
+    tenuto schedules preview nightly --count 5
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.moments import moment_of
+        from tenuto.cli.records import read_record
+        from tenuto.cli.views.schedules import preview_table, tick_json
+        from tenuto.cli.views.terminal import say, show_json
+        from tenuto.cli.views.terminal import show as shown
+        from tenuto.model.errors import InvalidInput
+
+        part = backend.space.schedules
+        words: str | None
+        if Path(id_or_file).suffix in (".json", ".yaml", ".yml"):
+            document = read_record(Path(id_or_file)).document
+            found = await part.preview_document(
+                document, count=count, after=moment_of(start, "--from")
+            )
+            if not found.items and not found.valid:
+                raise InvalidInput("the schedule cannot be previewed", list(found.problems))
+            items, words = found.items, found.in_words
+            named = document.get("timezone") if isinstance(document, dict) else None
+            zone = named if isinstance(named, str) else "UTC"
+        else:
+            saved = await part.get(id_or_file)
+            zone, words = saved.timezone or "UTC", saved.in_words
+            after = moment_of(start, "--from", zone)
+            items = await part.preview(id_or_file, count=count, after=after)
+        if output == "json":
+            show_json({"items": [tick_json(each) for each in items], "inWords": words})
+        elif not items:
+            say("nothing is to come")
+        else:
+            say(words or "")
+            shown(preview_table(items, zone))
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+@schedules.command("ticks")
+def ticks(
+    id: ScheduleId,
+    *,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+    store: Store = STORE,
+    output: Output = "table",
+) -> None:
+    """Show what became of the ticks of a schedule, newest first.
+
+    tenuto schedules ticks nightly
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.pages import show_page
+        from tenuto.cli.views.schedules import tick_json, ticks_table
+
+        page = await backend.space.schedules.tick_page(id, limit=limit, cursor=cursor)
+        show_page(
+            page,
+            output,
+            table=ticks_table,
+            item=tick_json,
+            nothing=f"no ticks of {id} yet; to see those that are to come, or to start one now",
+            then=[
+                f"tenuto schedules preview {id}{backend.flag}",
+                f"tenuto schedules trigger {id}{backend.flag}",
+            ],
+        )
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+@schedules.command("remove")
+def remove(
+    id: ScheduleId, *, reason: Reason = None, store: Store = STORE, output: Output = "table"
+) -> None:
+    """Remove a schedule and what is known of its ticks; instances that it has started go on.
+
+    tenuto schedules remove nightly
+    """
+
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.terminal import show as shown
+        from tenuto.cli.views.terminal import show_json
+
+        await backend.space.schedules.remove(id)
+        if output == "json":
+            show_json({"id": id, "removed": True})
+        else:
+            shown(f"✓ {id} is removed; instances that it has started go on")
+        return exits.DONE
+
+    perform_on(store, work, output, reason=reason)
+
+
+def _change(
+    store: str,
+    output: str,
+    done: str,
+    change: Callable[[Backend], Awaitable[SavedSchedule]],
+) -> NoReturn:
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.schedules import schedule_json
+        from tenuto.cli.views.terminal import show as shown
+        from tenuto.cli.views.terminal import show_json
+        from tenuto.model.durations import iso
+
+        saved = await change(backend)
+        following = saved.next_execution
+        if output == "json":
+            show_json(schedule_json(saved))
+        else:
+            then = "" if following is None else f"; next at {iso(following)}"
+            shown(f"✓ {saved.id} is {done}{then}")
+        return exits.DONE
+
+    perform_on(store, work, output)
+
+
+def _show(
+    store: str, output: str, find: Callable[[Backend], Awaitable[SavedSchedule]]
+) -> NoReturn:
+    async def work(backend: Backend) -> int:
+        from tenuto.cli import exits
+        from tenuto.cli.views.schedules import schedule_json, show_schedule
+        from tenuto.cli.views.terminal import show_json
+
+        found = await find(backend)
+        if output == "json":
+            show_json(schedule_json(found))
+        else:
+            show_schedule(found, backend.clock.now())
+        return exits.DONE
+
+    perform_on(store, work, output)

@@ -1,0 +1,93 @@
+"""Documents of schedules and calendars in files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from tenuto.cli.positions import Located, Positions
+from tenuto.cli.sources import read_file
+from tenuto.definition import parse_document
+from tenuto.model.errors import InvalidDefinition, InvalidInput
+from tenuto.model.json import JSON
+
+if TYPE_CHECKING:
+    from tenuto.workspace.protocol import Workspace
+
+RecordKind: TypeAlias = Literal["workflow", "schedule", "calendar"]
+_OF_WORKFLOWS: Final = frozenset({"steps", "nodes", "edges"})
+_OF_SCHEDULES: Final = frozenset({"cron", "cronExpression", "executeAt", "timing", "scheduleId"})
+_OF_CALENDARS: Final = frozenset({"week", "extends", "holidays", "dates"})
+_NAMED: Final = (".schedule", ".calendar")
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """The document of a schedule or a calendar, and its places in the file."""
+
+    path: Path
+    document: JSON
+    positions: Positions
+
+    @property
+    def kind(self) -> RecordKind:
+        """What it describes."""
+        return kind_of(self.document)
+
+    async def saved_in(self, space: Workspace) -> tuple[str, int]:
+        """Save it, and return its id and version; Located where it is not valid."""
+        part = space.calendars if self.kind == "calendar" else space.schedules
+        try:
+            saved = await part.save(self.document)
+        except InvalidInput as error:
+            raise Located(error, self.positions) from None
+        return saved.id, saved.version
+
+
+def read_record(path: Path) -> Record:
+    """Read a document; without an id it is called like its file."""
+    text = read_file(path)
+    document = parse_document(text, str(path))
+    if isinstance(document, dict) and "id" not in document and "scheduleId" not in document:
+        document = {"id": _stem(path), **document}
+    positions = Positions(str(path), text.decode("utf-8").removeprefix("\ufeff"))
+    return Record(path=path, document=document, positions=positions)
+
+
+def record_in(path: Path) -> Record | None:
+    """The schedule or calendar in a file; None: it contains definitions, or cannot be read."""
+    if path.suffix not in (".json", ".yaml", ".yml"):
+        return None
+    try:
+        record = read_record(path)
+    except (InvalidDefinition, UnicodeDecodeError):
+        # It is read as a definition, which says what is wrong with it.
+        return None
+    return None if record.kind == "workflow" else record
+
+
+def split(paths: Sequence[Path]) -> tuple[list[Path], list[Record]]:
+    """Files of definitions, and the schedules and calendars that are in the others."""
+    found = [(path, record_in(path)) for path in paths]
+    records = [record for _, record in found if record is not None]
+    return [path for path, record in found if record is None], records
+
+
+def kind_of(document: JSON) -> RecordKind:
+    """What a document describes, by its fields: a workflow has steps or nodes."""
+    names = set(document) if isinstance(document, dict) else set()
+    if names & _OF_WORKFLOWS:
+        return "workflow"
+    if names & _OF_SCHEDULES:
+        return "schedule"
+    return "calendar" if names & _OF_CALENDARS else "workflow"
+
+
+def _stem(path: Path) -> str:
+    """`nightly` of `nightly.schedule.yaml`."""
+    stem = path.stem
+    for ending in _NAMED:
+        stem = stem.removesuffix(ending)
+    return stem

@@ -1,0 +1,81 @@
+"""The SLA of an instance or a step: when it should have ended, and what is told if it has not.
+
+It changes nothing else: the instance goes on. It counts from the first beginning, through attempts,
+pauses and a retry by hand, and tells each of its two moments once.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from tenuto.core.deciding import Deciding
+from tenuto.core.moments import Moments
+from tenuto.core.sla_entries import INSTANCE
+from tenuto.core.state import attempt_of
+from tenuto.model.entries import SlaFired, SlaSet
+from tenuto.model.graph import PlainLength, Sla
+from tenuto.model.ids import NodeKey, around
+from tenuto.model.inputs import Input, TimerDue, TimerKey, TimerKind
+
+_KINDS: tuple[tuple[Literal["warning", "breached"], TimerKind], ...] = (
+    ("warning", TimerKind.SLA_WARNING),
+    ("breached", TimerKind.SLA_BREACH),
+)
+
+
+def set_by(d: Deciding, key: NodeKey, sla: Sla | None) -> SlaSet | None:
+    """The entry for something with an SLA that begins now; UnknownCalendar."""
+    if sla is None:
+        return None
+    place = {"node": key.node, "iteration": key.iteration}
+    begun = d.state.sla.get(key)
+    if begun is not None:
+        # Re-opened by a retry: the promise is as old as it was.
+        return SlaSet(at=d.now, **place, warn_at=begun.warn_at, breach_at=begun.breach_at)
+    moments = Moments(d)
+    return SlaSet(
+        at=d.now,
+        **place,
+        warn_at=_after(moments, sla.warn_after, sla),
+        breach_at=_after(moments, sla.breach_after, sla),
+        calendars=moments.calendars,
+    )
+
+
+def fired(d: Deciding, key: NodeKey, kind: Literal["warning", "breached"]) -> None:
+    """One of its moments has come, and what it is about has not ended."""
+    begun = d.state.sla[key]
+    due = begun.warn_at if kind == "warning" else begun.breach_at
+    assert due is not None
+    attempt = attempt_of(d.state, key) if key != INSTANCE else 1
+    place = {"node": key.node, "iteration": key.iteration, "attempt": attempt}
+    d.emit(SlaFired(at=d.now, **place, kind=kind, due=due))
+
+
+def notice(d: Deciding, input: Input) -> None:
+    """Tell what has passed by the clock before an input that may be the end of it.
+
+    These are the instance, the step that the input is about, and the loops around that.
+    """
+    for key in (INSTANCE, *_steps_of(d, input)):
+        if key not in d.state.sla:
+            continue
+        for kind, timer_kind in _KINDS:
+            timer = d.state.timers.get(TimerKey(timer_kind, key.node, key.iteration))
+            if timer is not None and timer.due <= d.now:
+                fired(d, key, kind)
+
+
+def _steps_of(d: Deciding, input: Input) -> list[NodeKey]:
+    source = input.key if isinstance(input, TimerDue) else input
+    name, path = getattr(source, "node", None), getattr(source, "iteration", "")
+    found: list[NodeKey] = []
+    while isinstance(name, str) and name in d.plan.nodes:
+        found.append(NodeKey(name, path))
+        name, path = d.plan.nodes[name].loop, around(path) if path else ""
+    return found
+
+
+def _after(moments: Moments, length: PlainLength | None, sla: Sla) -> datetime | None:
+    return None if length is None else moments.after(length, sla.calendar)

@@ -1,0 +1,1 @@
+"""Starts the ticks of schedules, once each."""

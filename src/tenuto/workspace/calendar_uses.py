@@ -1,0 +1,97 @@
+"""What names a calendar: schedules, calendars that extend it, and definitions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tenuto.engine.definitions.plans import is_there
+from tenuto.model.json import JSON
+from tenuto.model.test_run import is_test_run
+from tenuto.store.protocol import Parts
+from tenuto.workspace.schedule_values import CalendarUses
+
+MOST = 100
+"""So many of each kind are named."""
+_PAGE = 200
+_SHOWN = 5
+
+
+async def calendar_uses(seen: Parts, tenant: str, id: str) -> CalendarUses:
+    """Everything of a tenant that names a calendar."""
+    schedules = await seen.schedules.page(tenant, calendar_id=id, limit=MOST)
+    return CalendarUses(
+        schedules=[row.id for row in schedules],
+        calendars=await _heirs(seen, tenant, id),
+        workflows=await _workflows(seen, tenant, id),
+    )
+
+
+def uses_text(uses: CalendarUses) -> str:
+    """What uses a calendar, in words; empty if nothing does."""
+    kinds = (
+        ("schedule", uses.schedules),
+        ("calendar", uses.calendars),
+        ("workflow", uses.workflows),
+    )
+    return ", ".join(_listed(kind, ids) for kind, ids in kinds if ids)
+
+
+def _listed(kind: str, ids: list[str]) -> str:
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return f"the {kind}{'s' if len(ids) > 1 else ''} {', '.join(ids[:_SHOWN])}{more}"
+
+
+async def _heirs(seen: Parts, tenant: str, id: str) -> list[str]:
+    found: list[str] = []
+    after = ""
+    while True:
+        rows = await seen.calendars.page(tenant, after=after, limit=_PAGE)
+        found += [row.id for row in rows if _extends(row.document) == id]
+        if len(rows) < _PAGE or len(found) >= MOST:
+            return found[:MOST]
+        after = rows[-1].id
+
+
+class _Head(msgspec.Struct):
+    """The one field that is looked at; the others, which may be large, are passed over."""
+
+    extends: str | None = None
+
+
+_read_head = msgspec.json.Decoder(_Head).decode
+
+
+def _extends(document: bytes) -> str | None:
+    return _read_head(document).extends
+
+
+async def _workflows(seen: Parts, tenant: str, id: str) -> list[str]:
+    found: list[str] = []
+    after = ""
+    while True:
+        rows = await seen.definitions.newest(tenant, after=after, limit=_PAGE)
+        found += [
+            row.id
+            for row in rows
+            if is_there(row)
+            and not is_test_run(row.id)
+            and b"calendar" in row.content
+            and _names(msgspec.json.decode(row.content), id)
+        ]
+        if len(rows) < _PAGE or len(found) >= MOST:
+            return found[:MOST]
+        after = rows[-1].id
+
+
+def _names(document: JSON, id: str) -> bool:
+    """Whether a definition names a calendar anywhere."""
+    left: list[JSON] = [document]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            if value.get("calendar") == id:
+                return True
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return False

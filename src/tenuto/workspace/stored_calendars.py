@@ -1,0 +1,260 @@
+"""The business calendars of one tenant: what needs a store alone, and arithmetic in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from typing import cast
+from zoneinfo import ZoneInfo
+
+import msgspec
+from whenever import TimeDelta
+
+from tenuto.calendars import (
+    WorkingCalendar,
+    add,
+    days,
+    parse_working_duration,
+    working_time_between,
+)
+from tenuto.calendars.calendar import WEEKDAYS, Hours, clock
+from tenuto.calendars.days import reason
+from tenuto.calendars.working_time import working_spans
+from tenuto.definition.report import did_you_mean
+from tenuto.engine.definitions.calendars import Resolved, document_of
+from tenuto.model.checks import aware, within
+from tenuto.model.durations import iso
+from tenuto.model.errors import InvalidInput, NotFound, Problem
+from tenuto.store.parts.calendars import CalendarRow
+from tenuto.store.protocol import Parts
+from tenuto.workspace.calendar_uses import calendar_uses
+from tenuto.workspace.cursors import read_cursor, write_cursor
+from tenuto.workspace.schedule_values import (
+    CalendarDay,
+    CalendarUses,
+    CountedDay,
+    RecordMetadata,
+    SavedCalendar,
+    WorkingSpan,
+)
+from tenuto.workspace.source import Source
+from tenuto.workspace.values import MOST_ITEMS, Page
+
+MOST_COUNTED = 400
+"""So many days of a calculation are listed."""
+_ALL = 10_000
+_DAY = timedelta(days=1)
+_LONGEST = 36_525 * _DAY
+
+
+class StoredCalendars:
+    """The business calendars of one tenant, as the store has them."""
+
+    def __init__(self, source: Source, tenant: str) -> None:
+        self._source = source
+        self._tenant = tenant
+
+    async def get(self, id: str, version: int | None = None) -> SavedCalendar:
+        """A calendar as it was saved; the newest version unless one is given. NotFound."""
+        return await self._shown(await self._row(id, version))
+
+    async def list(self) -> list[SavedCalendar]:
+        """Every calendar, ordered by id."""
+        found: list[SavedCalendar] = []
+        cursor: str | None = None
+        while True:
+            page = await self.page(limit=MOST_ITEMS, cursor=cursor)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+    async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[SavedCalendar]:
+        """A page of calendars, ordered by id."""
+        within(limit, "limit", 1, MOST_ITEMS)
+        after = read_cursor(cursor, str) or ""
+        rows = await self._seen.calendars.page(self._tenant, after=after, limit=limit + 1)
+        shown = rows[:limit]
+        return Page(
+            items=[await self._shown(row) for row in shown],
+            next_cursor=write_cursor(shown[-1].id) if len(rows) > limit else None,
+        )
+
+    async def uses(self, id: str) -> CalendarUses:
+        """The schedules, calendars and workflows that name a calendar; NotFound."""
+        await self._row(id)
+        return await calendar_uses(self._seen, self._tenant, id)
+
+    async def days(self, id: str, first: date, last: date) -> list[CalendarDay]:
+        """The days from `first` to `last`, both included, each with its hours; NotFound."""
+        await self._row(id)
+        working = await self._working(id)
+        return [
+            CalendarDay(date=day.date, hours=_texts(day.hours), kind=day.kind, name=day.name)
+            for day in days(working, first, last)
+        ]
+
+    async def add(self, id: str, start: datetime, duration: str | int) -> WorkingSpan:
+        """When a duration of working time is over that begins at `start`; NotFound.
+
+        `PT4H` is working time, `P3D` working days; a number is milliseconds.
+        """
+        start = cast("datetime", aware(start, "from"))
+        try:
+            length = parse_working_duration(duration)
+        except ValueError as error:
+            problem = Problem(
+                code="TEN-1015",
+                path="$.duration",
+                message=str(error)[:200],
+                advice="Write `PT4H` for working time, or `P3D` for working days.",
+            )
+            raise InvalidInput("nothing can be added", [problem]) from None
+        row = await self._row(id)
+        working = await self._working(id)
+        return _span(working, row.version, start, add(working, start, length))
+
+    async def between(self, id: str, start: datetime, end: datetime) -> WorkingSpan:
+        """The working time between two moments; NotFound."""
+        start, end = cast("datetime", aware(start, "from")), cast("datetime", aware(end, "to"))
+        if end < start:
+            problem = Problem(
+                code="TEN-2716",
+                path="$.to",
+                message="it is before `from`",
+                advice="Name the earlier moment first.",
+            )
+            raise InvalidInput("there is nothing between these moments", [problem])
+        row = await self._row(id)
+        return _span(await self._working(id), row.version, start, end)
+
+    async def known(self) -> Mapping[str, WorkingCalendar]:
+        """The working time of each calendar, by id."""
+        rows = await self._seen.calendars.page(self._tenant, limit=_ALL)
+        return Resolved({row.id: row for row in rows}, self._source.clock.now().year)
+
+    # -- inner
+
+    async def _working(self, id: str) -> WorkingCalendar:
+        known = await self.known()
+        try:
+            return known[id]
+        except KeyError:
+            problem = Problem(
+                code="TEN-2712",
+                path="$",
+                message=f"the calendar {id} cannot be read, or one that it extends is gone",
+                advice="Save it again.",
+            )
+            raise InvalidInput(f"the calendar {id} has no working time", [problem]) from None
+
+    async def _row(self, id: str, version: int | None = None) -> CalendarRow:
+        newest = await self._seen.calendars.get(self._tenant, id)
+        if newest is None:
+            known = [each.id for each in await self._seen.calendars.page(self._tenant)]
+            advice = did_you_mean(id, known, "`tenuto calendars list` shows the calendars.")
+            raise NotFound(f"there is no calendar {id}", code="TEN-3083", advice=advice)
+        if version is None or version == newest.version:
+            return newest
+        row = await self._seen.calendars.get(self._tenant, id, version)
+        if row is None:
+            raise NotFound(
+                f"the calendar {id} has no version {version}",
+                code="TEN-3083",
+                advice=f"Its newest version is {newest.version}.",
+            )
+        return row
+
+    async def _shown(self, row: CalendarRow, problems: Iterable[Problem] = ()) -> SavedCalendar:
+        first = row
+        if row.version > 1:
+            first = await self._seen.calendars.get(self._tenant, row.id, 1) or row
+        return shown(row, first, problems)
+
+    @property
+    def _seen(self) -> Parts:
+        return self._source.store.seen_by(self._tenant)
+
+
+def shown(row: CalendarRow, first: CalendarRow, problems: Iterable[Problem] = ()) -> SavedCalendar:
+    """A version of a calendar as users see it; `first` is its first version."""
+    document = document_of(row)
+    week = document.get("week")
+    if isinstance(week, dict):
+        # The store keeps its fields in another order.
+        document["week"] = {day: week[day] for day in WEEKDAYS if day in week}
+    metadata = document.pop("metadata", None)
+    description = metadata.get("description") if isinstance(metadata, dict) else None
+    return msgspec.convert(
+        {
+            "holidays": [],
+            "dates": [],
+            "week": {},
+            **document,
+            "id": row.id,
+            "version": row.version,
+            "metadata": RecordMetadata(
+                created_by=first.created_by or "",
+                created_at=first.created_at,
+                last_modified_at=row.created_at,
+                description=description if isinstance(description, str) else None,
+            ),
+            "problems": tuple(problems),
+        },
+        SavedCalendar,
+    )
+
+
+def _span(
+    working: WorkingCalendar, version: int, start: datetime, end: datetime
+) -> WorkingSpan:
+    if end - start > _LONGEST:
+        problem = Problem(
+            code="TEN-2716",
+            path="$",
+            message=f"it lasts until {iso(end)}, which is more than 100 years",
+            advice="Ask for less.",
+        )
+        raise InvalidInput("this is not calculated", [problem])
+    counted = list(_counted(working, start, end))
+    worked = working_time_between(working, start, end)
+    return WorkingSpan(
+        start=start,
+        at=end,
+        working_time=_text(worked),
+        working_days=_working_days(working, start, end),
+        days=counted,
+        version=version,
+    )
+
+
+def _working_days(working: WorkingCalendar, start: datetime, end: datetime) -> int:
+    zone = ZoneInfo(working.timezone)
+    return len({opens.astimezone(zone).date() for opens, _ in working_spans(working, start, end)})
+
+
+def _counted(working: WorkingCalendar, start: datetime, end: datetime) -> Iterator[CountedDay]:
+    zone = ZoneInfo(working.timezone)
+    worked: dict[date, timedelta] = {}
+    first, last = start.astimezone(zone).date(), end.astimezone(zone).date()
+    last = min(last, first + _DAY * (MOST_COUNTED - 1))
+    for opens, closes in working_spans(working, start, end):
+        day = opens.astimezone(zone).date()
+        if day > last:
+            break
+        worked[day] = worked.get(day, timedelta()) + (closes - opens)
+    day = first
+    while day <= last:
+        found = worked.get(day, timedelta())
+        yield CountedDay(
+            date=day, worked=_text(found), reason=None if found else reason(working, day)
+        )
+        day += _DAY
+
+
+def _text(span: timedelta) -> str:
+    return TimeDelta(span).format_iso()
+
+
+def _texts(hours: Hours) -> list[str]:
+    return [f"{clock(span.start)}-{clock(span.end)}" for span in hours]

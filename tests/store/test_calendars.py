@@ -1,0 +1,70 @@
+"""Calendars: versions follow one another, the newest counts, a removal is a version."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tenuto.store.parts.calendars import CalendarRow, CalendarsMark
+from tenuto.store.protocol import Store
+from tests.store.situations import moment
+
+pytestmark = pytest.mark.asyncio
+
+
+def row(id: str = "de", version: int = 1, tenant: str = "default") -> CalendarRow:
+    return CalendarRow(
+        tenant=tenant,
+        id=id,
+        version=version,
+        document=b'{"v":%d}' % version,
+        created_at=moment(version),
+        created_by="ada",
+    )
+
+
+async def test_a_version_is_stored_only_after_the_newest(store: Store) -> None:
+    assert not await store.calendars.put(row(version=2)), "there is no first one"
+    assert await store.calendars.put(row())
+    assert await store.calendars.put(row()), "the same again"
+    assert not await store.calendars.put(replace(row(), document=b"other"))
+    assert not await store.calendars.put(row(version=3))
+    assert await store.calendars.put(row(version=2))
+    assert await store.calendars.get("default", "de") == row(version=2)
+    assert await store.calendars.get("default", "de", 1) == row()
+    assert await store.calendars.get("default", "de", 3) is None
+    assert await store.calendars.get("other", "de") is None
+
+
+async def test_a_removal_is_a_version_after_which_there_is_none(store: Store) -> None:
+    await store.calendars.put(row())
+    gone = replace(row(version=2), document=b"", is_removed=True)
+    assert await store.calendars.put(gone)
+    assert await store.calendars.get("default", "de") is None
+    assert await store.calendars.newest("default", "de") == gone
+    assert await store.calendars.get("default", "de", 1) == row(), "what has begun keeps it"
+    assert await store.calendars.page("default") == []
+    assert await store.calendars.every() == []
+    assert await store.calendars.put(row(version=3)), "it can be made again"
+    assert await store.calendars.versions("default", "de") == [row(version=3), gone, row()]
+    assert await store.calendars.versions("default", "de", below=3, limit=1) == [gone]
+
+
+async def test_lists_have_the_newest_versions_by_id(store: Store) -> None:
+    for each in (row("b"), row("a"), row("a", 2), row("c"), row("a", tenant="other")):
+        assert await store.calendars.put(each)
+    assert await store.calendars.page("default") == [row("a", 2), row("b"), row("c")]
+    assert await store.calendars.page("default", after="a", limit=1) == [row("b")]
+    assert await store.calendars.every(after=("default", "b"), limit=2) == [
+        row("c"),
+        row("a", tenant="other"),
+    ]
+
+
+async def test_the_mark_differs_after_every_change(store: Store) -> None:
+    marks = [await store.calendars.mark()]
+    assert marks == [CalendarsMark()]
+    for each in (row(), row(version=2), row("b"), replace(row(version=3), is_removed=True)):
+        await store.calendars.put(each)
+        marks.append(await store.calendars.mark())
+    assert len(set(marks)) == len(marks)
