@@ -115,6 +115,11 @@ export async function send<M extends Method, P extends PathsOf<M>>(
   return (await call(method, path, { params, headers, body })) as Answer<P, M>;
 }
 
+/** One call whose body is no JSON, such as a file. */
+export async function sendText<P extends PathsOf<"post">>(path: P, { media, text, ...params }: Params<P, "post"> & { media: string; text: string }): Promise<Answer<P, "post">> {
+  return (await call("post", path, { params, body: text, headers: { "content-type": media }, bodySerializer: (body: string) => body })) as Answer<P, "post">;
+}
+
 /** A change that a button makes: pending, refused, done. Afterwards everything on the page is read again. */
 export function useAct<Given, Done>(
   act: (given: Given) => Promise<Done>,

@@ -11,6 +11,7 @@ test.each<[Partial<Item>, string, string]>([
   [{ kind: "approval", workflowId: "expenses", stepId: "review" }, "expenses waits for a decision that is overdue, at review", "Decide"],
   [{ kind: "breaker", id: "mail", message: "5 failed" }, "Breaker of mail is open: 5 failed", "See task"],
   [{ kind: "webhook", id: "w1", message: "" }, "Webhook w1 does not get through: without a message", "See deliveries"],
+  [{ kind: "schedule", id: "nightly", message: "there is no workflow order" }, "Schedule nightly starts nothing: there is no workflow order", "See schedule"],
   [{ kind: "later" as "failed", message: "new" }, "later new", "Look"],
 ])("%j is one sentence with one action", (given, sentence, action) => {
   const concern = concernOf(item(given));

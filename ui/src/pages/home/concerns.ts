@@ -61,6 +61,8 @@ export function concernOf(item: Item): Concern {
         href: path(`${item.kind}s`, item.id),
         action: { label: "See deliveries", does: "open" },
       };
+    case "schedule":
+      return { ...at, tone: "red", subject: `Schedule ${item.id}`, text: `starts nothing: ${message}`, href: path("schedules", item.id), action: { label: "See schedule", does: "open" } };
     default:
       // A kind that this version does not know is shown all the same.
       return { ...at, tone: "amber", subject: String((item as Item).kind), text: message, href: "/instances", action: { label: "Look", does: "open" } };
@@ -78,6 +80,8 @@ export function allOf(kind: Item["kind"], hours: number): { label: string; href:
       return { label: "All approvals", href: "/approvals" };
     case "breaker":
       return { label: "All tasks", href: "/tasks" };
+    case "schedule":
+      return { label: "All schedules in error", href: "/schedules?status=error" };
     case "webhook":
     case "subscription":
       return { label: "All webhooks and subscriptions", href: "/webhooks" };

@@ -81,6 +81,24 @@ export function Header() {
             </dd>
           </div>
         )}
+        {now.schedule !== null && (
+          <div>
+            <dt>Started by schedule</dt>
+            <dd>
+              <Link href={path("schedules", now.schedule.id)}>{visible(now.schedule.id)}</Link> <span className={styles["muted"]}>for</span> <Moment at={now.schedule.nominal} />
+            </dd>
+          </div>
+        )}
+        {now.eventId !== null && (
+          <div>
+            <dt>Started by event</dt>
+            <dd className={styles["mono"]}>
+              <Link href={path("events", now.eventId)} className={styles["cut"]}>
+                {visible(now.eventId)}
+              </Link>
+            </dd>
+          </div>
+        )}
         {now.rerunOf !== null && (
           <div>
             <dt>Rerun of</dt>

@@ -19,6 +19,12 @@ import { aboutWords, paceOf, progressWords, statusOf, titleOf, totalOf, type Ope
 
 const REFRESH_MS = 500;
 const MOST_FAILURES = 100;
+const PERMISSIONS = { "dead-letters": "dead-letters:write", instances: "instances:control", ticks: "schedules:control" } as const;
+const LISTS = {
+  "dead-letters": { href: "/dead-letters", label: "Dead letters" },
+  instances: { href: "/instances", label: "Instances" },
+  ticks: { href: "/schedules", label: "Schedules" },
+} as const;
 
 /** One action over many: how far it is, what it did, what failed, and a way to stop it. */
 export default function OperationPage({ params }: PageProps) {
@@ -42,12 +48,12 @@ export default function OperationPage({ params }: PageProps) {
 
 function Shown({ operation, counted, crumbs }: { operation: Operation; counted: number | null; crumbs: { label: string; href: string }[] }) {
   const now = useNow(1_000);
-  const mayControl = useMay(operation.target === "dead-letters" ? "dead-letters:write" : "instances:control");
+  const mayControl = useMay(PERMISSIONS[operation.target] ?? "instances:control");
   const stop = useAct((id: string) => send("delete", "/api/v1/instances/bulk/{id}", { path: { id } }));
   const total = totalOf(operation, counted);
   const words = progressWords(operation, total, paceOf(operation, total, now));
   const isRunning = operation.status === "running";
-  const list = operation.target === "dead-letters" ? { href: "/dead-letters", label: "Dead letters" } : { href: "/instances", label: "Instances" };
+  const list = LISTS[operation.target] ?? LISTS.instances;
   return (
     <Page
       title={titleOf(operation)}

@@ -5,9 +5,10 @@ import { count, counted, duration } from "../../core/format";
 
 export type Operation = Shape<"BulkView">;
 
-const DOING: Record<Operation["action"], string> = { cancel: "Cancel", discard: "Discard", pause: "Pause", resume: "Resume", retry: "Retry" };
+const DOING: Record<Operation["action"], string> = { backfill: "Backfill", cancel: "Cancel", discard: "Discard", pause: "Pause", resume: "Resume", retry: "Retry" };
 
-export const titleOf = ({ action, target }: Pick<Operation, "action" | "target">): string => `${DOING[action] ?? action} ${target === "dead-letters" ? "dead letters" : "instances"}`;
+export const titleOf = ({ action, target }: Pick<Operation, "action" | "target">): string => `${DOING[action] ?? action} ${TARGETS[target] ?? target}`;
+const TARGETS: Record<Operation["target"], string> = { "dead-letters": "dead letters", instances: "instances", ticks: "ticks of a schedule" };
 
 export const hrefOf = ({ id }: Pick<Operation, "id">): string => `/operations/${encodeURIComponent(id ?? "")}`;
 

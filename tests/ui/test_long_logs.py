@@ -1,0 +1,122 @@
+"""Instances with very long logs: what is newest is there at once, and the page stays usable."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.kit import soak_figures
+from tests.ui.conftest import PATIENCE, Serve
+from tests.ui.long_logs import lengthened
+from tests.ui.server import Server
+
+pytestmark = pytest.mark.slow
+expect.set_options(timeout=PATIENCE)
+
+MANY, MILLION = 100_000, 1_000_000
+PARENT = {
+    "id": "parent",
+    "steps": [
+        {
+            "stepId": "child",
+            "type": "SUB_WORKFLOW",
+            "workflowId": "order",
+            "input": {"orderId": "A9"},
+        }
+    ],
+}
+
+
+def test_of_a_hundred_thousand_entries_the_newest_are_there_at_once(
+    serve: Serve, page: Page
+) -> None:
+    server = serve()
+    [(id, length)] = _long(server, [_order(server)], MANY)
+    page.goto(f"{server.url}/instances/{id}?tab=log")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Waiting")
+    log = page.get_by_role("group", name="Log entries, newest first")
+    expect(log.get_by_text(str(length), exact=True)).to_be_in_viewport()
+    expect(page.get_by_role("status").filter(has_text=f"of {length:,} entries")).to_be_visible()
+    # Without the whole log the timeline has the steps as the service tells them.
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.get_by_role("list", name="Timeline").get_by_text("paid")).to_be_visible()
+    expect(page.get_by_role("button", name=f"Read all {length:,} entries")).to_be_visible()
+    # It is live all the same.
+    page.get_by_role("tab", name="Log").click()
+    paid = {"pattern": "payment.received", "payload": {"orderId": "A1"}}
+    server.api("POST", "/events", paid)
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Completed")
+    expect(log.get_by_text("STATUS_CHANGED").first).to_be_in_viewport()
+
+
+def test_a_child_with_a_long_log_opens_in_the_timeline_of_its_parent(
+    serve: Serve, page: Page
+) -> None:
+    server = serve()
+    server.api("PUT", "/workflows/parent", PARENT)
+    parent = server.api("POST", "/workflows/parent/start", {})["instanceId"]
+    found = server.api("GET", f"/instances?parentId={parent}")["items"]
+    while not found or "paid" not in found[0]["currentSteps"]:
+        found = server.api("GET", f"/instances?parentId={parent}")["items"]
+    [(_, length)] = _long(server, [found[0]["id"]], 12_000)
+    page.goto(f"{server.url}/instances/{parent}?tab=timeline&open=child")
+    timeline = page.get_by_role("list", name="Timeline")
+    expect(timeline.get_by_role("link", name="paid")).to_be_visible()
+    # Once it is read whole, it has what the log alone knows.
+    expect(timeline.get_by_text("entries read")).to_have_count(0)
+    expect(timeline.get_by_role("link", name="order 0")).to_be_visible()
+    paused = timeline.get_by_text("was paused").first
+    expect(paused).to_be_attached()
+    assert length > 10_000
+
+
+@pytest.mark.soak
+def test_of_a_million_entries_the_newest_are_there_and_the_page_stays_usable(
+    serve: Serve, page: Page
+) -> None:
+    server = serve()
+    [(id, length)] = _long(server, [_order(server)], MILLION)
+    # The service reads the log once, since no snapshot was written beside the rows.
+    server.api("GET", f"/instances/{id}")
+    begun = monotonic()
+    page.goto(f"{server.url}/instances/{id}?tab=log")
+    log = page.get_by_role("group", name="Log entries, newest first")
+    expect(log.get_by_text(str(length), exact=True)).to_be_in_viewport()
+    shown = monotonic() - begun
+    expect(page.get_by_text("The log is too long to be replayed here")).to_be_visible()
+    page.get_by_role("tab", name="Timeline").click()
+    expect(page.get_by_role("list", name="Timeline").get_by_text("paid")).to_be_visible()
+    page.get_by_role("tab", name="Graph").click()
+    expect(page.locator(".react-flow__edge")).to_have_count(2)
+    server.api(
+        "POST", "/events", {"pattern": "payment.received", "payload": {"orderId": "A1"}}
+    )
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Completed")
+    print({"entries": length, "seconds": round(shown, 3)})
+    soak_figures.add("browser", million_entries_open_seconds=round(shown, 3))
+
+
+def _order(server: Server) -> str:
+    body = {"input": {"orderId": "A1"}}
+    id = str(server.api("POST", "/workflows/order/start", body)["instanceId"])
+    while "paid" not in server.api("GET", f"/instances/{id}")["currentSteps"]:
+        pass
+    return id
+
+
+def _long(server: Server, ids: list[str], entries: int) -> list[tuple[str, int]]:
+    """Instances that wait, with logs of so many entries: they were paused again and again."""
+    begins = []
+    for id in ids:
+        begins.append(server.api("GET", f"/instances/{id}")["version"])
+        server.api("POST", f"/instances/{id}/pause", {})
+        server.api("POST", f"/instances/{id}/resume", {})
+    server.stop()
+    lengths = [
+        lengthened(server.database, id, cycle_from=begin, entries=entries)
+        for id, begin in zip(ids, begins, strict=True)
+    ]
+    server.start()
+    return list(zip(ids, lengths, strict=True))
