@@ -12,13 +12,13 @@ from typing import TypeAlias
 
 from tenuto.workspace.audit import TenantAudit
 from tenuto.workspace.bulk import BulkOperations
+from tenuto.workspace.calendars import Calendars
 from tenuto.workspace.dead_letters import DeadLetters
 from tenuto.workspace.definitions import Definitions
 from tenuto.workspace.engine_workspace import EngineWorkspace
 from tenuto.workspace.events import Events
 from tenuto.workspace.instance import InstanceRef
 from tenuto.workspace.keys import TenantKeys
-from tenuto.workspace.calendars import Calendars
 from tenuto.workspace.schedules import Schedules
 from tenuto.workspace.starting import Starting
 from tenuto.workspace.task_definitions import TaskDefinitions
@@ -49,6 +49,7 @@ OF_INSTANCE: dict[str, OfInstance] = {
     "resume": lambda it: it.resume(),
     "skip_delay": lambda it: it.skip_delay("a"),
     "retry": lambda it: it.retry(),
+    "time_out_step": lambda it: it.time_out_step("a"),
     "decide": lambda it: it.decide("ask", "approved", by="ann"),
     "retry_compensation": lambda it: it.retry_compensation("a"),
     "rerun": lambda it: it.rerun(),
@@ -167,6 +168,7 @@ ONLY_OWN = frozenset(
         *("definitions.ids", "definitions.newest", "definitions.save", "definitions.versions"),
         *("definitions.checked", "definitions.create", "definitions.page", "definitions.warnings"),
         "definitions.undeclared",
+        "definitions.unknown_calendars",
         *("inbox.latest", "inbox.list", "inbox.publish", "inbox.publish_all"),
         "inbox.publish_given",
         *("keys.create", "keys.list"),

@@ -27,9 +27,7 @@ def read_if_match(if_match: str) -> int | str:
     return int(text) if is_number else text
 
 
-def version_to_change(
-    headers: Mapping[str, str], before: Object | None, code: str
-) -> int | None:
+def version_to_change(headers: Mapping[str, str], before: Object | None, code: str) -> int | None:
     """The version that `If-Match` names; None without one. 412 with `code` where it names none.
 
     `before` is the record as it is, with its `version`.

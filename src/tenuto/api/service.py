@@ -65,7 +65,7 @@ _BATCH = 32_000_000
 class Service:
     """An app with its authentication, limits and background runners."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0915 - one for each thing that requests share
         self,
         app: Tenuto,
         config: ServiceConfig,

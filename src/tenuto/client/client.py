@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ import msgspec
 
 from tenuto.client.audit import RemoteAudit
 from tenuto.client.bulk import RemoteBulk
-from tenuto.client.connection import NEXT_AFTER, PATIENCE, Connection
+from tenuto.client.connection import API, NEXT_AFTER, PATIENCE, Ask, Connection, part
 from tenuto.client.dead_letters import RemoteDeadLetters
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.keys import RemoteKeys
@@ -29,13 +28,12 @@ from tenuto.client.test_runs import RemoteTestRuns
 from tenuto.client.whole_instances import whole_instances
 from tenuto.client.workers import RemoteWorkers
 from tenuto.model.checks import aware
-from tenuto.model.errors import Forbidden, NotFound, Problem, TenutoError, not_there
+from tenuto.model.errors import Problem, TenutoError, not_there
 from tenuto.model.json import JSON, Given, Object, as_json
 from tenuto.model.status import Status
 from tenuto.ports import Clock, Ids
 from tenuto.python_form.workflow import WorkflowFunction
 from tenuto.workspace.documents import Deployer
-from tenuto.workspace.schedule_values import SavedSchedule
 from tenuto.workspace.values import (
     ANY_INSTANCE,
     DefinitionVersion,
@@ -47,6 +45,8 @@ from tenuto.workspace.values import (
     Summary,
     statuses_of,
 )
+
+_STOPPED = "tenuto-schedules-stopped"
 
 
 class Client:
@@ -165,12 +165,11 @@ class Client:
         Conflict while instances of it run, unless `force` cancels them: a bulk operation, which
         goes on after this returns. Returns how many schedules start nothing any more.
         """
-        found: list[SavedSchedule] = []
-        # A key for definitions alone, or a server of an older version, does not list them.
-        with suppress(Forbidden, NotFound):
-            found = await self.schedules.list(workflow=id, limit=1_000)
-        await self.operations.remove_workflow(id, force=force or None)
-        return sum(each.status in ("active", "paused") for each in found)
+        query = {"force": force} if force else {}
+        asked = Ask("DELETE", f"{API}/workflows/{part(id)}", query, gives_nothing=True)
+        answered = await self.connection.send(asked)
+        stopped = answered.headers.get(_STOPPED, "")
+        return int(stopped) if stopped.isdecimal() else 0
 
     # -- instances
 

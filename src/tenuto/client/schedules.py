@@ -49,20 +49,6 @@ class RemoteSchedules:
         """A schedule, and how it stands; NotFound."""
         return await self._operations.get_schedule(id)
 
-    async def list(
-        self,
-        *,
-        status: str | None = None,
-        workflow: str | None = None,
-        calendar: str | None = None,
-        limit: int = 100,
-    ) -> list[SavedSchedule]:
-        """Schedules, ordered by id."""
-        which = msgspec.convert(
-            {"status": status, "workflowId": workflow, "calendar": calendar}, ScheduleFilter
-        )
-        return await up_to(limit, partial(self.page, which))
-
     async def page(
         self,
         which: ScheduleFilter = ANY_SCHEDULE,
@@ -123,9 +109,7 @@ class RemoteSchedules:
         self, id: str, *, count: int = 10, after: datetime | None = None
     ) -> list[PreviewedTick]:
         """Its next ticks after a moment, by default now; NotFound."""
-        found = await self._operations.preview_schedule(
-            id, count=count, from_=aware(after, "from")
-        )
+        found = await self._operations.preview_schedule(id, count=count, from_=aware(after, "from"))
         return msgspec.convert(found["items"], list[PreviewedTick])
 
     async def preview_document(
@@ -150,6 +134,20 @@ class RemoteSchedules:
         """Remove it; instances that it has started go on. NotFound."""
         await self._operations.remove_schedule(id)
 
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        workflow: str | None = None,
+        calendar: str | None = None,
+        limit: int = 100,
+    ) -> list[SavedSchedule]:
+        """Schedules, ordered by id."""
+        which = msgspec.convert(
+            {"status": status, "workflowId": workflow, "calendar": calendar}, ScheduleFilter
+        )
+        return await up_to(limit, partial(self.page, which))
+
 
 class RemoteCalendars:
     """Business calendars: weekly hours, holidays and dates, in versions."""
@@ -171,10 +169,6 @@ class RemoteCalendars:
     async def get(self, id: str, version: int | None = None) -> SavedCalendar:
         """A calendar as it was saved; the newest version unless one is given. NotFound."""
         return await self._operations.get_calendar(id, version=version)
-
-    async def list(self) -> list[SavedCalendar]:
-        """Every calendar, ordered by id."""
-        return await every(self._operations.list_calendars)
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[SavedCalendar]:
         """A page of calendars, ordered by id."""
@@ -212,6 +206,10 @@ class RemoteCalendars:
     async def remove(self, id: str) -> None:
         """Remove a calendar; Conflict while something names it. NotFound."""
         await self._operations.remove_calendar(id)
+
+    async def list(self) -> list[SavedCalendar]:
+        """Every calendar, ordered by id."""
+        return await every(self._operations.list_calendars)
 
 
 def _tag(version: int | None) -> str | None:

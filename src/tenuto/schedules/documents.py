@@ -489,9 +489,7 @@ def _edge(value: object, zone: str, *, is_end: bool) -> datetime | None:
 
 def _noted(name: str, metadata: JSON, place: Place) -> str | None:
     """A text of the metadata."""
-    if metadata is None or (
-        not isinstance(metadata, dict) and name != "description"
-    ):
+    if metadata is None or (not isinstance(metadata, dict) and name != "description"):
         return None
     if not is_object(metadata, place.at("metadata")):
         return None

@@ -337,7 +337,8 @@ class Engine:
     def ticks(self, schedule: str) -> list[TickRecord]:
         """What became of the ticks of a schedule, the oldest first."""
         found = self.lives.ask(lambda app: app.schedules.ticks(schedule, limit=_MOST_TICKS))
-        return [*reversed(found or [])]
+        assert found is not None
+        return [*reversed(found)]
 
     def calls(self, task: Named | None = None) -> list[Call]:
         """Every run of a task, or of all of them, in order."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from tenuto.definition import check
+from tenuto.definition.calendar_places import calendar_places
 from tenuto.engine.definitions.plans import is_there
-from tenuto.model.json import JSON
 from tenuto.model.test_run import is_test_run
 from tenuto.store.protocol import Parts
 from tenuto.workspace.schedule_values import CalendarUses
@@ -76,22 +77,16 @@ async def _workflows(seen: Parts, tenant: str, id: str) -> list[str]:
             if is_there(row)
             and not is_test_run(row.id)
             and b"calendar" in row.content
-            and _names(msgspec.json.decode(row.content), id)
+            and _names(row.content, id)
         ]
         if len(rows) < _PAGE or len(found) >= MOST:
             return found[:MOST]
         after = rows[-1].id
 
 
-def _names(document: JSON, id: str) -> bool:
-    """Whether a definition names a calendar anywhere."""
-    left: list[JSON] = [document]
-    while left:
-        value = left.pop()
-        if isinstance(value, dict):
-            if value.get("calendar") == id:
-                return True
-            left += value.values()
-        elif isinstance(value, list):
-            left += value
-    return False
+def _names(content: bytes, id: str) -> bool:
+    """Whether durations of a definition are counted in the working time of a calendar."""
+    definition = check(msgspec.json.decode(content)).definition
+    return definition is not None and any(
+        place.calendar == id for place in calendar_places(definition)
+    )

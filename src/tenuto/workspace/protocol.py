@@ -597,17 +597,6 @@ class Schedules(Protocol):
         """A schedule, and how it stands; NotFound."""
         ...
 
-    async def list(
-        self,
-        *,
-        status: str | None = None,
-        workflow: str | None = None,
-        calendar: str | None = None,
-        limit: int = 100,
-    ) -> list[SavedSchedule]:
-        """Schedules, ordered by id."""
-        ...
-
     async def page(
         self,
         which: ScheduleFilter = ANY_SCHEDULE,
@@ -674,6 +663,17 @@ class Schedules(Protocol):
         """Remove it; instances that it has started go on. NotFound."""
         ...
 
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        workflow: str | None = None,
+        calendar: str | None = None,
+        limit: int = 100,
+    ) -> list[SavedSchedule]:
+        """Schedules, ordered by id."""
+        ...
+
 
 class Calendars(Protocol):
     """Business calendars: weekly hours, holidays and dates, in versions."""
@@ -688,10 +688,6 @@ class Calendars(Protocol):
 
     async def get(self, id: str, version: int | None = None) -> SavedCalendar:
         """A calendar as it was saved; the newest version unless one is given. NotFound."""
-        ...
-
-    async def list(self) -> list[SavedCalendar]:
-        """Every calendar, ordered by id."""
         ...
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[SavedCalendar]:
@@ -723,6 +719,10 @@ class Calendars(Protocol):
 
     async def remove(self, id: str) -> None:
         """Remove a calendar; Conflict while something names it. NotFound."""
+        ...
+
+    async def list(self) -> list[SavedCalendar]:
+        """Every calendar, ordered by id."""
         ...
 
 

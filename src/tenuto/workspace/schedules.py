@@ -7,7 +7,6 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Literal, cast
 
-
 from tenuto.definition.slug import slug
 from tenuto.engine.engine import Engine
 from tenuto.model.checks import aware, refuse_bad_text
@@ -22,7 +21,6 @@ from tenuto.workspace.instance_lists import instance_rows
 from tenuto.workspace.schedule_values import SavedSchedule, TickRecord
 from tenuto.workspace.stored_schedules import StoredSchedules, shown, tick_record
 from tenuto.workspace.values import BulkOperation
-
 
 _FIRST_LOOK, _LAST_LOOK = 0.005, 2.0
 """Seconds between looks for an instance that is about to be started."""
@@ -172,5 +170,5 @@ def _target_name(document: Object) -> str:
 
 
 def _refused(path: str, message: str, advice: str) -> InvalidInput:
-    problem = Problem(code="TEN-2730", path=path, message=message, advice=advice)
+    problem = Problem(code="TEN-2732", path=path, message=message, advice=advice)
     return InvalidInput("there is nothing to backfill", [problem])

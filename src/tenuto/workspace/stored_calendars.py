@@ -11,13 +11,14 @@ import msgspec
 from whenever import TimeDelta
 
 from tenuto.calendars import (
+    Hours,
     WorkingCalendar,
     add,
     days,
     parse_working_duration,
     working_time_between,
 )
-from tenuto.calendars.calendar import WEEKDAYS, Hours, clock
+from tenuto.calendars.calendar import WEEKDAYS, clock
 from tenuto.calendars.days import reason
 from tenuto.calendars.working_time import working_spans
 from tenuto.definition.report import did_you_mean
@@ -57,17 +58,6 @@ class StoredCalendars:
     async def get(self, id: str, version: int | None = None) -> SavedCalendar:
         """A calendar as it was saved; the newest version unless one is given. NotFound."""
         return await self._shown(await self._row(id, version))
-
-    async def list(self) -> list[SavedCalendar]:
-        """Every calendar, ordered by id."""
-        found: list[SavedCalendar] = []
-        cursor: str | None = None
-        while True:
-            page = await self.page(limit=MOST_ITEMS, cursor=cursor)
-            found += page.items
-            cursor = page.next_cursor
-            if cursor is None:
-                return found
 
     async def page(self, *, limit: int = 100, cursor: str | None = None) -> Page[SavedCalendar]:
         """A page of calendars, ordered by id."""
@@ -175,6 +165,17 @@ class StoredCalendars:
     def _seen(self) -> Parts:
         return self._source.store.seen_by(self._tenant)
 
+    async def list(self) -> list[SavedCalendar]:
+        """Every calendar, ordered by id."""
+        found: list[SavedCalendar] = []
+        cursor: str | None = None
+        while True:
+            page = await self.page(limit=MOST_ITEMS, cursor=cursor)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
 
 def shown(row: CalendarRow, first: CalendarRow, problems: Iterable[Problem] = ()) -> SavedCalendar:
     """A version of a calendar as users see it; `first` is its first version."""
@@ -205,9 +206,7 @@ def shown(row: CalendarRow, first: CalendarRow, problems: Iterable[Problem] = ()
     )
 
 
-def _span(
-    working: WorkingCalendar, version: int, start: datetime, end: datetime
-) -> WorkingSpan:
+def _span(working: WorkingCalendar, version: int, start: datetime, end: datetime) -> WorkingSpan:
     if end - start > _LONGEST:
         problem = Problem(
             code="TEN-2716",

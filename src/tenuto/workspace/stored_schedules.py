@@ -62,28 +62,6 @@ class StoredSchedules:
         """A schedule, and how it stands; NotFound."""
         return shown(await self.row(id))
 
-    async def list(
-        self,
-        *,
-        status: str | None = None,
-        workflow: str | None = None,
-        calendar: str | None = None,
-        limit: int = 100,
-    ) -> list[SavedSchedule]:
-        """Schedules, ordered by id."""
-        which = msgspec.convert(
-            {"status": status, "workflowId": workflow, "calendar": calendar}, ScheduleFilter
-        )
-        found: list[SavedSchedule] = []
-        cursor: str | None = None
-        while len(found) < limit:
-            page = await self.page(which, limit=min(limit - len(found), MOST_ITEMS), cursor=cursor)
-            found += page.items
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        return found
-
     async def page(
         self,
         which: ScheduleFilter = ANY_SCHEDULE,
@@ -219,6 +197,28 @@ class StoredSchedules:
     @property
     def _seen(self) -> Parts:
         return self._source.store.seen_by(self._tenant)
+
+    async def list(
+        self,
+        *,
+        status: str | None = None,
+        workflow: str | None = None,
+        calendar: str | None = None,
+        limit: int = 100,
+    ) -> list[SavedSchedule]:
+        """Schedules, ordered by id."""
+        which = msgspec.convert(
+            {"status": status, "workflowId": workflow, "calendar": calendar}, ScheduleFilter
+        )
+        found: list[SavedSchedule] = []
+        cursor: str | None = None
+        while len(found) < limit:
+            page = await self.page(which, limit=min(limit - len(found), MOST_ITEMS), cursor=cursor)
+            found += page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found
 
 
 def words_of(schedule: Schedule) -> str:

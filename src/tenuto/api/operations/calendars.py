@@ -129,9 +129,7 @@ async def list_calendar_days(call: Call[DaysQuery]) -> Days:
     return Days(items=await call.workspace.calendars.days(call.path["id"], asked.from_, asked.to))
 
 
-@CALENDARS.post(
-    "/{id}/import", request=str, size="batch", media=("text/calendar",), is_raw=True
-)
+@CALENDARS.post("/{id}/import", request=str, size="batch", media=("text/calendar",), is_raw=True)
 async def import_calendar_dates(call: Call[NoQuery]) -> ImportedDates:
     """Add the whole days of an iCalendar file to the dates of a calendar, as days off."""
     refuse_media(call.headers.get("content-type"), ("text/calendar",))

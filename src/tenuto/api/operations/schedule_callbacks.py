@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call
@@ -11,7 +13,7 @@ from tenuto.api.request_parser import WRONG_FIELD
 from tenuto.api.schedule_tickets import SCHEDULER_CALLBACK, ScheduleTicket
 from tenuto.api.shapes import Answer, Body, Moment
 from tenuto.model.errors import Conflict, InvalidInput, Problem
-from tenuto.model.json import JSON, Object, kind_of
+from tenuto.model.json import JSON, kind_of
 
 _NO_OPERATION = "TEN-3091"
 
@@ -115,7 +117,7 @@ def _refused(problems: list[Problem]) -> InvalidInput:
 
 
 async def _note(
-    call: Call[CallbackQuery], sender: Principal, outcome: str, after: Object | dict[str, str]
+    call: Call[CallbackQuery], sender: Principal, outcome: str, after: Mapping[str, object]
 ) -> None:
     await call.service.audit.record(
         principal=sender,

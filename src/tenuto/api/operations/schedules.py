@@ -50,13 +50,13 @@ class SchedulesQuery(PageQuery):
     """Those that name this calendar."""
 
 
-class PauseRequest(Body):
+class SchedulePause(Body):
     """Why a schedule is paused."""
 
     note: Annotated[str, Meta(max_length=1_000)] | None = None
 
 
-class TriggerRequest(Body):
+class ScheduleTrigger(Body):
     """Which tick is started now."""
 
     at: Moment | None = None
@@ -98,9 +98,7 @@ async def add_schedule(call: Call[NoQuery], body: JSON) -> SavedSchedule:
     return _saved(call, await call.workspace.schedules.create(body), is_new=True)
 
 
-@SCHEDULES.post(
-    "/preview", permission=Permission.SCHEDULES_READ, size="value", is_audited=False
-)
+@SCHEDULES.post("/preview", permission=Permission.SCHEDULES_READ, size="value", is_audited=False)
 async def preview_schedule_document(call: Call[PreviewQuery], body: JSON) -> SchedulePreview:
     """Preview a schedule that is not saved: its next ticks, its words and all its problems."""
     asked = call.query
@@ -154,7 +152,7 @@ async def remove_schedule(call: Call[NoQuery]) -> None:
 @SCHEDULES.post(
     "/{id}/pause", permission=Permission.SCHEDULES_CONTROL, may_be_empty=True, other_statuses=(409,)
 )
-async def pause_schedule(call: Call[NoQuery], body: PauseRequest) -> SavedSchedule:
+async def pause_schedule(call: Call[NoQuery], body: SchedulePause) -> SavedSchedule:
     """Pause a schedule: its ticks are passed over until it is resumed."""
     schedules, id = call.workspace.schedules, call.path["id"]
     call.before = await audit_values.schedule_before(schedules, id)
@@ -180,7 +178,7 @@ async def resume_schedule(call: Call[NoQuery], _: NothingMore) -> SavedSchedule:
     may_be_empty=True,
     other_statuses=(409,),
 )
-async def trigger_schedule(call: Call[NoQuery], body: TriggerRequest) -> TickRecord:
+async def trigger_schedule(call: Call[NoQuery], body: ScheduleTrigger) -> TickRecord:
     """Start the target of a schedule now, as a tick of its own; also while it is paused."""
     tick = await call.workspace.schedules.trigger(call.path["id"], body.at)
     call.after = {

@@ -257,4 +257,4 @@ def _item(row: DefinitionRow) -> WorkflowItem:
 
 
 def _view(row: DefinitionRow) -> WorkflowView:
-    return shaped(WorkflowView, _item(row), definition=raw(row.content))
+    return shaped(WorkflowView, _item(row), definition=raw(row.content), schedules=UNSET)

@@ -269,6 +269,20 @@ def _after(action: str, result: object) -> Object:
             return {"started": len(result) - refused, "refused": refused}
         case list():
             return audit_values.events(result)
+        case SavedSchedule() | SavedCalendar() | ImportedDates() | TickRecord():
+            return _of_schedules(result)
+        case int():
+            return {_COUNTS.get(action, "hastened"): result}
+        case _:
+            pass
+    id = getattr(result, "id", None)
+    return {} if id is None else {"instanceId" if action in _STARTS else "id": str(id)}
+
+
+def _of_schedules(result: SavedSchedule | SavedCalendar | ImportedDates | TickRecord) -> Object:
+    from tenuto.workspace import audit_values
+
+    match result:
         case SavedSchedule():
             return audit_values.schedule(result)
         case SavedCalendar():
@@ -277,9 +291,3 @@ def _after(action: str, result: object) -> Object:
             return audit_values.calendar(result.calendar)
         case TickRecord():
             return {"outcome": result.outcome, "instanceId": result.instance_id}
-        case int():
-            return {_COUNTS.get(action, "hastened"): result}
-        case _:
-            pass
-    id = getattr(result, "id", None)
-    return {} if id is None else {"instanceId" if action in _STARTS else "id": str(id)}

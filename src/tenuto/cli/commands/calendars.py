@@ -117,8 +117,7 @@ def set_(
         from tenuto.cli.positions import Located
         from tenuto.cli.records import read_record
         from tenuto.cli.views.calendars import as_json
-        from tenuto.cli.views.terminal import show as shown
-        from tenuto.cli.views.terminal import show_json
+        from tenuto.cli.views.terminal import show as shown, show_json
         from tenuto.model.errors import InvalidInput
 
         record = read_record(file)
@@ -160,8 +159,7 @@ def days(
         from tenuto.cli import exits
         from tenuto.cli.moments import date_of
         from tenuto.cli.views.calendars import as_json, days_table
-        from tenuto.cli.views.terminal import show as shown
-        from tenuto.cli.views.terminal import show_json
+        from tenuto.cli.views.terminal import show as shown, show_json
 
         first = backend.clock.now().date() if start is None else date_of(start, "--from")
         last = first + timedelta(days=30) if end is None else date_of(end, "--to")
@@ -193,8 +191,7 @@ def import_(
         from tenuto.cli import exits
         from tenuto.cli.sources import read_file
         from tenuto.cli.views.calendars import as_json
-        from tenuto.cli.views.terminal import say, show_json
-        from tenuto.cli.views.terminal import show as shown
+        from tenuto.cli.views.terminal import say, show as shown, show_json
 
         found = await backend.space.calendars.import_dates(id, read_file(file))
         if output == "json":
@@ -259,8 +256,7 @@ def remove(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
-        from tenuto.cli.views.terminal import show as shown
-        from tenuto.cli.views.terminal import show_json
+        from tenuto.cli.views.terminal import show as shown, show_json
 
         await backend.space.calendars.remove(id)
         if output == "json":

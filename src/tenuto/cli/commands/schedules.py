@@ -143,8 +143,7 @@ async def _foresee(backend: Backend, document: object, output: str) -> int:
     from tenuto.cli import exits
     from tenuto.cli.views.calendars import as_json
     from tenuto.cli.views.schedules import preview_table
-    from tenuto.cli.views.terminal import say, show_json
-    from tenuto.cli.views.terminal import show as shown
+    from tenuto.cli.views.terminal import say, show as shown, show_json
     from tenuto.model.errors import InvalidInput
 
     found = await backend.space.schedules.preview_document(document)  # type: ignore[arg-type]
@@ -256,8 +255,7 @@ def backfill(  # noqa: PLR0913 - one for each option
         from tenuto.cli import exits
         from tenuto.cli.moments import end_of, moment_of
         from tenuto.cli.views.bulk import operation_json, show_operation
-        from tenuto.cli.views.terminal import say_command, show_json
-        from tenuto.cli.views.terminal import show as shown
+        from tenuto.cli.views.terminal import say_command, show as shown, show_json
 
         part = backend.space.schedules
         zone = (await part.get(id)).timezone or "UTC"
@@ -308,8 +306,7 @@ def preview(
         from tenuto.cli.moments import moment_of
         from tenuto.cli.records import read_record
         from tenuto.cli.views.schedules import preview_table, tick_json
-        from tenuto.cli.views.terminal import say, show_json
-        from tenuto.cli.views.terminal import show as shown
+        from tenuto.cli.views.terminal import say, show as shown, show_json
         from tenuto.model.errors import InvalidInput
 
         part = backend.space.schedules
@@ -388,8 +385,7 @@ def remove(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
-        from tenuto.cli.views.terminal import show as shown
-        from tenuto.cli.views.terminal import show_json
+        from tenuto.cli.views.terminal import show as shown, show_json
 
         await backend.space.schedules.remove(id)
         if output == "json":
@@ -410,8 +406,7 @@ def _change(
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.views.schedules import schedule_json
-        from tenuto.cli.views.terminal import show as shown
-        from tenuto.cli.views.terminal import show_json
+        from tenuto.cli.views.terminal import show as shown, show_json
         from tenuto.model.durations import iso
 
         saved = await change(backend)
@@ -426,9 +421,7 @@ def _change(
     perform_on(store, work, output)
 
 
-def _show(
-    store: str, output: str, find: Callable[[Backend], Awaitable[SavedSchedule]]
-) -> NoReturn:
+def _show(store: str, output: str, find: Callable[[Backend], Awaitable[SavedSchedule]]) -> NoReturn:
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.views.schedules import schedule_json, show_schedule

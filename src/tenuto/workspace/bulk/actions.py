@@ -39,9 +39,7 @@ async def act(
     return None
 
 
-async def _start_tick(
-    engine: Engine, tenant: str, asked: BulkAsked, id: str
-) -> ItemFailure | None:
+async def _start_tick(engine: Engine, tenant: str, asked: BulkAsked, id: str) -> ItemFailure | None:
     """Start the tick of a nominal time; one that was started before is not started again."""
     which = asked.which
     assert which.schedule_id is not None

@@ -20,7 +20,6 @@ from tenuto.workspace.values import (
     InstanceFilter,
 )
 
-
 MOST_AT_ONCE = 100
 """The most instances of a backfill that run at the same time."""
 
