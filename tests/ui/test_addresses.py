@@ -63,7 +63,9 @@ def test_what_was_opened_and_followed_is_there_again_from_its_address(
     page.get_by_label("Search the log").fill("CHILD")
     page.reload()
     expect(page.get_by_label("Search the log")).to_have_value("CHILD")
-    expect(page.get_by_role("group", name="Log entries, newest first").get_by_role("listitem").first).to_contain_text("CHILD")
+    expect(
+        page.get_by_role("group", name="Log entries, newest first").get_by_role("listitem").first
+    ).to_contain_text("CHILD")
 
 
 def test_who_stopped_a_bulk_operation_stands_on_its_page(server: Server, page: Page) -> None:

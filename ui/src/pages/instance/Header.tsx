@@ -85,7 +85,7 @@ export function Header() {
           <div>
             <dt>Started by schedule</dt>
             <dd>
-              <Link href={path("schedules", now.schedule.id)}>{visible(now.schedule.id)}</Link> <span className={styles["muted"]}>for</span> <Moment at={now.schedule.nominal} />
+              <Link href={path("schedules", now.schedule.id)} className={styles["underlined"]}>{visible(now.schedule.id)}</Link> <span className={styles["muted"]}>for</span> <Moment at={now.schedule.nominal} />
             </dd>
           </div>
         )}

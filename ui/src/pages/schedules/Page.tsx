@@ -28,7 +28,7 @@ const STATUSES = [
   ["error", "In error"],
   ["completed", "Completed"],
 ] as const;
-const MOST_MARKS = 20;
+const MOST_MARKS = 8;
 
 const COLUMNS: readonly Column<Schedule>[] = [
   { id: "status", title: "Status", width: "110px", cell: ({ status }) => <StatusBadge status={status} look="plain" /> },
@@ -45,7 +45,7 @@ const COLUMNS: readonly Column<Schedule>[] = [
   { id: "when", title: "When", width: "minmax(160px, 2fr)", isMinor: true, cell: (row) => <When schedule={row} /> },
   { id: "target", title: "Starts", width: "minmax(90px, 1fr)", isMinor: true, cell: (row) => <Target schedule={row} /> },
   { id: "next", title: "Next", width: "130px", cell: ({ nextExecution }) => <Moment at={nextExecution} /> },
-  { id: "ticks", title: "Last ticks", width: "190px", isMinor: true, cell: ({ id }) => <LastTicks id={id} /> },
+  { id: "ticks", title: "Last ticks", width: "216px", isMinor: true, cell: ({ id }) => <LastTicks id={id} /> },
 ];
 
 /** When what is started: the words of each schedule, its next time, and what became of its last ones. */
@@ -122,7 +122,7 @@ function When({ schedule }: { schedule: Schedule }) {
 function Target({ schedule }: { schedule: Schedule }) {
   const { kind, name, href } = targetOf(schedule);
   return (
-    <span title={`${kind} ${name}`}>
+    <span title={`${kind} ${name}`} className={styles["inText"]}>
       {href === null ? visible(name) : <Link href={href}>{visible(name)}</Link>}
       {kind !== "workflow" && <span className={styles["muted"]}> {kind}</span>}
     </span>

@@ -12,7 +12,6 @@ import { CATCH_UPS, NON_WORKING, OVERLAPS, tickStatus, tickWords } from "../../c
 import { path } from "../../core/url";
 import { useLastPart } from "../../kit/address";
 import { Button } from "../../kit/Button";
-import { classes } from "../../kit/classes";
 import { Facts } from "../../kit/Facts";
 import { JsonView, visible } from "../../kit/JsonView";
 import { useKeys } from "../../kit/keys";
@@ -31,7 +30,7 @@ import { TickStrip } from "./TickStrip";
 
 const CRUMBS = [{ label: "Schedules", href: "/schedules" }];
 const SHOWN = 10;
-const MARKS = 60;
+const MARKS = 40;
 type DialogName = "pause" | "trigger" | "backfill" | "edit" | "remove";
 
 /** One schedule: whether it starts, when next, what became of its times, and what can be done. */
@@ -145,7 +144,7 @@ function About({ schedule }: { schedule: Schedule }) {
     <Stack>
       <Facts
         facts={[
-          ["Starts", <span key="">{href === null ? <code>{visible(name)}</code> : <Link href={href}>{visible(name)}</Link>} <span className={styles["muted"]}>{kind}{typeof version === "number" ? ` v${version}` : ""}</span></span>],
+          ["Starts", <span key="" className={styles["inText"]}>{href === null ? <code>{visible(name)}</code> : <Link href={href}>{visible(name)}</Link>} <span className={styles["muted"]}>{kind}{typeof version === "number" ? ` v${version}` : ""}</span></span>],
           ["When", visible(schedule.inWords)],
           ["Cron", schedule.cron == null ? null : <code key="">{schedule.cron}</code>],
           ["Time zone", schedule.timezone],
@@ -195,9 +194,7 @@ function Ticks({ schedule }: { schedule: Schedule }) {
         <p className={styles["muted"]}>None of its times has come yet.</p>
       ) : (
         <Stack>
-          <div className={classes(styles["wide"])}>
-            <TickStrip label={`The last ${counted(Math.min(ticks.items.length, MARKS), "tick")}, oldest first`} ticks={ticks.items.slice(0, MARKS)} statuses={statuses} />
-          </div>
+          <TickStrip label={`The last ${counted(Math.min(ticks.items.length, MARKS), "tick")}, oldest first`} ticks={ticks.items.slice(0, MARKS)} statuses={statuses} />
           <div className={styles["scroll"]} tabIndex={0} role="group" aria-label="Ticks">
             <table className={styles["table"]}>
               <thead>

@@ -19,9 +19,11 @@ export function TickStrip({ label, ticks, statuses }: { label: string; ticks: re
         const mark = classes(styles["mark"], styles[tone], tick.outcome !== "started" && styles["notStarted"]);
         const key = `${tick.nominal} ${tick.cause ?? ""}`;
         return tick.instanceId == null ? (
-          <i key={key} className={mark} title={words} aria-hidden />
+          <span key={key} className={styles["place"]} title={words}>
+            <i className={mark} aria-hidden />
+          </span>
         ) : (
-          <Link key={key} href={path("instances", tick.instanceId)} className={styles["markLink"]} title={words} aria-label={words}>
+          <Link key={key} href={path("instances", tick.instanceId)} className={styles["place"]} title={words} aria-label={words}>
             <i className={mark} aria-hidden />
           </Link>
         );
