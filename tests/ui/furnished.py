@@ -87,14 +87,14 @@ def furnish(server: Server, *, note: Any = "by hand", name: str = "shop") -> Fur
         "description": name,
     }
     server.api("POST", "/tasks", pushed)
-    # Once a year: none of its times comes while somebody looks.
     dates = [{"date": "2026-12-24", "hours": ["09:00-12:00"], "name": name[:60]}]
     server.api("PUT", "/calendars/office", {**CALENDAR, "name": name, "dates": dates})
     nightly = {
         "name": name,
         "type": "recurring",
-        "cron": "0 2 1 1 *",
+        "cron": "0 9 * * *",
         "timezone": "Europe/Berlin",
+        "calendar": "office",
         "target": {"workflowId": "order"},
         "input": {"orderId": "N1", "note": note},
         "metadata": {"description": name},

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { documentOf, draftOf, fieldOf, newDraft, problemText, tickStatus, tickSummary, tickWords } from "./schedule";
+import { documentOf, draftOf, failedInARow, fieldOf, newDraft, problemText, spanWords, tickReason, tickStatus, tickSummary, tickWords } from "./schedule";
 
 const same = (text: string) => text;
 
@@ -49,7 +49,16 @@ test("ticks say what became of them", () => {
   const at = { nominal: "2026-11-17T09:00:00.000Z", at: "2026-11-17T09:00:00.000Z" };
   expect(tickWords({ ...at, outcome: "started", cause: "trigger" })).toBe("started by hand");
   expect(tickWords({ ...at, outcome: "skipped", count: 3, reason: "another instance ran" })).toBe("skipped 3 times: another instance ran");
+  expect(tickReason({ ...at, outcome: "started" })).toBe("–");
+  expect(tickReason({ ...at, outcome: "missed", count: 2, cause: "schedule", reason: "the service was down" })).toBe("2 times, the service was down");
+  const ids = ["a", "b", "c"].map((instanceId) => ({ ...at, outcome: "started", instanceId }));
+  expect(failedInARow(ids, new Map([["a", "RUNNING"], ["b", "FAILED"], ["c", "FAILED"]]))).toBe(2);
+  expect(failedInARow(ids, new Map([["a", "FAILED"], ["b", "COMPLETED"], ["c", "FAILED"]]))).toBe(1);
   expect(tickSummary([{ ...at, outcome: "started" }, { ...at, outcome: "missed", count: 4 }, { ...at, outcome: "started" }])).toBe("2 started, 4 missed");
   expect(tickStatus({ outcome: "started" }, "FAILED")).toBe("FAILED");
   expect(tickStatus({ outcome: "missed" })).toBe("MISSED");
+});
+
+test("durations are read as words", () => {
+  expect(["P1D", "PT5M", "P2DT1H", "PT90S", "soon"].map(spanWords)).toEqual(["day", "5 minutes", "2 days 1 hour", "90 seconds", "soon"]);
 });

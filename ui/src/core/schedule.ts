@@ -180,6 +180,15 @@ const FIELDS: ReadonlySet<string> = new Set(["id", "name", "cron", "executeAt", 
 export const problemText = ({ code, message, advice }: PlacedProblem): string => [`${code}:`, sentence(message), advice == null ? "" : sentence(advice)].filter(Boolean).join(" ");
 const sentence = (text: string): string => (/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`);
 
+const UNITS = ["week", "day", "hour", "minute", "second"] as const;
+
+/** "PT5M" is "5 minutes"; what is no such duration is as it was written. */
+export function spanWords(span: string): string {
+  const found = /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?)?$/.exec(span);
+  const words = found?.slice(1).flatMap((value, place) => (value === undefined ? [] : [`${value} ${UNITS[place]}${value === "1" ? "" : "s"}`])) ?? [];
+  return words.join(" ").replace(/^1 day$/, "day") || span;
+}
+
 // -- ticks
 
 export interface Tick {
@@ -198,9 +207,27 @@ export const tickStatus = (tick: Pick<Tick, "outcome">, instanceStatus?: string)
 
 /** What became of a tick: "started by hand", "skipped 3 times: another instance ran". */
 export function tickWords(tick: Tick): string {
-  const many = (tick.count ?? 1) > 1 ? ` ${tick.count} times` : "";
-  const by = tick.cause === "trigger" ? " by hand" : tick.cause === "backfill" ? " by a backfill" : "";
-  return `${tick.outcome}${many}${by}${tick.reason == null || tick.reason === "" ? "" : `: ${tick.reason}`}`;
+  const reason = tick.reason ?? "";
+  const how = tickReason({ ...tick, reason: null });
+  return `${tick.outcome}${how === "–" ? "" : ` ${how}`}${reason === "" ? "" : `: ${reason}`}`;
+}
+
+/** Why, and how often, beside the outcome; "–": at its time, as it should. */
+export function tickReason(tick: Tick): string {
+  const many = (tick.count ?? 1) > 1 ? `${tick.count} times` : "";
+  const by = tick.cause === "trigger" ? "by hand" : tick.cause === "backfill" ? "by a backfill" : "";
+  return [many, by, tick.reason ?? ""].filter(Boolean).join(", ") || "–";
+}
+
+/** How many of the newest instances failed without one between them that did not; those under way do not count. */
+export function failedInARow(ticks: readonly Tick[], statuses: ReadonlyMap<string, string>): number {
+  let failed = 0;
+  for (const { instanceId } of ticks) {
+    const status = instanceId == null ? undefined : statuses.get(instanceId);
+    if (status === "FAILED") failed += 1;
+    else if (status === "COMPLETED" || status === "CANCELLED") break;
+  }
+  return failed;
 }
 
 /** "12 started, 1 refused": what a strip of marks says as text. */

@@ -20,6 +20,7 @@ import { scheduleHref, targetOf, type Schedule } from "./links";
 import { ScheduleDialog } from "./ScheduleDialog";
 import styles from "./styles.module.css";
 import { TickStrip } from "./TickStrip";
+import { useStatuses } from "./useStatuses";
 
 const STATUSES = [
   ["", "Any"],
@@ -29,6 +30,7 @@ const STATUSES = [
   ["completed", "Completed"],
 ] as const;
 const MOST_MARKS = 8;
+const NONE: never[] = [];
 
 const COLUMNS: readonly Column<Schedule>[] = [
   { id: "status", title: "Status", width: "110px", cell: ({ status }) => <StatusBadge status={status} look="plain" /> },
@@ -42,7 +44,7 @@ const COLUMNS: readonly Column<Schedule>[] = [
       </Link>
     ),
   },
-  { id: "when", title: "When", width: "minmax(160px, 2fr)", isMinor: true, cell: (row) => <When schedule={row} /> },
+  { id: "when", title: "When", width: "minmax(180px, 3fr)", isMinor: true, cell: (row) => <When schedule={row} /> },
   { id: "target", title: "Starts", width: "minmax(90px, 1fr)", isMinor: true, cell: (row) => <Target schedule={row} /> },
   { id: "next", title: "Next", width: "130px", cell: ({ nextExecution }) => <Moment at={nextExecution} /> },
   { id: "ticks", title: "Last ticks", width: "216px", isMinor: true, cell: ({ id }) => <LastTicks id={id} /> },
@@ -131,5 +133,6 @@ function Target({ schedule }: { schedule: Schedule }) {
 
 function LastTicks({ id }: { id: string }) {
   const ticks = useQuery({ ...read("/api/v1/schedules/{id}/ticks", { path: { id }, query: { limit: MOST_MARKS } }), refetchInterval: LIST_REFRESH_MS });
-  return ticks.data === undefined ? null : <TickStrip label={`Ticks of ${id}`} ticks={ticks.data.items} />;
+  const statuses = useStatuses(ticks.data?.items ?? NONE);
+  return ticks.data === undefined ? null : <TickStrip label={`Ticks of ${id}`} ticks={ticks.data.items} statuses={statuses} />;
 }

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { CalendarRange, Pause, Pencil, Play, Trash2 } from "lucide-react";
-import { useMemo, useState } from "react";
+import { useState } from "react";
 import { Link } from "wouter";
 
 import { useMay } from "../../api/me";
@@ -8,7 +8,7 @@ import { LIST_REFRESH_MS, read, useList } from "../../api/queries";
 import { counted } from "../../core/format";
 import { shortId } from "../../core/ids";
 import { asObject, asText } from "../../core/json";
-import { CATCH_UPS, NON_WORKING, OVERLAPS, tickStatus, tickWords } from "../../core/schedule";
+import { CATCH_UPS, NON_WORKING, OVERLAPS, failedInARow, spanWords, tickReason, tickStatus } from "../../core/schedule";
 import { path } from "../../core/url";
 import { useLastPart } from "../../kit/address";
 import { Button } from "../../kit/Button";
@@ -27,6 +27,7 @@ import { PreviewList } from "./PreviewList";
 import { ScheduleDialog } from "./ScheduleDialog";
 import styles from "./styles.module.css";
 import { TickStrip } from "./TickStrip";
+import { useStatuses } from "./useStatuses";
 
 const CRUMBS = [{ label: "Schedules", href: "/schedules" }];
 const SHOWN = 10;
@@ -152,8 +153,8 @@ function About({ schedule }: { schedule: Schedule }) {
           ["Calendar", schedule.calendar == null ? null : <Link key="" href={path("calendars", schedule.calendar)}>{visible(schedule.calendar)}</Link>],
           ["On other days", schedule.calendar == null ? null : wordOf(NON_WORKING, schedule.onNonWorking ?? "skip")],
           ["If the one before runs", wordOf(OVERLAPS, schedule.overlap)],
-          ["Missed in an outage", `${wordOf(CATCH_UPS, mode)}${mode === "none" ? "" : `, of the last ${asText(catchUp["window"]) ?? "P1D"}`}`],
-          ["Later by up to", schedule.jitter],
+          ["Missed in an outage", `${wordOf(CATCH_UPS, mode)}${mode === "none" ? "" : `, of the last ${spanWords(asText(catchUp["window"]) ?? "P1D")}`}`],
+          ["Later by up to", schedule.jitter == null ? null : spanWords(schedule.jitter)],
           ["From", schedule.startDate == null ? null : <Moment key="" at={schedule.startDate} />],
           ["Until", schedule.endDate == null ? null : <Moment key="" at={schedule.endDate} />],
           ["Last started", schedule.lastExecuted === null ? null : <Moment key="" at={schedule.lastExecuted} />],
@@ -164,7 +165,12 @@ function About({ schedule }: { schedule: Schedule }) {
           ["Id", <code key="">{schedule.id}</code>],
         ]}
       />
-      {schedule.input !== undefined && <JsonView label="Input" value={schedule.input} />}
+      {schedule.input !== undefined && (
+        <div className={styles["value"]}>
+          <h3>Input</h3>
+          <JsonView label="Input" value={schedule.input} />
+        </div>
+      )}
     </Stack>
   );
 }
@@ -182,10 +188,8 @@ function Coming({ schedule }: { schedule: Schedule }) {
 
 function Ticks({ schedule }: { schedule: Schedule }) {
   const ticks = useList("/api/v1/schedules/{id}/ticks", { path: { id: schedule.id }, query: { limit: MARKS } });
-  const ids = useMemo(() => ticks.items.slice(0, MARKS).flatMap(({ instanceId }) => (instanceId == null ? [] : [instanceId])), [ticks.items]);
-  const mayRead = useMay("instances:read");
-  const instances = useQuery({ ...read("/api/v1/instances", { query: { ids: ids.join(","), limit: 100 } }), enabled: mayRead && ids.length > 0, refetchInterval: LIST_REFRESH_MS });
-  const statuses = useMemo(() => new Map(instances.data?.items.map((each) => [each.id, each.status]) ?? []), [instances.data]);
+  const statuses = useStatuses(ticks.items.slice(0, MARKS));
+  const failed = failedInARow(ticks.items, statuses);
   if (ticks.isPending) return <Loading label="Loading ticks" />;
   if (ticks.error !== null && ticks.items.length === 0) return <ErrorState error={ticks.error} onRetry={ticks.refresh} />;
   return (
@@ -194,6 +198,7 @@ function Ticks({ schedule }: { schedule: Schedule }) {
         <p className={styles["muted"]}>None of its times has come yet.</p>
       ) : (
         <Stack>
+          {failed > 1 && <Notice tone="red">The last {counted(failed, "instance")} that it started failed: open the newest to see why.</Notice>}
           <TickStrip label={`The last ${counted(Math.min(ticks.items.length, MARKS), "tick")}, oldest first`} ticks={ticks.items.slice(0, MARKS)} statuses={statuses} />
           <div className={styles["scroll"]} tabIndex={0} role="group" aria-label="Ticks">
             <table className={styles["table"]}>
@@ -249,7 +254,7 @@ function TickRow({ tick, status }: { tick: TickRecord; status: string | undefine
           </>
         )}
       </td>
-      <td>{visible(tickWords(tick))}</td>
+      <td>{visible(tickReason(tick))}</td>
     </tr>
   );
 }
