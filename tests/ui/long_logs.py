@@ -18,8 +18,8 @@ FROM round CROSS JOIN cycle
 """
 
 
-def lengthened(database: Path, instance_id: str, *, cycle_from: int, entries: int) -> int:
-    """Repeat what follows the entry `cycle_from` until there are so many; how many there are.
+def lengthened(database: Path, instance_id: str, *, cycle_from: int, entries: int) -> None:
+    """Repeat what follows the entry `cycle_from` until there are so many.
 
     What is repeated must lead back to the state that it began with, such as a pause and its end.
     """
@@ -31,4 +31,3 @@ def lengthened(database: Path, instance_id: str, *, cycle_from: int, entries: in
         rounds = -(-(entries - last) // length)
         repeated = {"id": instance_id, "from": cycle_from, "rounds": rounds, "length": length}
         store.execute(_REPEAT, repeated)
-        return int(last + rounds * length)
