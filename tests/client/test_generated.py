@@ -9,7 +9,7 @@ from tenuto.client.client import Client
 from tenuto.client.instance import RemoteInstance
 from tenuto.client.operations import Operations
 from tenuto.client.sync import SyncClient, SyncInstance
-from tests.client.generate import WIDGET_SOCKET, CLIENT, operations_module, sync_module
+from tests.client.generate import CLIENT, WIDGET_SOCKET, operations_module, sync_module
 
 
 def public(kind: type) -> set[str]:
