@@ -178,7 +178,8 @@ const FIELDS: ReadonlySet<string> = new Set(["id", "name", "cron", "executeAt", 
 
 /** A problem as one line: its code, what is wrong, and what to do. */
 export const problemText = ({ code, message, advice }: PlacedProblem): string => [`${code}:`, sentence(message), advice == null ? "" : sentence(advice)].filter(Boolean).join(" ");
-const sentence = (text: string): string => (/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`);
+/** With a full stop at its end. */
+export const sentence = (text: string): string => (/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`);
 
 const UNITS = ["week", "day", "hour", "minute", "second"] as const;
 

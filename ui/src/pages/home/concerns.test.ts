@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { concernOf, withoutRepeats, type Item } from "./concerns";
+import { concernOf, concernsOf, withoutRepeats, type Item } from "./concerns";
 
 const item = (given: Partial<Item>): Item => ({ kind: "failed", id: "019b", at: null, message: "", ...given });
 
@@ -24,4 +24,14 @@ test("a failure is listed once: its dead letter is left out where its instance i
   expect(withoutRepeats([failed, letters("one", "two")])).toEqual([failed, letters("two")]);
   expect(withoutRepeats([failed, letters("one")])).toEqual([failed]);
   expect(withoutRepeats([letters("one")])).toEqual([letters("one")]);
+});
+
+test("failures that say the same are one concern, which leads to all of them", () => {
+  const one = item({ workflowId: "order", stepId: "charge", message: "declined" });
+  const found = concernsOf({ items: [one, { ...one, id: "b" }, { ...one, id: "c", stepId: "ship" }], hasMore: true });
+  expect(found.map(({ concern }) => [`${concern.subject} ${concern.text}`, concern.action.label])).toEqual([
+    ["order failed 2 times or more at charge: declined", "See all"],
+    ["order failed at ship: declined", "Retry"],
+  ]);
+  expect(found[0]?.concern.href).toBe("/instances?q=status%3Afailed+workflow%3Aorder");
 });

@@ -85,7 +85,12 @@ export function Header() {
           <div>
             <dt>Started by schedule</dt>
             <dd>
-              <Link href={path("schedules", now.schedule.id)} className={styles["underlined"]}>{visible(now.schedule.id)}</Link> <span className={styles["muted"]}>for</span> <Moment at={now.schedule.nominal} />
+              <span>
+                <Link href={path("schedules", now.schedule.id)} className={styles["underlined"]}>
+                  {visible(now.schedule.id)}
+                </Link>{" "}
+                for <Moment at={now.schedule.nominal} />
+              </span>
             </dd>
           </div>
         )}

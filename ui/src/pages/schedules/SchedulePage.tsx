@@ -8,7 +8,7 @@ import { LIST_REFRESH_MS, read, useList } from "../../api/queries";
 import { counted } from "../../core/format";
 import { shortId } from "../../core/ids";
 import { asObject, asText } from "../../core/json";
-import { CATCH_UPS, NON_WORKING, OVERLAPS, failedInARow, spanWords, tickReason, tickStatus } from "../../core/schedule";
+import { CATCH_UPS, NON_WORKING, OVERLAPS, failedInARow, sentence, spanWords, tickReason, tickStatus } from "../../core/schedule";
 import { path } from "../../core/url";
 import { useLastPart } from "../../kit/address";
 import { Button } from "../../kit/Button";
@@ -61,7 +61,7 @@ export default function SchedulePage() {
     >
       <Section>
         <Stack>
-          <State schedule={schedule} />
+          <State schedule={schedule} onEdit={() => setDialog("edit")} />
           <About schedule={schedule} />
         </Stack>
       </Section>
@@ -104,7 +104,7 @@ function Actions({ schedule, onOpen }: { schedule: Schedule; onOpen: (dialog: Di
               Pause
             </Button>
           )}
-          <Button icon={<Play />} look={schedule.status === "paused" ? "plain" : "primary"} onClick={() => onOpen("trigger")}>
+          <Button icon={<Play />} look={schedule.status === "active" ? "primary" : "plain"} onClick={() => onOpen("trigger")}>
             Trigger now
           </Button>
         </>
@@ -114,8 +114,9 @@ function Actions({ schedule, onOpen }: { schedule: Schedule; onOpen: (dialog: Di
 }
 
 /** Whether it starts, and if not, why and what to do: one sentence, with the button beside it. */
-function State({ schedule }: { schedule: Schedule }) {
+function State({ schedule, onEdit }: { schedule: Schedule; onEdit: () => void }) {
   const mayControl = useMay("schedules:control");
+  const mayWrite = useMay("schedules:write");
   switch (schedule.status) {
     case "active":
       return (
@@ -130,7 +131,11 @@ function State({ schedule }: { schedule: Schedule }) {
         </Notice>
       );
     case "error":
-      return <Notice tone="red">No tick can succeed: {visible(schedule.problem ?? "the reason is not known")} It goes on by itself once that is mended.</Notice>;
+      return (
+        <Notice tone="red" action={mayWrite && <Button onClick={onEdit}>Edit the schedule</Button>}>
+          No tick can succeed: {visible(sentence(schedule.problem ?? "the reason is not known"))} It goes on by itself once that is mended.
+        </Notice>
+      );
     default:
       return <Notice>It has no time any more. Edit it to let it start again, or trigger it by hand.</Notice>;
   }

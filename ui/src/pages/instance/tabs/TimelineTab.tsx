@@ -22,6 +22,8 @@ import { ChildReader } from "./ChildReader";
 import styles from "./Timeline.module.css";
 
 const ROW = 30;
+/** The width of a time above the rows. */
+const TICK = 90;
 const WORDS: Record<Segment["kind"], string> = {
   queued: "queued",
   running: "ran",
@@ -239,6 +241,15 @@ function Axis({ scale, onZoom }: { scale: Scale; onZoom: (zoom: { from: number; 
     // The listeners read the newest drag from the reference.
   }, [drag === null]);
   const span = scale.to - scale.from;
+  const [most, setMost] = useState(6);
+  useEffect(() => {
+    const box = track.current;
+    if (box === null) return;
+    // As many times as can be read beside each other.
+    const resized = new ResizeObserver(() => setMost(Math.min(Math.max(Math.floor(box.clientWidth / TICK), 1), 6)));
+    resized.observe(box);
+    return () => resized.disconnect();
+  }, []);
   return (
     <div role="listitem" className={classes(styles["row"], styles["axis"])}>
       <span className={styles["corner"]}>{duration(span)} in all</span>
@@ -249,7 +260,7 @@ function Axis({ scale, onZoom }: { scale: Scale; onZoom: (zoom: { from: number; 
         onPointerDown={(event) => setDrag({ from: place(event.clientX), to: place(event.clientX) })}
         onDoubleClick={() => onZoom(null)}
       >
-        {ticks(scale, 6).map((at) => (
+        {ticks(scale, most).map((at) => (
           <span key={at} className={styles["tick"]} style={{ left: percent(scale.toX(at)) }}>
             {tick(at, span, times)}
           </span>
