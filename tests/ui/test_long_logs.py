@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -31,17 +30,9 @@ PARENT = {
 }
 
 
-class Long(NamedTuple):
-    """Instances that wait, and how long their logs are."""
-
-    order: str
-    entries: int
-    parent: str
-
-
-@pytest.fixture(scope="module")
-def long(server: Server) -> Long:
-    """An order of many entries, and a parent whose child has more than are read unasked."""
+def test_long_logs_are_shown_newest_first_and_open_in_the_timeline_of_a_parent(
+    server: Server, page: Page
+) -> None:
     server.api("PUT", "/workflows/parent", PARENT)
     parent = server.api("POST", "/workflows/parent/start", {})["instanceId"]
     found = server.api("GET", f"/instances?parentId={parent}")["items"]
@@ -49,38 +40,28 @@ def long(server: Server) -> Long:
         found = server.api("GET", f"/instances?parentId={parent}")["items"]
     order = _order(server)
     [entries, _] = _lengthened(server, {order: MANY, found[0]["id"]: 12_000})
-    return Long(order, entries, parent)
-
-
-def test_of_a_hundred_thousand_entries_the_newest_are_there_at_once(
-    server: Server, long: Long, page: Page
-) -> None:
-    page.goto(f"{server.url}/instances/{long.order}?tab=log")
+    # A child is read in portions, and once it is whole it has what the log alone knows.
+    page.goto(f"{server.url}/instances/{parent}?tab=timeline&open=child")
+    timeline = page.get_by_role("list", name="Timeline")
+    expect(timeline.get_by_role("link", name="paid")).to_be_visible()
+    expect(timeline.get_by_text("entries read")).to_have_count(0)
+    expect(timeline.get_by_role("link", name="order 0")).to_be_visible()
+    expect(timeline.get_by_text("was paused").first).to_be_attached()
+    # Of a longer one the newest entries are there at once.
+    page.goto(f"{server.url}/instances/{order}?tab=log")
     expect(page.get_by_role("heading", level=1)).to_contain_text("Waiting")
     log = page.get_by_role("group", name="Log entries, newest first")
-    expect(log.get_by_text(str(long.entries), exact=True)).to_be_in_viewport()
-    expect(page.get_by_text(f"of {long.entries:,} entries")).to_be_visible()
+    expect(log.get_by_text(str(entries), exact=True)).to_be_in_viewport()
+    expect(page.get_by_text(f"of {entries:,} entries")).to_be_visible()
     # Without the whole log the timeline has the steps as the service tells them.
     page.get_by_role("tab", name="Timeline").click()
-    expect(page.get_by_role("list", name="Timeline").get_by_text("paid")).to_be_visible()
-    expect(page.get_by_role("button", name=f"Read all {long.entries:,} entries")).to_be_visible()
+    expect(timeline.get_by_text("paid")).to_be_visible()
+    expect(page.get_by_role("button", name=f"Read all {entries:,} entries")).to_be_visible()
     # It is live all the same.
     page.get_by_role("tab", name="Log").click()
     server.api("POST", "/events", PAID)
     expect(page.get_by_role("heading", level=1)).to_contain_text("Completed")
     expect(log.get_by_text("STATUS_CHANGED").first).to_be_in_viewport()
-
-
-def test_a_child_with_a_long_log_opens_in_the_timeline_of_its_parent(
-    server: Server, long: Long, page: Page
-) -> None:
-    page.goto(f"{server.url}/instances/{long.parent}?tab=timeline&open=child")
-    timeline = page.get_by_role("list", name="Timeline")
-    expect(timeline.get_by_role("link", name="paid")).to_be_visible()
-    # Once it is read whole, it has what the log alone knows.
-    expect(timeline.get_by_text("entries read")).to_have_count(0)
-    expect(timeline.get_by_role("link", name="order 0")).to_be_visible()
-    expect(timeline.get_by_text("was paused").first).to_be_attached()
 
 
 @pytest.mark.soak

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { documentOf, draftOf, failedInARow, fieldOf, newDraft, problemText, spanWords, tickReason, tickStatus, tickSummary, tickWords } from "./schedule";
+import { documentOf, draftOf, failedInARow, fieldOf, newDraft, problemText, skipWords, spanWords, tickReason, tickStatus, tickSummary, tickWords } from "./schedule";
 
 const same = (text: string) => text;
 
@@ -61,4 +61,10 @@ test("ticks say what became of them", () => {
 
 test("durations are read as words", () => {
   expect(["P1D", "PT5M", "P2DT1H", "PT90S", "soon"].map(spanWords)).toEqual(["day", "5 minutes", "2 days 1 hour", "90 seconds", "soon"]);
+});
+
+test("holidays among the times to come are named, and weekends are not", () => {
+  const items = ["Sat 3 Oct 2026 is a holiday: German Unity Day", null, "Sun 4 Oct 2026 is not a working day", "Mon 5 Oct 2026 is a day off"].map((skipped) => ({ skipped }));
+  expect(skipWords(items)).toBe("skips 3 Oct, 5 Oct");
+  expect(skipWords([{ skipped: "Sun 4 Oct 2026 is not a working day" }, {}])).toBeNull();
 });

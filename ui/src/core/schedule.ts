@@ -190,6 +190,16 @@ export function spanWords(span: string): string {
   return words.join(" ").replace(/^1 day$/, "day") || span;
 }
 
+const NAMED = /^\w{3} (\d+ \w{3}) \d{4} is a (?:holiday|day off)/;
+const MOST_NAMED = 3;
+
+/** "skips 3 Oct, 25 Dec": the holidays and days off among times to come; null: there are none. */
+export function skipWords(items: readonly { skipped?: string | null }[]): string | null {
+  const days = [...new Set(items.flatMap(({ skipped }) => NAMED.exec(skipped ?? "")?.[1] ?? []))];
+  if (days.length === 0) return null;
+  return `skips ${days.slice(0, MOST_NAMED).join(", ")}${days.length > MOST_NAMED ? " and others" : ""}`;
+}
+
 // -- ticks
 
 export interface Tick {

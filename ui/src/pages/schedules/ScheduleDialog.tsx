@@ -4,7 +4,7 @@ import { useLocation } from "wouter";
 
 import { useMay } from "../../api/me";
 import { read, send, useAct } from "../../api/queries";
-import { CATCH_UPS, documentOf, draftOf, fieldOf, newDraft, NON_WORKING, OVERLAPS, PRESETS, problemText, type PlacedProblem, type ScheduleDraft } from "../../core/schedule";
+import { CATCH_UPS, documentOf, draftOf, fieldOf, newDraft, NON_WORKING, OVERLAPS, PRESETS, problemText, skipWords, type PlacedProblem, type ScheduleDraft } from "../../core/schedule";
 import { Confirm } from "../../kit/Confirm";
 import { Field, TextInput } from "../../kit/Field";
 import { visible } from "../../kit/JsonView";
@@ -22,6 +22,7 @@ const KINDS = [
   ["recurring", "Recurring, by a cron expression"],
   ["one-time", "Once"],
 ] as const;
+const LISTED = 8;
 const TARGETS = [
   ["workflow", "A workflow"],
   ["task", "A task"],
@@ -163,9 +164,9 @@ export function ScheduleDialog({ schedule, workflow, onClose }: { schedule?: Sch
           ) : preview === undefined ? null : (
             <>
               <p className={styles["words"]} role="status">
-                {preview.inWords === null ? "Its times cannot be read yet." : visible(preview.inWords)}
+                {preview.inWords === null ? "Its times cannot be read yet." : visible([preview.inWords, skipWords(preview.items)].filter(Boolean).join("; "))}
               </p>
-              {preview.inWords !== null && <PreviewList items={preview.items} timezone={draft.type === "recurring" ? draft.timezone : ownZone()} />}
+              {preview.inWords !== null && <PreviewList items={preview.items.slice(0, LISTED)} timezone={draft.type === "recurring" ? draft.timezone : ownZone()} />}
               <Others problems={problems} touched={touched} draft={draft} />
             </>
           )}

@@ -6,7 +6,8 @@ import type { JsonObject } from "../../core/json";
 
 /** A pause in typing after which the service is asked. */
 const RESTED_MS = 250;
-const SHOWN = 8;
+/** So many times are read, for the holidays among them; a few are listed. */
+const READ = 100;
 
 /** What the service says of a document as it is typed: when it fires, its next times, and all its problems. */
 export function usePreview(document: JsonObject) {
@@ -18,7 +19,7 @@ export function usePreview(document: JsonObject) {
   }, [text]);
   const found = useQuery({
     queryKey: ["/api/v1/schedules/preview", asked],
-    queryFn: () => send("post", "/api/v1/schedules/preview", { query: { count: SHOWN }, body: JSON.parse(asked) as JsonObject }),
+    queryFn: () => send("post", "/api/v1/schedules/preview", { query: { count: READ }, body: JSON.parse(asked) as JsonObject }),
     placeholderData: keepPreviousData,
     staleTime: 60_000,
     gcTime: 60_000,
