@@ -78,7 +78,7 @@ async def test_a_widget_that_cannot_be_shown_gets_no_token(serve: Serve) -> None
 
 async def test_a_socket_sends_the_value_of_a_token_whenever_it_is_another_one(serve: Serve) -> None:
     config = {"widgetType": "text", "widgetConfig": {"path": "payment.payload.orderId"}}
-    [wait] = WAIT["steps"]
+    wait = {"stepId": "paid", "type": "EVENT_WAIT", "eventPattern": "payment.received"}
     live = LiveBounds(credential_seconds=0.01, widget_seconds=0.01)
     async with serve(config=ServiceConfig(port=0, drain_seconds=2, live=live)) as call:
         await call.post(

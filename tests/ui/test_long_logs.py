@@ -84,7 +84,7 @@ def test_of_a_million_entries_the_newest_are_there_and_the_page_stays_usable(
     server.api("POST", "/events", PAID)
     expect(page.get_by_role("heading", level=1)).to_contain_text("Completed")
     print({"entries": length, "seconds": round(shown, 3)})
-    soak_figures.add("browser", million_entries_open_seconds=round(shown, 3))
+    soak_figures.add("browser", million_entries_open_ms=round(shown * 1_000))
 
 
 def _order(server: Server) -> str:
