@@ -49,6 +49,14 @@ if TYPE_CHECKING:
     from tenuto.tasks.undo import Undo
     from tenuto.workspace.instance import InstanceRef
     from tenuto.workspace.protocol import Instance, Workspace
+    from tenuto.workspace.schedule_values import (
+        SavedCalendar,
+        SavedSchedule,
+        ScheduleFilter,
+        SchedulePreview,
+        TickRecord,
+        WorkingSpan,
+    )
     from tenuto.workspace.values import (
         BulkOperation,
         DeadLetterFilter,
@@ -94,6 +102,10 @@ _HOMES = {
     "Published": "tenuto.workspace.values",
     "Result": "tenuto.tasks.output",
     "Retry": "tenuto.tasks.retry",
+    "SavedCalendar": "tenuto.workspace.schedule_values",
+    "SavedSchedule": "tenuto.workspace.schedule_values",
+    "ScheduleFilter": "tenuto.workspace.schedule_values",
+    "SchedulePreview": "tenuto.workspace.schedule_values",
     "Settings": "tenuto.engine.settings",
     "Start": "tenuto.workspace.values",
     "Status": "tenuto.model.status",
@@ -106,6 +118,7 @@ _HOMES = {
     "Tenuto": "tenuto.app",
     "TenutoError": "tenuto.model.errors",
     "TestRun": "tenuto.workspace.values",
+    "TickRecord": "tenuto.workspace.schedule_values",
     "Unauthenticated": "tenuto.model.errors",
     "Undo": "tenuto.tasks.undo",
     "Webhook": "tenuto.workspace.values",
@@ -113,6 +126,7 @@ _HOMES = {
     "WorkflowCancelled": "tenuto.model.errors",
     "WorkflowFailed": "tenuto.model.errors",
     "WorkflowFunction": "tenuto.python_form.workflow",
+    "WorkingSpan": "tenuto.workspace.schedule_values",
     "Workspace": "tenuto.workspace.protocol",
     "approval": "tenuto.python_form.approvals",
     "child": "tenuto.python_form.child",
@@ -179,6 +193,10 @@ __all__ = [
     "Published",
     "Result",
     "Retry",
+    "SavedCalendar",
+    "SavedSchedule",
+    "ScheduleFilter",
+    "SchedulePreview",
     "Settings",
     "Start",
     "Status",
@@ -191,6 +209,7 @@ __all__ = [
     "Tenuto",
     "TenutoError",
     "TestRun",
+    "TickRecord",
     "Unauthenticated",
     "Undo",
     "Webhook",
@@ -198,6 +217,7 @@ __all__ = [
     "WorkflowCancelled",
     "WorkflowFailed",
     "WorkflowFunction",
+    "WorkingSpan",
     "Workspace",
     "__version__",
     "approval",

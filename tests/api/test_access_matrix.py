@@ -32,11 +32,18 @@ from tests.api.store_rows import is_of, rows_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 OURS, THEIRS = "default", "acme"
-_OWN = frozenset({"save_workflow", "put_task", "put_workflow", "validate_workflow"})
+_OWN = frozenset(
+    {
+        *("save_workflow", "put_task", "put_workflow", "validate_workflow"),
+        *("put_calendar", "put_schedule"),
+    }
+)
 """In one's own tenant a name is free, whoever else has it."""
 
 
-_WITH_TOKEN = frozenset({"task_callback", "event_callback", "get_widget", "watch_widget"})
+_WITH_TOKEN = frozenset(
+    {"task_callback", "event_callback", "schedule_callback", "get_widget", "watch_widget"}
+)
 """Public operations that want a token of their own, whoever asks."""
 
 
@@ -60,7 +67,7 @@ async def ask(
             return Answer(refused.status, "")
     data, given = None, {}
     if example.body is not None:
-        data, given = json.dumps(example.body), {"content-type": "application/json"}
+        data, given = json.dumps(example.body), {"content-type": operation.media[0]}
     async with call.session.request(
         operation.method, url, data=data, headers={**given, **headers}
     ) as response:

@@ -22,7 +22,9 @@ async def _never() -> Message:
 
 
 def test_there_are_such_operations() -> None:
-    assert {each.name for each in OPEN} == {"task_callback", "event_callback"}
+    assert {each.name for each in OPEN} == {
+        *("task_callback", "event_callback", "schedule_callback"),
+    }
 
 
 @pytest.mark.asyncio

@@ -24,7 +24,7 @@ async def test_without_credentials_a_client_on_this_machine_may_do_everything(
         assert me["principal"]["kind"] == "local"
         assert {"keys:manage", "instances:read"} <= set(me["principal"]["permissions"])
         assert me["capabilities"]["instances"] is True
-        assert me["capabilities"]["schedules"] is False
+        assert me["capabilities"]["schedules"] is True
         relayed = await call.get("/me", via="1.1 proxy")
         assert (relayed.status, relayed.json["code"]) == (403, "TEN-5023")
 

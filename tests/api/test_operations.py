@@ -33,8 +33,8 @@ def test_every_operation_says_who_may_ask() -> None:
         assert (each.permission is None) == each.is_public, each.name
         assert each.tag, each.name
         is_change = each.method not in ("GET", "WEBSOCKET") and each.name not in (
-            "validate_workflow",
-            "shape_widget",
+            *("validate_workflow", "shape_widget", "preview_schedule_document"),
+            *("add_working_time", "get_working_time"),
         )
         # What becomes of an attempt stands in its instance's own log.
         is_of_attempt = each.tag in ("executions", "internal") and each.name != "register_worker"

@@ -25,6 +25,7 @@ TAKING_IN = frozenset(
         "loop_entries",
         "node_entries",
         "reopening",
+        "sla_entries",
         "state",
         "timing",
     )

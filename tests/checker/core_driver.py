@@ -51,11 +51,12 @@ from tenuto.model.inputs import (
     TimerKey,
 )
 from tenuto.model.log import LogRow, to_row
-from tenuto.model.policy import NO_POLICIES
+from tenuto.model.policy import Policies
 from tests.checker.history import Fields
 from tests.kit.checker import Instance, Run
 from tests.kit.checker.expression import evaluate, truthy
 from tests.kit.checker.patterns import fits
+from tests.kit.oracle.model import BEGIN_MS
 from tests.kit.simulator.collect import history_item
 from tests.kit.workload import (
     Action,
@@ -69,8 +70,9 @@ from tests.kit.workload import (
     Retry,
     behaviour_of,
 )
+from tests.kit.workload.business import HALVES
 
-BEGIN_MS = 1_700_000_000_000
+_POLICIES = Policies(calendars=HALVES)
 
 
 class CoreDriver:
@@ -124,7 +126,7 @@ class CoreDriver:
         heapq.heappush(self._agenda, (moment, next(self._count), happen))
 
     def _feed(self, input: Input) -> Decision:
-        decision = decide(self.plan, self.state, input, from_epoch_ms(self._now), NO_POLICIES)
+        decision = decide(self.plan, self.state, input, from_epoch_ms(self._now), _POLICIES)
         for entry in decision.entries:
             self.rows.append(to_row(len(self.rows) + 1, entry))
         self.state = decision.state

@@ -293,6 +293,43 @@ def asleep() -> Fields:
     return record(document, log().started().sleeps("z", 60_000), instance={"timers": timers})
 
 
+def promised() -> Fields:
+    """An instance and a step that took longer than they should."""
+    sla = {"warnAfter": "PT1S", "breachAfter": "PT5S"}
+    document = graph(task("a", sla=sla), edges="", options={"sla": sla})
+    due = {"sla-warning": BEGIN + 1_000, "sla-breached": BEGIN + 5_000}
+    moments: Fields = {"kind": "sla", "warnAt": due["sla-warning"], "breachAt": due["sla-breached"]}
+    history = log().started().row("TIMER_SET", **moments).dispatched("a")
+    history.row("TIMER_SET", "a", **moments)
+    for kind, wait in (("sla-warning", 1_000), ("sla-breached", 4_000)):
+        history.after(wait).row("TIMER_FIRED", kind=kind, due=due[kind])
+        history.row("TIMER_FIRED", "a", kind=kind, due=due[kind])
+    return record(document, history.completed("a").turned("COMPLETED"))
+
+
+def promising() -> Fields:
+    """Nothing of an SLA has come yet."""
+    document = graph(box("delay", "z", duration="PT1H", sla={"breachAfter": "PT1M"}), edges="")
+    history = log().started().sleeps("z", 3_600_000)
+    history.row("TIMER_SET", "z", kind="sla", breachAt=BEGIN + 60_000)
+    timers = [
+        {"kind": "delay", "node": "z", "due": BEGIN + 3_600_000},
+        {"kind": "sla-breach", "node": "z", "due": BEGIN + 60_000},
+    ]
+    return record(document, history, instance={"timers": timers})
+
+
+def office_nap() -> Fields:
+    """A delay in working time, which is the first half of each hour."""
+    document = graph(box("delay", "z", duration="PT40M", calendar="halves"), task("b"), edges="z>b")
+    # 43 minutes and 20 seconds are left until the next hour, of which 13 minutes 20 are worked.
+    length = 13 * 60_000 + 20_000 + 30 * 60_000 + 26 * 60_000 + 40_000
+    named = [{"id": "halves", "version": "1"}]
+    history = log().started().row("TIMER_SET", "z", due=BEGIN + length, calendars=named)
+    history.after(length).woke("z").completed("z").dispatched("b").completed("b")
+    return record(document, history.turned("COMPLETED"))
+
+
 def _wait(**config: object) -> Fields:
     condition = "event.payload.k === workflow.input.k"
     return box("eventWait", "w", eventPattern="pay.*", eventCondition=condition, **config)
@@ -800,6 +837,9 @@ def undone() -> Fields:
 
 
 SHAPES: tuple[Callable[[], Fields], ...] = (
+    promised,
+    promising,
+    office_nap,
     held,
     linear,
     linear_in_steps_form,

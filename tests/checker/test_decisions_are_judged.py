@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.checker.core_driver import CoreDriver
+from tests.kit.breadth import breadth
 from tests.kit.checker import Run, check, counted
 from tests.kit.checker.graph import read
 from tests.kit.checker.picture import Picture
@@ -30,6 +31,7 @@ from tests.kit.workload import (
     topologies_in_steps_form,
     wide,
 )
+from tests.kit.workload.business import business_shapes, with_working_time
 
 
 class Work(NamedTuple):
@@ -92,7 +94,7 @@ def test_a_node_that_is_always_lost_is_poison() -> None:
     assert counted(run)["POISON"] >= 1
 
 
-SHAPES = topologies() | loop_shapes() | approval_shapes()
+SHAPES = topologies() | loop_shapes() | approval_shapes() | business_shapes()
 
 
 @pytest.mark.parametrize("id", SHAPES)
@@ -136,6 +138,26 @@ def test_random_work_ends_as_the_oracle_says() -> None:
         assert agrees(expected, *found), (seed, expected, found)
     assert sure >= 60, "an oracle that is never sure says nothing"
     assert in_loops >= 5, "vacuous: hardly any loops"
+
+
+@pytest.mark.slow
+def test_work_in_working_time_is_judged_and_ends_as_the_oracle_says() -> None:
+    """Business timers and SLAs, by a calendar that the checker and the oracle count by hand."""
+    sure, counts = 0, Counter[str]()
+    for seed in range(breadth(60, 600)):
+        made = work(seed)
+        made = made._replace(document=with_working_time(made.document, seed))
+        run = driven(made, 10 if seed % 3 == 0 else 0)
+        assert_nothing_broken(run, seed)
+        counts += counted(run)
+        expected = certain(*made) if seed % 3 else None
+        if expected is not None:
+            sure += 1
+            found = end_of(run, made.document)
+            assert agrees(expected, *found), (seed, expected, found)
+    assert sure >= 20, "an oracle that is never sure says nothing"
+    for name in ("SLA_SET", "SLA_FIRED", "TIMER_SET", "RETRY_SCHEDULED", "fired reminder"):
+        assert counts[name] > 0, name
 
 
 @pytest.mark.parametrize("document", [wide(300), deep(300)], ids=lambda made: made["id"])

@@ -516,6 +516,26 @@ FALSEHOODS = (
         configure("r", onError=[{"codes": ["NET"], "handle": "net"}])),
     Falsehood("copied as passed over without a test", "ROUTE", shapes.rerun_from_a_step,
         lambda run: run["instances"][0]["document"]["nodes"][1]["config"].pop("when")),
+    # working time and SLAs
+    Falsehood("working time that is any time", "I19", shapes.office_nap, all_of(
+        configure("z", calendar=None))),
+    Falsehood("a calendar that is not named", "I19", shapes.office_nap,
+        say("TIMER_SET", "z", calendars=[])),
+    Falsehood("warned twice", "SLA", shapes.promised, add("TIMER_FIRED", A,
+        before=("NODE_COMPLETED", A), kind="sla-warning", due=BEGIN + 1_000)),
+    Falsehood("warned too soon", "SLA", shapes.promised, column("TIMER_FIRED", A,
+        at=BEGIN + 999)),
+    Falsehood("missed without a word", "SLA", shapes.promised, drop("TIMER_FIRED", None, place=2)),
+    Falsehood("another promise than the definition's", "SLA", shapes.promised,
+        say("TIMER_SET", A, warnAt=BEGIN + 2_000)),
+    Falsehood("a promise that nobody made", "SLA", shapes.delay, add("TIMER_FIRED", "z",
+        before=("NODE_COMPLETED", "z"), kind="sla-warning", due=BEGIN)),
+    Falsehood("an SLA that is never told", "SLA", shapes.promising, all_of(
+        whole(now=BEGIN + 99_000),
+        store(timers=[{"kind": "delay", "node": "z", "due": BEGIN + 3_600_000}]))),
+    Falsehood("another promise after a restart", "I23", shapes.promising, store(timers=[
+        {"kind": "delay", "node": "z", "due": BEGIN + 3_600_000},
+        {"kind": "sla-breach", "node": "z", "due": BEGIN + 70_000}])),
     # what is undone
     Falsehood("undone in the order in which it was done", "I29", shapes.undone, all_of(
         say("COMPENSATION_PLANNED", plan=[{"stepId": "undo_a"}, {"stepId": "undo_b"}]))),

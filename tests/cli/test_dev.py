@@ -67,7 +67,7 @@ def test_a_file_that_is_half_saved_is_left_out_with_its_place(
 ) -> None:
     half = tmp_path / "half.json"
     half.write_text(text)
-    assert read_files((), [half], "files") == []
+    assert read_files((), [half], "files").definitions == []
     assert "TEN-10" in capsys.readouterr().err
     with pytest.raises((Located, Exception), match=r"half\.json|Expecting|not JSON|error"):
         read_files((), [half], "none")
@@ -86,7 +86,7 @@ def test_code_that_cannot_be_loaded_is_left_to_the_process_that_has_it(
     definition.write_text(json.dumps(DOUBLE))
     with pytest.raises(InvalidInput):
         read_files((), [definition], "definitions")
-    assert read_files([str(module)], (), "files") == []
+    assert read_files([str(module)], (), "files").definitions == []
     said = capsys.readouterr().err
     assert "RuntimeError: broken module" in said
     assert "raising_tasks.py:1" in said
@@ -277,7 +277,7 @@ def test_a_start_with_an_example_input_is_offered_where_the_schema_takes_it(
         document = {**DOUBLE, "id": name, "inputSchema": schema}
         (tmp_path / f"{name}.json").write_text(json.dumps(document))
     files = [tmp_path / "good.json", tmp_path / "odd.json"]
-    sources = [each for _, found in read_files((), files, "none") for each in found]
+    sources = [each for _, found in read_files((), files, "none").definitions for each in found]
     assert offered_starts(sources, ()) == [
         """good --input '{"id":"text","amount":5,"lines":["a"]}'"""
     ]

@@ -15,6 +15,7 @@ from tenuto.model.entries import (
     NodeFailed,
     NodeSkipped,
     SlaFired,
+    SlaSet,
     StatusChanged,
     SystemSet,
     TimerFired,
@@ -53,7 +54,7 @@ def _said(entry: Entry) -> str:  # noqa: C901 - one arm each
             return entry.outcome
         case TimerFired():
             return f"{entry.kind} {entry.number or ''}".rstrip() if entry.kind != "delay" else ""
-        case SlaFired():
+        case SlaSet() | SlaFired():
             return entry.kind
         case ChildStarted():
             return f"{entry.workflow_id} v{entry.version}"

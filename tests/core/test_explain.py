@@ -12,6 +12,7 @@ from tenuto.core.explain import Facts, explain
 from tenuto.core.explain_steps import MOST_CAUSES
 from tenuto.core.incomplete_joins import join_message
 from tenuto.model.causes import Cause, CauseKind, Explanation
+from tenuto.model.durations import iso
 from tenuto.model.ids import NodeKey
 from tenuto.model.status import Status
 from tests.core.calendars import policies
@@ -284,7 +285,13 @@ def test_a_retry_in_working_time_says_so() -> None:
     assert cause.message.startswith(expected)
 
 
+MISSED = "it is missed at Mon 11:00 Europe/Berlin"
+
+
 def test_an_sla_says_how_it_stands_and_holds_nothing_up() -> None:
+    """`explain` has the cause `working-time` for a delay in working time, and the cause `sla` for
+    each SLA under way: kept, warned or breached, and what comes next.
+    """
     promise: Any = {"warnAfter": "PT2H", "breachAfter": "PT4H", "calendar": "office"}
     run = Run(draw("a", options={"sla": promise}), policies=policies()).at(FRIDAY).start({})
     states = []
@@ -306,8 +313,7 @@ def test_an_sla_says_how_it_stands_and_holds_nothing_up() -> None:
         ),
         (
             "warned",
-            "its SLA was warned of at 2026-01-09T16:00:00.000Z; "
-            "it is missed at Mon 11:00 Europe/Berlin",
+            f"its SLA was warned of at {iso(berlin(9, 17))}; {MISSED}",
             berlin(12, 11),
         ),
         ("breached", "its SLA was missed at 2026-01-12T10:00:00.000Z", None),

@@ -13,6 +13,8 @@ from tenuto.model.log import LogRow, UnknownEntry
 
 TOLD = Told(instance_id="i1", workflow_id="order", version=2, correlation_id="c1")
 
+DUE = "2026-01-01T01:00:00Z"
+
 
 def row(seq: int, event_type: str, node: str | None = None, **payload: Any) -> LogRow:  # noqa: ANN401
     status = payload.pop("node_status", None)
@@ -59,6 +61,8 @@ def test_changes_of_status_are_told(before: str, now: str, name: list[str]) -> N
         (row(1, "TIMER_FIRED", "a"), []),
         (row(1, "TIMER_FIRED", "a", kind="reminder"), ["node.reminder"]),
         (row(1, "TIMER_FIRED", "a", kind="escalation"), ["node.escalated"]),
+        (row(1, "TIMER_FIRED", "a", kind="sla-warning", due=DUE), ["sla.warning"]),
+        (row(1, "TIMER_FIRED", kind="sla-breached", due=DUE), ["sla.breached"]),
         (row(1, "COMPENSATION_ENDED"), ["compensation.completed"]),
         (row(1, "INPUT_SET", input=1), []),
     ],
@@ -80,7 +84,7 @@ def test_every_name_that_is_told_is_listed() -> None:
         f"workflow.{name}"
         for name in (
             *("started", "completed", "failed", "cancelled", "paused", "resumed", "waiting"),
-            "compensation.completed",
+            *("compensation.completed", "sla.warning", "sla.breached"),
         )
     }
     assert told == set(OF_INSTANCES)
@@ -123,4 +127,6 @@ def test_an_output_that_is_too_large_is_left_out(size: int, is_told: bool) -> No
 def test_writes_of_nodes_alone_are_of_the_second_level() -> None:
     assert level_of([row(1, "NODE_DISPATCHED", "a"), row(2, "STATUS_CHANGED", to="RUNNING")]) == 1
     assert level_of([row(1, "COMPENSATION_ENDED")]) == 1
+    assert level_of([row(1, "TIMER_FIRED", "a", kind="sla-warning")]) == 1
+    assert level_of([row(1, "TIMER_FIRED", "a", kind="reminder")]) == 2
     assert level_of([row(1, "NODE_DISPATCHED", "a"), row(2, "TIMER_SET", "b")]) == 2

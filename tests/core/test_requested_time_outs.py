@@ -20,8 +20,9 @@ def last_failure(run: Run) -> NodeFailed:
 
 @pytest.mark.parametrize("node", [wait(), approval()], ids=["wait", "approval"])
 def test_an_open_wait_takes_the_handle_timeout(node: Object) -> None:
-    """`payload {workflowInstanceId, stepId, operation: "timeout"}` times out that open wait or
-    attempt, once"""
+    """A time-out on request ends an open wait or a running attempt as its own time-out would, once;
+    a step that is not open is refused (`TEN-3024`).
+    """
     run = play(draw("w:timeout>late", w=node)).start().time_out("w")
     assert (run.running, run.ledger.waits, run.timers) == (["late"], {}, {})
     [resolved] = [each for each in run.entries if isinstance(each, WaitResolved)]

@@ -127,7 +127,7 @@ LEADS: dict[Status, dict[type[Struct], set[str]]] = {
         AttemptLost: {REFUSED, "RUNNING"},
         TimerDue: {REFUSED, "RUNNING"},
         EventMatched: {REFUSED, "RUNNING"},
-        TimeOutAsked: {REFUSED, "RUNNING", "FAILED"},
+        TimeOutAsked: {REFUSED, "RUNNING"},
         CancelAsked: {"RUNNING"},
         PauseAsked: {"PAUSED"},
         InputRefused: {REFUSED, "FAILED"},

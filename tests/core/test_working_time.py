@@ -9,6 +9,7 @@ import pytest
 
 from tenuto.core.attempt import business_backoff
 from tenuto.core.deciding import CANNOT_GO_ON
+from tenuto.core.explain import Facts, explain
 from tenuto.model.entries import (
     ChildStarted,
     Entry,
@@ -23,7 +24,7 @@ from tenuto.model.entries import (
 from tenuto.model.failure import UNKNOWN_CALENDAR
 from tenuto.model.inputs import RetryAsked, TimerKind
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import NO_POLICIES, BusinessRetryPolicy
+from tenuto.model.policy import FORESEEN, NO_POLICIES, BusinessRetryPolicy
 from tenuto.model.status import Status
 from tenuto.model.working_time import CalendarVersion, WorkingDuration
 from tests.core.calendars import office, policies, short_office
@@ -67,8 +68,10 @@ def in_office(duration: JSON) -> Object:
     ],
 )
 def test_a_delay_beside_a_calendar_counts_working_time(duration: JSON, due: datetime) -> None:
-    """a duration with `calendar` beside it counts working time only (`"PT4H"`); `P3D` with a
-    calendar is three working days, ending at the same time of day or at the next working moment"""
+    """Business durations: a duration with `calendar` beside it counts working time only (`"PT4H"`);
+    `P3D` with a calendar is three working days, ending at the same time of day or at the next
+    working moment.
+    """
     run = at_the_office(draw("d>a", d=delay(duration, **OFFICE)))
     entry = last(run, TimerSet)
     assert isinstance(entry, TimerSet)
@@ -188,10 +191,10 @@ def test_a_deadline_of_the_instance_counts_working_time() -> None:
 
 
 def test_reminders_are_fixed_when_an_approval_opens() -> None:
-    """Versioned; a wait or timer that has begun keeps the version it began with."""
-    asking = approval(
-        assignees={"users": ["ann"]}, reminders=["PT3H", "P2D", "PT1H"], **OFFICE
-    )
+    """A wait or timer that has begun keeps the moment and the calendar version it began with; its
+    log entry names both.
+    """
+    asking = approval(assignees={"users": ["ann"]}, reminders=["PT3H", "P2D", "PT1H"], **OFFICE)
     run = at_the_office(draw("w", w=asking))
     run.policies = policies(short_office())
     seen = []
@@ -261,6 +264,9 @@ UNKNOWN: dict[str, Object] = {
 
 @pytest.mark.parametrize("node", UNKNOWN.values(), ids=UNKNOWN)
 def test_a_calendar_that_does_not_exist_fails_its_step(node: Object) -> None:
+    """A calendar that does not exist is a warning at save; at run time the step that needs it fails
+    with `UNKNOWN_CALENDAR`, and an instance whose `options` need it is refused.
+    """
     edges = "s>x x:loop>b x:error>z" if node["type"] == "loop" else "s>x x:error>z"
     run = play(draw(edges, s=task(), x=node)).start().succeed("s")
     error = run.state.nodes[key_of("x")].error
@@ -311,3 +317,13 @@ def test_an_instance_whose_calendar_does_not_exist_is_not_started(options: Objec
 def test_a_pause_does_not_move_a_moment(skipped: Callable[[Run], Run]) -> None:
     run = skipped(at_the_office(draw("d>a", d=delay("PT4H", **OFFICE))))
     assert run.timer(TimerKind.DELAY, "d") == berlin(12, 11)
+
+
+def test_what_is_only_foreseen_takes_every_calendar_to_exist() -> None:
+    """A command line beside an engine asks whether a start would be refused."""
+    run = play(draw("a", options={"timeout": in_office("P2D")}), policies=FORESEEN).start()
+    assert run.running == ["a"]
+    document = draw("l:loop>b", l=loop(source="{{[1]}}", timeout=in_office("PT3H")))
+    failed = at_the_office(document).fail("b[0]")
+    explanation = explain(failed.plan, failed.state, Facts(now=failed.now))
+    assert explanation.causes[0].details["canRetry"] is True

@@ -414,6 +414,23 @@ def bad_duration(document: Document) -> Expected:
     return "TEN-1015", f"{path}.eventTimeout.duration"
 
 
+def bad_calendar(document: Document) -> Expected:
+    step, path = _step(document, "wait")
+    step["eventTimeout"]["calendar"] = 7
+    return "TEN-1010", f"{path}.eventTimeout.calendar"
+
+
+def late_warning(document: Document) -> Expected:
+    step, path = _step(document, "wait")
+    step["sla"] = {"warnAfter": "P2D", "breachAfter": "P1D", "calendar": "office"}
+    return "TEN-1026", f"{path}.sla.warnAfter"
+
+
+def empty_sla(document: Document) -> Expected:
+    document["options"]["sla"] = {"calendar": "office"}
+    return "TEN-1018", "$.options.sla"
+
+
 def bad_deadline(document: Document) -> Expected:
     document["options"]["deadline"] = "tomorrow"
     return "TEN-1016", "$.options.deadline"
@@ -525,6 +542,9 @@ FAULTS: tuple[Fault, ...] = (
     no_effect,
     bad_retry,
     bad_duration,
+    bad_calendar,
+    late_warning,
+    empty_sla,
     bad_deadline,
     empty_text,
     exclusive_fields,

@@ -12,7 +12,8 @@ COMMON: Settings = {
     "name": "A name",
     "description": "What it is for",
     "outputVariable": "result",
-    "timeout": "PT30S",
+    "timeout": {"duration": "P1DT30S", "calendar": "office"},
+    "sla": {"warnAfter": "PT4H", "breachAfter": "P1D", "calendar": "office"},
     "errorHandling": "continue",
     "joinMode": "any",
     "cancelRest": True,
@@ -29,6 +30,7 @@ EXECUTING: Settings = {
         "maxDelay": 30_000,
         "nonRetryable": ["OUT_OF_STOCK"],
         "onLost": "fail",
+        "calendar": "office",
     },
     "mutex": "account-{{ctx.input.account}}",
 }
@@ -51,7 +53,7 @@ OWN: dict[str, Settings] = {
     },
     "eventWait": {
         **_WAIT,
-        "eventTimeout": {"duration": "P1M"},
+        "eventTimeout": {"duration": "P1M", "calendar": "office"},
         "lookback": "PT0S",
         "correlationId": "{{ctx.input.id}}",
     },
@@ -92,8 +94,9 @@ OWN: dict[str, Settings] = {
         "assignees": {"users": ["ann"], "roles": ["boss"]},
         "formSchema": _SCHEMA,
         "deadline": "P3D",
-        "reminders": ["P1D", "P2D"],
-        "escalate": {"after": "P2D", "assignees": {"roles": ["board"]}},
+        "reminders": ["P1D", {"duration": "PT9H", "calendar": "board"}],
+        "escalate": {"after": "P2D", "assignees": {"roles": ["board"]}, "calendar": "board"},
+        "calendar": "office",
     },
 }
 

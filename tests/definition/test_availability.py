@@ -35,7 +35,6 @@ def test_types_of_later_versions_are_named(kind: str, code: str) -> None:
     ("kind", "fields", "code", "at"),
     [
         ("task", {**TASK, "mutex": "m"}, "TEN-1909", "mutex"),
-        ("delay", {"duration": 1, "calendar": "c"}, "TEN-1910", "calendar"),
         ("task", {**TASK, "input": ["{{secrets.x}}"]}, "TEN-1916", "input"),
     ],
 )

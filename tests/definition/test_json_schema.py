@@ -28,6 +28,7 @@ VALIDATOR = jsonschema_rs.Draft202012Validator(definition_schema())
 NOT_EXPRESSIBLE = {
     "TEN-1003": "characters of text anywhere",
     "TEN-1021": "ids that are used twice",
+    "TEN-1026": "which of two durations is longer",
     "TEN-1030": "the syntax of expressions",
     "TEN-1031": "the syntax of templates",
     "TEN-1032": "the names that an expression sees",

@@ -24,11 +24,12 @@ def test_every_example_on_the_page_is_valid(number: int) -> None:
 def test_the_page_has_examples_of_all_three_forms() -> None:
     graphs = [compile_definition(parse_document(each, "page")) for each in EXAMPLES]
     spellings = [each.spelling for each in graphs]
-    assert spellings == ["steps", "steps", "graph", "steps", "steps", "steps"]
+    assert spellings == ["steps", "steps", "graph", "steps", "steps", "steps", "steps"]
     assert "dependsOn" in EXAMPLES[1]
     assert "SET" in EXAMPLES[3]
     assert "APPROVAL" in EXAMPLES[4]
-    assert "compensationSteps" in EXAMPLES[5]
+    assert "calendar" in EXAMPLES[5]
+    assert "compensationSteps" in EXAMPLES[6]
 
 
 def test_the_page_lists_every_type_and_every_field() -> None:

@@ -33,4 +33,5 @@ def test_every_construct_is_there() -> None:
         "cap",
         "non_retryable",
         "on_lost",
+        "calendar",
     ]

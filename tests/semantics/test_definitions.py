@@ -40,16 +40,16 @@ def fields_of(row: str) -> set[str]:
 
 
 def test_every_type_has_exactly_the_fields_of_the_page() -> None:
-    """all | `name, description, outputVariable, timeout, errorHandling, joinMode, cancelRest,
-    cancels, completes, when, conditions, onError` (the last two in the graph form; in the steps
-    form they are in `transitions`)
+    """all | `name, description, outputVariable, timeout, sla {warnAfter, breachAfter, calendar},
+    errorHandling, joinMode, cancelRest, cancels, completes, when, conditions, onError` (the last
+    two in the graph form; in the steps form they are in `transitions`)
     those that execute (task, http, dataQuery, javascript, subWorkflow) | `retry {maxAttempts,
-    initialDelay, multiplier, maxDelay, nonRetryable, onLost}, mutex`
+    initialDelay, multiplier, maxDelay, nonRetryable, onLost, calendar}, mutex`
     start | –
     end | `outputParameters`
     task | `taskId, input, handles, heartbeatTimeout`
     eventWait | `eventPattern, eventCondition, eventPayloadMapping, eventTimeout {duration,
-    timeoutHandlerStepId (steps form)}, lookback, correlationId, arms, count`
+    calendar, timeoutHandlerStepId (steps form)}, lookback, correlationId, arms, count`
     condition | `branches [{id, when}], select`
     delay | `duration` or `until`, `calendar`
     loop | `source` or `while`, `mode, concurrency, onItemError, maxIterations, result, enough,
@@ -61,7 +61,8 @@ def test_every_type_has_exactly_the_fields_of_the_page() -> None:
     emit | `pattern, payload, correlationId`
     set | `values` (names, each with a template)
     terminate | `status, output, reason`
-    approval | `assignees, formSchema, deadline, reminders, escalate`
+    approval | `assignees, formSchema, deadline, reminders, escalate {after, assignees, calendar},
+    calendar`
     """  # noqa: RUF002 - the words of the contract
     common = fields_of("all")
     executing = fields_of("those that execute (task, http, dataQuery, javascript, subWorkflow)")
@@ -84,8 +85,8 @@ def test_the_top_level_and_the_options_have_exactly_the_fields_of_the_page() -> 
     compensationSteps {stepId, compensationFor, type, taskId, input, condition, retry,
     timeout}, cancellationTriggers {eventPattern, eventCondition, reason, shouldCompensate},
     triggers {eventPattern, eventCondition, inputMapping}, options | workflowOptions`.
-    `options`: `compensateOnFailure, timeout, deadline, cancelGrace, retry, concurrency {limit,
-    key, holdWhileWaiting}, retention, searchable, encrypt`.
+    `options`: `compensateOnFailure, timeout, sla {warnAfter, breachAfter, calendar}, deadline,
+    cancelGrace, retry, concurrency {limit, key, holdWhileWaiting}, retention, searchable, encrypt`.
     """
     texts = {each.text.partition(":")[0]: each.text.partition(":")[2] for each in sentences()}
     assert set(TOP.by_name) - {"$schema"} == listed(texts["Top level"])

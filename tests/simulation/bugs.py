@@ -20,9 +20,11 @@ from tenuto.core import (
 )
 from tenuto.core.deciding import Deciding, Rejection
 from tenuto.core.edges import arrive
+from tenuto.core.moments import Moments
 from tenuto.core.plan import Plan
 from tenuto.core.state import LoopState, NodeState
 from tenuto.core.timer import _fire
+from tenuto.core.timing import SLA_TIMERS, set_timer
 from tenuto.core.undo_plan import UndoPlan, plan_undo
 from tenuto.engine.effects.timekeeper import Timekeeper
 from tenuto.engine.events import look_back, wait_finder
@@ -31,10 +33,11 @@ from tenuto.model.effects import Effect, OpenWait, PublishEvent, StartAttempt
 from tenuto.model.events import Event
 from tenuto.model.graph import Loop, Node
 from tenuto.model.ids import NodeKey
-from tenuto.model.inputs import TimerDue, TimerKind
+from tenuto.model.inputs import TimerDue, TimerKey, TimerKind
 from tenuto.model.log import LogRow
 from tenuto.model.policy import Policies, RetryPolicy
 from tenuto.model.status import NodeStatus
+from tenuto.model.working_time import WorkingCalendar, WorkingDuration
 from tenuto.store.memory import turns
 from tenuto.store.memory.disk import MemoryDisk, pack
 from tenuto.store.memory.outbox import MemoryOutbox
@@ -361,3 +364,34 @@ def an_outbox_that_forgets() -> AbstractContextManager[Any]:
         await drain(self, numbers, ())
 
     return patch.object(MemoryOutbox, "drain", forget)
+
+
+def working_time_is_any_time() -> AbstractContextManager[Any]:
+    """A calendar is named, and nobody reads it."""
+
+    def add(_: WorkingCalendar, moment: datetime, duration: WorkingDuration) -> datetime:
+        return moment + timedelta(days=duration.days) + duration.span
+
+    return patch("tenuto.core.moments.add", add)
+
+
+def calendars_are_not_recorded() -> AbstractContextManager[Any]:
+    """A moment is right, and nothing says by which calendar."""
+    return patch.object(Moments, "calendars", ())
+
+
+def promises_are_forgotten() -> AbstractContextManager[Any]:
+    """The moments of an SLA are written down, and no timer is set."""
+    return patch("tenuto.core.sla_entries.set_again", lambda *_: None)
+
+
+def promises_are_told_again() -> AbstractContextManager[Any]:
+    """A retry sets all timers of an SLA, also of what was told."""
+
+    def set_again(state: InstanceState, key: NodeKey, at: datetime) -> None:
+        begun = state.sla.get(key)
+        moments = () if begun is None else (begun.warn_at, begun.breach_at)
+        for kind, due in zip(SLA_TIMERS, moments, strict=False):
+            set_timer(state, TimerKey(kind, key.node, key.iteration), due, at)
+
+    return patch("tenuto.core.reopening.set_again", set_again)

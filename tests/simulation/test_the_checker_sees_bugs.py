@@ -26,6 +26,7 @@ from tests.kit.workload import (
     plan_behaviours,
     topologies,
 )
+from tests.kit.workload.business import business_shapes
 from tests.kit.workload.drawing import document, edges, node, task
 from tests.kit.workload.undoing import order
 from tests.simulation import bugs
@@ -155,6 +156,12 @@ AT_WORK = {(f"root{number}", 1): Behaviour("succeed", 30_000, {"value": 1}) for 
 DEAF = {(id, 1): Behaviour("succeed", 400_000, obeys=False) for id in "abc"}
 LATER = {("a[0]", 1): Behaviour("succeed", 9_000, {"value": 1})}
 
+FAILING_LAST = {
+    ("last", 1): Behaviour("fail", 1_000, code="GONE", retryable=False),
+    ("last", 2): Behaviour("succeed", 9_000, {"value": 1}),
+}
+RETRIED_LATE = (Retry(200_000),)
+
 TRAPS = {
     "gate": Trap(bugs.losers_write, "I10", lambda: one(shape("quorum"), engines=2)),
     "fold": Trap(bugs.fold_forgets_variables, "I3", lambda: one(shape("linear"))),
@@ -267,6 +274,18 @@ TRAPS = {
         bugs.undone_in_the_order_in_which_it_was_done, "I29", lambda: one(order())
     ),
     "input of undoing": Trap(bugs.what_undoes_is_given_something_else, "I30", lambda: one(order())),
+    "working time": Trap(
+        bugs.working_time_is_any_time, "I19", lambda: one(business_shapes()["office-hours"])
+    ),
+    "calendar": Trap(
+        bugs.calendars_are_not_recorded, "I19", lambda: one(business_shapes()["office-hours"])
+    ),
+    "SLA": Trap(bugs.promises_are_forgotten, "SLA", lambda: one(business_shapes()["promised"])),
+    "SLA after a retry": Trap(
+        bugs.promises_are_told_again,
+        "SLA",
+        lambda: one(business_shapes()["promised"], behaviours=FAILING_LAST, actions=RETRIED_LATE),
+    ),
     "jobs": Trap(bugs.jobs_stay, "I25", lambda: divided(shape("linear"))),
     "streams": Trap(bugs.streams_do_not_wait, "I38", lambda: told(shape("linear"), "is moody")),
     "outbox": Trap(bugs.an_outbox_that_forgets, "I38", lambda: told(shape("linear"), "answers")),

@@ -72,10 +72,7 @@ async def test_one_is_changed_only_from_the_version_that_was_read(store: Store) 
     assert await schedules.save(row())
     assert await schedules.save(row()), "the same again"
     assert not await schedules.save(replace(row(), content=b"other"))
-    paused = replace(
-        row(None), revision=2, version=2, status="paused", note="it is night", next_tick=None
-    )
-    changed = replace(paused, id="s1", tenant="default", next_at=None)
+    changed = replace(row(at=None), revision=2, version=2, status="paused", note="it is night")
     assert await schedules.save(changed)
     assert await schedules.get("default", "s1") == changed
     assert not await schedules.save(replace(changed, version=4))

@@ -10,6 +10,7 @@ from tenuto import testing
 from tenuto.testing import Engine, Instance, crash_test
 
 ENGINE = [
+    "calendar",
     "calls",
     "close",
     "crash_once",

@@ -162,7 +162,8 @@ def _response(
     if status in (204, 304):
         return described
     is_own = status == operation.status or (
-        status in operation.other_statuses and (status < 400 or operation.is_public)
+        status in operation.other_statuses
+        and (status < 400 or (operation.is_public and operation.request is None))
     )
     if not is_own:
         problem: JSON = of_type["", "problem"]

@@ -20,10 +20,13 @@ _ORDER = (
     "live",
     "events",
     "listeners",
+    "schedules",
+    "calendars",
     "tasks",
     "executions",
     "task_callbacks",
     "event_callbacks",
+    "schedule_callbacks",
     "dead_letters",
     "keys",
     "audit",
@@ -37,7 +40,8 @@ _ORDER = (
 PUBLIC = frozenset(
     {
         *("health", "ready", "openapi", "workflow_schema", "docs", "me"),
-        *("task_callback", "event_callback", "get_widget", "watch_widget"),
+        *("task_callback", "event_callback", "schedule_callback"),
+        *("get_widget", "watch_widget"),
     }
 )
 """Names of the public operations; the declaration `is_public` alone is not enough."""

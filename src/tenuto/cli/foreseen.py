@@ -22,7 +22,7 @@ from tenuto.model.errors import Conflict, TenutoError
 from tenuto.model.inputs import Input, RetryAsked, Reused, Started
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import from_row
-from tenuto.model.policy import DEFAULT_LIMITS, NO_POLICIES
+from tenuto.model.policy import DEFAULT_LIMITS, FORESEEN
 from tenuto.model.status import NodeStatus
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def why_nothing_is_kept(from_step: str | None, undoing: object) -> str:
 def refuse(held: Held, asked: Input, backend: Backend) -> None:
     """Conflict where an instance would refuse a command as it is now."""
     now = backend.clock.now()
-    refused = decide(held.plan, held.state, asked, now, NO_POLICIES).rejection
+    refused = decide(held.plan, held.state, asked, now, FORESEEN).rejection
     if refused is not None:
         raise Conflict(refused.message, code=refused.code)
 
@@ -188,7 +188,7 @@ async def of_rerun(
         reused=reused,
         from_step=from_step,
     )
-    decision = decide(plan, blank(state.id), started, backend.clock.now(), NO_POLICIES)
+    decision = decide(plan, blank(state.id), started, backend.clock.now(), FORESEEN)
     status, refused = decision.state.status, decision.rejection
     raise_rejection(Answer(instance_id=state.id, status=status, version=0, rejection=refused))
     kept = [each.node for each in reused]

@@ -240,9 +240,12 @@ def _status(last: Object) -> str:
 
 
 def _last_beginning(entries: list[Object]) -> int:
-    return max(
-        (at for at, each in enumerate(entries) if each["eventType"] in _BEGINNINGS), default=-1
-    )
+    return max((at for at, each in enumerate(entries) if _begins(each)), default=-1)
+
+
+def _begins(entry: Object) -> bool:
+    """Whether something of a step begins by it; the timers of an SLA are set beside that."""
+    return entry["eventType"] in _BEGINNINGS and _payload(entry).get("kind") != "sla"
 
 
 def _attempts(entries: list[Object]) -> Iterable[Object]:

@@ -647,6 +647,206 @@ class Operations(OperationsBase):
         """Try at once what was put off after failures."""
         return await self._ask(Object, "POST", f"/subscriptions/{part(id)}/resend", fields={})
 
+    async def add_schedule(self, body: Any) -> SavedSchedule:
+        """Save a new schedule; without an id it gets a free one, made of its name or target."""
+        return await self._ask(SavedSchedule, "POST", "/schedules", body=body, is_repeatable=False)
+
+    async def preview_schedule_document(
+        self, body: Any, *, count: int | None = None, from_: datetime | None = None
+    ) -> SchedulePreview:
+        """Preview a schedule that is not saved: its next ticks, its words and all its problems."""
+        return await self._ask(
+            SchedulePreview,
+            "POST",
+            "/schedules/preview",
+            query={"count": count, "from": from_},
+            body=body,
+            may_overlap=True,
+        )
+
+    async def list_schedules(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        status: Literal["active", "paused", "completed", "error"] | None = None,
+        workflow_id: str | None = None,
+        calendar: str | None = None,
+    ) -> Page[SavedSchedule]:
+        """List schedules, ordered by id."""
+        return await self._ask(
+            Page[SavedSchedule],
+            "GET",
+            "/schedules",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+                "status": status,
+                "workflowId": workflow_id,
+                "calendar": calendar,
+            },
+        )
+
+    async def get_schedule(self, id: str) -> SavedSchedule:
+        """Get a schedule, and how it stands."""
+        return await self._ask(SavedSchedule, "GET", f"/schedules/{part(id)}")
+
+    async def put_schedule(
+        self, id: str, body: Any, *, if_match: str | None = None
+    ) -> SavedSchedule:
+        """Save a schedule, new or not; with If-Match only the version that it names is changed."""
+        return await self._ask(
+            SavedSchedule,
+            "PUT",
+            f"/schedules/{part(id)}",
+            headers={"if-match": if_match},
+            body=body,
+            is_repeatable=if_match is None,
+        )
+
+    async def remove_schedule(self, id: str) -> None:
+        """Remove a schedule; instances that it has started go on."""
+        await self._do("DELETE", f"/schedules/{part(id)}")
+
+    async def pause_schedule(self, id: str, *, note: str | None = None) -> SavedSchedule:
+        """Pause a schedule: its ticks are passed over until it is resumed."""
+        return await self._ask(
+            SavedSchedule, "POST", f"/schedules/{part(id)}/pause", fields={"note": note}
+        )
+
+    async def resume_schedule(self, id: str) -> SavedSchedule:
+        """Resume a schedule after a pause, from now on."""
+        return await self._ask(SavedSchedule, "POST", f"/schedules/{part(id)}/resume", fields={})
+
+    async def trigger_schedule(self, id: str, *, at: datetime | None = None) -> TickRecord:
+        """Start the target of a schedule now, as a tick of its own; also while it is paused."""
+        return await self._ask(
+            TickRecord,
+            "POST",
+            f"/schedules/{part(id)}/trigger",
+            fields={"at": at},
+            is_repeatable=False,
+        )
+
+    async def backfill_schedule(
+        self,
+        id: str,
+        *,
+        from_: datetime,
+        to: datetime,
+        concurrency: int = 10,
+        overlap: Literal["allow", "skip", "queue", "cancel-running"] = "allow",
+        dry_run: bool = False,
+        key: str | None = None,
+    ) -> BulkOperation:
+        """Start the ticks of a range that were not started, with progress."""
+        return await self._ask(
+            BulkOperation,
+            "POST",
+            f"/schedules/{part(id)}/backfill",
+            headers={"idempotency-key": key},
+            fields={
+                "from": from_,
+                "to": to,
+                "concurrency": concurrency,
+                "overlap": overlap,
+                "dryRun": dry_run,
+            },
+            is_repeatable=key is not None,
+            may_overlap=True,
+        )
+
+    async def preview_schedule(
+        self, id: str, *, count: int | None = None, from_: datetime | None = None
+    ) -> Object:
+        """Preview the next ticks of a schedule, with the reason for each that is skipped."""
+        return await self._ask(
+            Object, "GET", f"/schedules/{part(id)}/preview", query={"count": count, "from": from_}
+        )
+
+    async def list_ticks(
+        self, id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[TickRecord]:
+        """List what became of the ticks of a schedule, newest first."""
+        return await self._page(Page[TickRecord], f"/schedules/{part(id)}/ticks", limit, cursor)
+
+    async def add_calendar(self, body: Any) -> SavedCalendar:
+        """Save a new calendar; without an id it gets a free one, made of its name."""
+        return await self._ask(SavedCalendar, "POST", "/calendars", body=body, is_repeatable=False)
+
+    async def list_calendars(
+        self, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[SavedCalendar]:
+        """List calendars, each with its newest version, ordered by id."""
+        return await self._page(Page[SavedCalendar], "/calendars", limit, cursor)
+
+    async def get_calendar(
+        self, id: str, *, version: int | None = None, include: Literal["uses"] | None = None
+    ) -> SavedCalendar:
+        """Get a calendar: its newest version, or another."""
+        return await self._ask(
+            SavedCalendar,
+            "GET",
+            f"/calendars/{part(id)}",
+            query={"version": version, "include": include},
+        )
+
+    async def put_calendar(
+        self, id: str, body: Any, *, if_match: str | None = None
+    ) -> SavedCalendar:
+        """Save a version of a calendar, new or not; with If-Match only after the one it names."""
+        return await self._ask(
+            SavedCalendar,
+            "PUT",
+            f"/calendars/{part(id)}",
+            headers={"if-match": if_match},
+            body=body,
+            is_repeatable=if_match is None,
+        )
+
+    async def remove_calendar(self, id: str) -> None:
+        """Remove a calendar that nothing uses; what has begun with it goes on with its version."""
+        await self._do("DELETE", f"/calendars/{part(id)}")
+
+    async def list_calendar_days(self, id: str, *, from_: date, to: date) -> Object:
+        """List the days of a calendar: the hours of each, and what they come from."""
+        return await self._ask(
+            Object, "GET", f"/calendars/{part(id)}/days", query={"from": from_, "to": to}
+        )
+
+    async def import_calendar_dates(self, id: str, body: bytes) -> ImportedDates:
+        """Add the whole days of an iCalendar file to the dates of a calendar, as days off."""
+        return await self._ask(
+            ImportedDates,
+            "POST",
+            f"/calendars/{part(id)}/import",
+            headers={"content-type": "text/calendar"},
+            body=body,
+            is_repeatable=False,
+        )
+
+    async def add_working_time(
+        self, id: str, *, from_: datetime, duration: str | int
+    ) -> WorkingSpan:
+        """Calculate when a duration of working time is over that begins at a moment."""
+        return await self._ask(
+            WorkingSpan,
+            "POST",
+            f"/calendars/{part(id)}/add",
+            fields={"from": from_, "duration": duration},
+            may_overlap=True,
+        )
+
+    async def get_working_time(self, id: str, *, from_: datetime, to: datetime) -> WorkingSpan:
+        """Calculate the working time between two moments."""
+        return await self._ask(
+            WorkingSpan,
+            "POST",
+            f"/calendars/{part(id)}/between",
+            fields={"from": from_, "to": to},
+            may_overlap=True,
+        )
+
     async def add_task(self, body: TaskDefinition) -> DeclaredTask:
         """Declare a task that workers claim, or that is pushed to an address."""
         return await self._ask(DeclaredTask, "POST", "/tasks", body=body, is_repeatable=False)
@@ -914,6 +1114,19 @@ class Operations(OperationsBase):
             is_repeatable=False,
         )
 
+    async def schedule_callback(
+        self, *, schedule_id: str, execution_time: datetime, token: str, payload: Any = None
+    ) -> Object:
+        """Time out the open wait or attempt that a schedule names."""
+        return await self._ask(
+            Object,
+            "POST",
+            "/internal/scheduler/callback",
+            query={"token": token},
+            fields={"scheduleId": schedule_id, "executionTime": execution_time, "payload": payload},
+            is_repeatable=False,
+        )
+
     async def list_dead_letters(
         self,
         *,
@@ -1130,209 +1343,9 @@ class Operations(OperationsBase):
         """Get what needs attention: failures, dead letters, breakers, approvals, schedules."""
         return await self._ask(Object, "GET", "/attention", query={"hours": hours, "limit": limit})
 
-    async def add_calendar(self, body: Any) -> SavedCalendar:
-        """Save a new calendar; without an id it gets a free one, made of its name."""
-        return await self._ask(SavedCalendar, "POST", "/calendars", body=body, is_repeatable=False)
-
-    async def list_calendars(
-        self, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[SavedCalendar]:
-        """List calendars, each with its newest version, ordered by id."""
-        return await self._page(Page[SavedCalendar], "/calendars", limit, cursor)
-
-    async def get_calendar(
-        self, id: str, *, version: int | None = None, include: Literal["uses"] | None = None
-    ) -> SavedCalendar:
-        """Get a calendar: its newest version, or another."""
-        return await self._ask(
-            SavedCalendar,
-            "GET",
-            f"/calendars/{part(id)}",
-            query={"version": version, "include": include},
-        )
-
-    async def put_calendar(
-        self, id: str, body: Any, *, if_match: str | None = None
-    ) -> SavedCalendar:
-        """Save a version of a calendar, new or not; with If-Match only after the one it names."""
-        return await self._ask(
-            SavedCalendar,
-            "PUT",
-            f"/calendars/{part(id)}",
-            headers={"if-match": if_match},
-            body=body,
-            is_repeatable=if_match is None,
-        )
-
-    async def remove_calendar(self, id: str) -> None:
-        """Remove a calendar that nothing uses; what has begun with it goes on with its version."""
-        await self._do("DELETE", f"/calendars/{part(id)}")
-
-    async def list_calendar_days(self, id: str, *, from_: date, to: date) -> Object:
-        """List the days of a calendar: the hours of each, and what they come from."""
-        return await self._ask(
-            Object, "GET", f"/calendars/{part(id)}/days", query={"from": from_, "to": to}
-        )
-
-    async def import_calendar_dates(self, id: str, body: bytes) -> ImportedDates:
-        """Add the whole days of an iCalendar file to the dates of a calendar, as days off."""
-        return await self._ask(
-            ImportedDates,
-            "POST",
-            f"/calendars/{part(id)}/import",
-            headers={"content-type": "text/calendar"},
-            body=body,
-            is_repeatable=False,
-        )
-
-    async def add_working_time(
-        self, id: str, *, from_: datetime, duration: str | int
-    ) -> WorkingSpan:
-        """Calculate when a duration of working time is over that begins at a moment."""
-        return await self._ask(
-            WorkingSpan,
-            "POST",
-            f"/calendars/{part(id)}/add",
-            fields={"from": from_, "duration": duration},
-            may_overlap=True,
-        )
-
-    async def get_working_time(self, id: str, *, from_: datetime, to: datetime) -> WorkingSpan:
-        """Calculate the working time between two moments."""
-        return await self._ask(
-            WorkingSpan,
-            "POST",
-            f"/calendars/{part(id)}/between",
-            fields={"from": from_, "to": to},
-            may_overlap=True,
-        )
-
     async def me(self) -> Object:
         """Who the credential of this request belongs to, and how to get one."""
         return await self._ask(Object, "GET", "/me")
-
-    async def add_schedule(self, body: Any) -> SavedSchedule:
-        """Save a new schedule; without an id it gets a free one, made of its name or target."""
-        return await self._ask(SavedSchedule, "POST", "/schedules", body=body, is_repeatable=False)
-
-    async def preview_schedule_document(
-        self, body: Any, *, count: int | None = None, from_: datetime | None = None
-    ) -> SchedulePreview:
-        """Preview a schedule that is not saved: its next ticks, its words and all its problems."""
-        return await self._ask(
-            SchedulePreview,
-            "POST",
-            "/schedules/preview",
-            query={"count": count, "from": from_},
-            body=body,
-            may_overlap=True,
-        )
-
-    async def list_schedules(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        status: Literal["active", "paused", "completed", "error"] | None = None,
-        workflow_id: str | None = None,
-        calendar: str | None = None,
-    ) -> Page[SavedSchedule]:
-        """List schedules, ordered by id."""
-        return await self._ask(
-            Page[SavedSchedule],
-            "GET",
-            "/schedules",
-            query={
-                "limit": limit,
-                "cursor": cursor,
-                "status": status,
-                "workflowId": workflow_id,
-                "calendar": calendar,
-            },
-        )
-
-    async def get_schedule(self, id: str) -> SavedSchedule:
-        """Get a schedule, and how it stands."""
-        return await self._ask(SavedSchedule, "GET", f"/schedules/{part(id)}")
-
-    async def put_schedule(
-        self, id: str, body: Any, *, if_match: str | None = None
-    ) -> SavedSchedule:
-        """Save a schedule, new or not; with If-Match only the version that it names is changed."""
-        return await self._ask(
-            SavedSchedule,
-            "PUT",
-            f"/schedules/{part(id)}",
-            headers={"if-match": if_match},
-            body=body,
-            is_repeatable=if_match is None,
-        )
-
-    async def remove_schedule(self, id: str) -> None:
-        """Remove a schedule; instances that it has started go on."""
-        await self._do("DELETE", f"/schedules/{part(id)}")
-
-    async def pause_schedule(self, id: str, *, note: str | None = None) -> SavedSchedule:
-        """Pause a schedule: its ticks are passed over until it is resumed."""
-        return await self._ask(
-            SavedSchedule, "POST", f"/schedules/{part(id)}/pause", fields={"note": note}
-        )
-
-    async def resume_schedule(self, id: str) -> SavedSchedule:
-        """Resume a schedule after a pause, from now on."""
-        return await self._ask(SavedSchedule, "POST", f"/schedules/{part(id)}/resume", fields={})
-
-    async def trigger_schedule(self, id: str, *, at: datetime | None = None) -> TickRecord:
-        """Start the target of a schedule now, as a tick of its own; also while it is paused."""
-        return await self._ask(
-            TickRecord,
-            "POST",
-            f"/schedules/{part(id)}/trigger",
-            fields={"at": at},
-            is_repeatable=False,
-        )
-
-    async def backfill_schedule(
-        self,
-        id: str,
-        *,
-        from_: datetime,
-        to: datetime,
-        concurrency: int = 10,
-        overlap: Literal["allow", "skip", "queue", "cancel-running"] = "allow",
-        dry_run: bool = False,
-        key: str | None = None,
-    ) -> BulkOperation:
-        """Start the ticks of a range that were not started, with progress."""
-        return await self._ask(
-            BulkOperation,
-            "POST",
-            f"/schedules/{part(id)}/backfill",
-            headers={"idempotency-key": key},
-            fields={
-                "from": from_,
-                "to": to,
-                "concurrency": concurrency,
-                "overlap": overlap,
-                "dryRun": dry_run,
-            },
-            is_repeatable=key is not None,
-            may_overlap=True,
-        )
-
-    async def preview_schedule(
-        self, id: str, *, count: int | None = None, from_: datetime | None = None
-    ) -> Object:
-        """Preview the next ticks of a schedule, with the reason for each that is skipped."""
-        return await self._ask(
-            Object, "GET", f"/schedules/{part(id)}/preview", query={"count": count, "from": from_}
-        )
-
-    async def list_ticks(
-        self, id: str, *, limit: int | None = None, cursor: str | None = None
-    ) -> Page[TickRecord]:
-        """List what became of the ticks of a schedule, newest first."""
-        return await self._page(Page[TickRecord], f"/schedules/{part(id)}/ticks", limit, cursor)
 
     async def get_settings(self) -> Object:
         """Get the settings of the service, without secrets, and the state of its store."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from datetime import date, datetime
 from functools import partial
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from tenuto.client.operations import Operations
 from tenuto.client.pages import every, up_to
 from tenuto.model.checks import aware
+from tenuto.model.errors import InvalidDefinition, InvalidInput
 from tenuto.model.json import JSON
 from tenuto.workspace.schedule_values import (
     ANY_SCHEDULE,
@@ -27,6 +29,8 @@ from tenuto.workspace.schedule_values import (
 )
 from tenuto.workspace.values import BulkOperation, Page
 
+T = TypeVar("T")
+
 
 class RemoteSchedules:
     """What is started at certain times: workflows, tasks and callbacks."""
@@ -42,8 +46,9 @@ class RemoteSchedules:
         given = document if isinstance(document, dict) else {}
         id = given.get("id", given.get("scheduleId"))
         if isinstance(id, str) and id:
-            return await self._operations.put_schedule(id, document, if_match=_tag(only_after))
-        return await self._operations.add_schedule(document)
+            put = self._operations.put_schedule(id, document, if_match=_tag(only_after))
+            return await _of_input(put)
+        return await _of_input(self._operations.add_schedule(document))
 
     async def get(self, id: str) -> SavedSchedule:
         """A schedule, and how it stands; NotFound."""
@@ -163,8 +168,9 @@ class RemoteCalendars:
         """
         id = document.get("id") if isinstance(document, dict) else None
         if isinstance(id, str) and id:
-            return await self._operations.put_calendar(id, document, if_match=_tag(only_after))
-        return await self._operations.add_calendar(document)
+            put = self._operations.put_calendar(id, document, if_match=_tag(only_after))
+            return await _of_input(put)
+        return await _of_input(self._operations.add_calendar(document))
 
     async def get(self, id: str, version: int | None = None) -> SavedCalendar:
         """A calendar as it was saved; the newest version unless one is given. NotFound."""
@@ -195,7 +201,8 @@ class RemoteCalendars:
         `PT4H` is working time, `P3D` working days; a number is milliseconds.
         """
         aware(start, "from")
-        return await self._operations.add_working_time(id, from_=start, duration=duration)
+        adding = self._operations.add_working_time(id, from_=start, duration=duration)
+        return await _of_input(adding)
 
     async def between(self, id: str, start: datetime, end: datetime) -> WorkingSpan:
         """The working time between two moments; NotFound."""
@@ -210,6 +217,16 @@ class RemoteCalendars:
     async def list(self) -> list[SavedCalendar]:
         """Every calendar, ordered by id."""
         return await every(self._operations.list_calendars)
+
+
+async def _of_input(asked: Coroutine[Any, Any, T]) -> T:
+    """The answer; problems that definitions can have too are those of an input here."""
+    try:
+        return await asked
+    except InvalidDefinition as error:
+        refused = InvalidInput(error.message, error.problems)
+        refused.code, refused.advice = error.code, error.advice
+        raise refused from None
 
 
 def _tag(version: int | None) -> str | None:

@@ -272,14 +272,16 @@ def business_backoff(policy: BusinessRetryPolicy, key: str, failures: int) -> Wo
     first = policy.first
     try:
         factor = policy.multiplier ** (failures - 1)
-        days = [math.ceil(each * factor) for each in (first.months, first.weeks, first.days)]
+        months, weeks, days = (
+            math.ceil(each * factor) for each in (first.months, first.weeks, first.days)
+        )
         seconds = first.span.total_seconds() * factor * (1 + _share(key, failures) / 4)
         span = timedelta(milliseconds=round(seconds * 1000))
     except (OverflowError, ValueError):
         return policy.longest
-    if max(days) > _MOST_UNITS:
+    if max(months, weeks, days) > _MOST_UNITS:
         return policy.longest
-    return WorkingDuration(*days, span)
+    return WorkingDuration(months, weeks, days, span)
 
 
 def backoff(policy: RetryPolicy, key: str, failures: int) -> timedelta:

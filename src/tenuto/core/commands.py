@@ -14,6 +14,7 @@ from tenuto.core.parent import never_began
 from tenuto.core.rerun import take_over
 from tenuto.core.scope import scope_of
 from tenuto.core.sla import set_by
+from tenuto.core.sla_entries import INSTANCE
 from tenuto.expr import ExpressionError
 from tenuto.model.durations import parse_moment, to_milliseconds
 from tenuto.model.effects import CloseWait
@@ -23,9 +24,9 @@ from tenuto.model.entries import (
     PauseRequested,
     ResumeRequested,
     ScheduledBy,
+    SlaSet,
     StatusChanged,
 )
-from tenuto.model.ids import NodeKey
 from tenuto.model.inputs import CancelAsked, PauseAsked, ResumeAsked, Started, TriggerMatched
 from tenuto.model.status import Status
 
@@ -40,18 +41,12 @@ def start(d: Deciding, asked: Started) -> Rejection | None:
     if d.state.version:
         return ALREADY_STARTED
     moments = Moments(d)
-    refused: Rejection | None = None
-    try:
-        deadline = _deadline(d, asked, moments)
-        sla = set_by(d, NodeKey(""), d.plan.definition.options.sla)
-    except UnknownCalendar as error:
-        refused = Rejection(code=NO_CALENDAR, message=f"options: {error}")
-    except (ExpressionError, ValueError) as error:
-        refused = Rejection(code="TEN-2101", message=f"options.deadline: {error}")
-    if refused is not None:
+    begun = _beginning(d, asked, moments)
+    if isinstance(begun, Rejection):
         if asked.parent is not None:
-            d.order(never_began(d.state.id, asked.parent, refused, d.now))
-        return refused
+            d.order(never_began(d.state.id, asked.parent, begun, d.now))
+        return begun
+    deadline, sla = begun
     d.emit(
         InputSet(
             at=d.now,
@@ -86,6 +81,18 @@ def _scheduled_by(asked: Started) -> ScheduledBy | None:
     if cause is UNSET:
         return None
     return ScheduledBy(id=cause.id, nominal=cause.nominal, mark=cause.mark)
+
+
+def _beginning(
+    d: Deciding, asked: Started, moments: Moments
+) -> tuple[datetime | None, SlaSet | None] | Rejection:
+    """The deadline and the SLA of an instance that begins now."""
+    try:
+        return _deadline(d, asked, moments), set_by(d, INSTANCE, d.plan.definition.options.sla)
+    except UnknownCalendar as error:
+        return Rejection(code=NO_CALENDAR, message=f"options: {error}")
+    except (ExpressionError, ValueError) as error:
+        return Rejection(code="TEN-2101", message=f"options.deadline: {error}")
 
 
 def pause(d: Deciding, asked: PauseAsked) -> Rejection | None:

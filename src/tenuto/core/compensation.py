@@ -7,7 +7,6 @@ its turn.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
 from typing import Literal, TypeGuard
 
@@ -441,11 +440,12 @@ def _note(
 def _dispatched(
     d: Deciding, item: PlannedUndo, attempt: int, input: JSON | UnsetType = UNSET
 ) -> CompensationDispatched:
-    moments, timeout_at = Moments(d), None
-    if not item.is_child:
-        # A calendar that is gone is noticed when a compensation is begun.
-        with suppress(UnknownCalendar):
-            timeout_at = moments.timeout_at(d.plan.undo_steps[item.step_id].timeout)
+    moments = Moments(d)
+    timeout = None if item.is_child else d.plan.undo_steps[item.step_id].timeout
+    try:
+        timeout_at = moments.timeout_at(timeout)
+    except UnknownCalendar:
+        timeout_at = None  # a calendar that is gone is noticed when a compensation is begun
     return CompensationDispatched(
         at=d.now,
         node=item.step_id,

@@ -26,7 +26,7 @@ from tenuto.model.failure import (
 )
 from tenuto.model.inputs import RetryAsked
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import NO_POLICIES, Policies
+from tenuto.model.policy import FORESEEN, NO_POLICIES, Policies
 from tenuto.model.status import Status
 
 Owner: TypeAlias = Literal["here", "elsewhere", "silent", "nobody"]
@@ -211,7 +211,8 @@ def _ended(plan: Plan, state: InstanceState, facts: Facts) -> list[Cause]:
 def _failed(plan: Plan, state: InstanceState, facts: Facts) -> Cause:
     error = state.last_error
     asked = RetryAsked(by="explain")
-    can_retry = decide(plan, state, asked, facts.now, facts.policies).rejection is None
+    policies = FORESEEN if facts.policies is NO_POLICIES else facts.policies
+    can_retry = decide(plan, state, asked, facts.now, policies).rejection is None
     details: Object = {"canRetry": can_retry, "advice": _advice(error, can_retry=can_retry)}
     if error is not None:
         details["error"] = error_view(error)

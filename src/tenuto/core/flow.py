@@ -150,9 +150,7 @@ def _begin(d: Deciding, key: NodeKey) -> None:
         d.emit(replace(promise, attempt=attempt_of(d.state, key)))
 
 
-def _begin_config(  # noqa: C901 - one arm each
-    d: Deciding, key: NodeKey, config: Config
-) -> None:
+def _begin_config(d: Deciding, key: NodeKey, config: Config) -> None:
     match config:
         case Task():
             attempt.begin(d, key, config)

@@ -18,7 +18,7 @@ from tenuto.expr import ExpressionError
 from tenuto.model.entries import PlannedUndo
 from tenuto.model.inputs import CancelAsked, TimerDue, TimerKind
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import NO_POLICIES
+from tenuto.model.policy import FORESEEN
 from tenuto.model.status import Status
 
 
@@ -75,13 +75,13 @@ def _as_if(plan: Plan, state: InstanceState, asked: CancelAsked) -> InstanceStat
         return state
     now = state.updated_at
     # The retry policies of tasks do not affect the plan.
-    state = decide(plan, state, asked, now, NO_POLICIES).state
+    state = decide(plan, state, asked, now, FORESEEN).state
     while state.compensation is None and not state.status.is_final:
         due = _next(state)
         if due is None:
             break
         now = max(now, due.due)
-        state = decide(plan, state, due, now, NO_POLICIES).state
+        state = decide(plan, state, due, now, FORESEEN).state
     return state
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
-from tenuto.model.durations import from_epoch_ms, iso
+from tenuto.model.durations import from_epoch_ms, iso, parse_moment
 from tenuto.model.events import Event
 from tenuto.model.json import JSON, Object
 from tenuto.model.log import LogRow, payload_of
@@ -39,7 +39,12 @@ _BY_ENTRY = {
     "COMPENSATION_ENDED": "compensation.completed",
 }
 
-_BY_TIMER = {"reminder": "node.reminder", "escalation": "node.escalated"}
+_BY_TIMER = {
+    "reminder": "node.reminder",
+    "escalation": "node.escalated",
+    "sla-warning": "sla.warning",
+    "sla-breached": "sla.breached",
+}
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -90,8 +95,6 @@ def _of_entry(row: LogRow, payload: Object) -> str | None:
             return None  # that it was cancelled is an entry of its own
         case "NODE_COMPLETED" if row.node_status == "error":
             return None  # that it failed is an entry of its own
-        case "SLA_FIRED":
-            return f"sla.{payload.get('kind')}"
         case "TIMER_FIRED":
             return _BY_TIMER.get(str(payload.get("kind")))
         case other:
@@ -136,7 +139,7 @@ def _more(told: Told, pattern: str, payload: Object) -> Object:
         case "node.skipped":
             return {"reason": payload.get("reason")}
         case "sla.warning" | "sla.breached":
-            return {"due": payload.get("due")}
+            return {"due": iso(parse_moment(payload.get("due")))}
         case "node.reminder" | "node.escalated":
             return {"assignees": payload.get("assignees")}
         case _:

@@ -66,9 +66,7 @@ def dispatched(plan: Plan, state: InstanceState, entry: NodeDispatched) -> None:
     elif before.status is _PENDING:
         node = _beginning(state, key, entry.at)
         given = node.input if entry.input is UNSET else entry.input
-        begun = replace(
-            node, attempt=entry.attempt, input=given, timeout_at=entry.timeout_at
-        )
+        begun = replace(node, attempt=entry.attempt, input=given, timeout_at=entry.timeout_at)
         open_node(plan, state, key, begun)
     else:
         node = replace(

@@ -7,7 +7,7 @@ pauses and a retry by hand, and tells each of its two moments once.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tenuto.core.deciding import Deciding
 from tenuto.core.moments import Moments
@@ -18,9 +18,10 @@ from tenuto.model.graph import PlainLength, Sla
 from tenuto.model.ids import NodeKey, around
 from tenuto.model.inputs import Input, TimerDue, TimerKey, TimerKind
 
-_KINDS: tuple[tuple[Literal["warning", "breached"], TimerKind], ...] = (
-    ("warning", TimerKind.SLA_WARNING),
-    ("breached", TimerKind.SLA_BREACH),
+Kind: TypeAlias = Literal["sla-warning", "sla-breached"]
+_KINDS: tuple[tuple[Kind, TimerKind], ...] = (
+    ("sla-warning", TimerKind.SLA_WARNING),
+    ("sla-breached", TimerKind.SLA_BREACH),
 )
 
 
@@ -28,29 +29,38 @@ def set_by(d: Deciding, key: NodeKey, sla: Sla | None) -> SlaSet | None:
     """The entry for something with an SLA that begins now; UnknownCalendar."""
     if sla is None:
         return None
-    place = {"node": key.node, "iteration": key.iteration}
     begun = d.state.sla.get(key)
     if begun is not None:
         # Re-opened by a retry: the promise is as old as it was.
-        return SlaSet(at=d.now, **place, warn_at=begun.warn_at, breach_at=begun.breach_at)
+        return SlaSet(
+            at=d.now,
+            node=key.node,
+            iteration=key.iteration,
+            warn_at=begun.warn_at,
+            breach_at=begun.breach_at,
+        )
     moments = Moments(d)
     return SlaSet(
         at=d.now,
-        **place,
+        node=key.node,
+        iteration=key.iteration,
         warn_at=_after(moments, sla.warn_after, sla),
         breach_at=_after(moments, sla.breach_after, sla),
         calendars=moments.calendars,
     )
 
 
-def fired(d: Deciding, key: NodeKey, kind: Literal["warning", "breached"]) -> None:
+def fired(d: Deciding, key: NodeKey, kind: Kind) -> None:
     """One of its moments has come, and what it is about has not ended."""
     begun = d.state.sla[key]
-    due = begun.warn_at if kind == "warning" else begun.breach_at
+    due = begun.warn_at if kind == "sla-warning" else begun.breach_at
     assert due is not None
     attempt = attempt_of(d.state, key) if key != INSTANCE else 1
-    place = {"node": key.node, "iteration": key.iteration, "attempt": attempt}
-    d.emit(SlaFired(at=d.now, **place, kind=kind, due=due))
+    d.emit(
+        SlaFired(
+            at=d.now, node=key.node, iteration=key.iteration, attempt=attempt, kind=kind, due=due
+        )
+    )
 
 
 def notice(d: Deciding, input: Input) -> None:

@@ -25,7 +25,7 @@ def sla_set(state: InstanceState, entry: SlaSet) -> None:
 
 
 def sla_fired(state: InstanceState, entry: SlaFired) -> None:
-    key, is_warning = entry.key, entry.kind == "warning"
+    key, is_warning = entry.key, entry.kind == "sla-warning"
     kind = TimerKind.SLA_WARNING if is_warning else TimerKind.SLA_BREACH
     clear_timer(state, TimerKey(kind, key.node, key.iteration))
     begun = state.sla[key]

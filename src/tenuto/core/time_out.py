@@ -64,9 +64,7 @@ def _of_compensation(d: Deciding, key: NodeKey, asked: TimeOutAsked) -> Rejectio
     return compensation.reported(d, report)
 
 
-def _why_not(
-    d: Deciding, key: NodeKey, node: NodeState | None, asked: TimeOutAsked
-) -> str | None:
+def _why_not(d: Deciding, key: NodeKey, node: NodeState | None, asked: TimeOutAsked) -> str | None:
     """Why a step cannot be timed out now."""
     state, name = d.state, _spelled(key)
     if state.status.is_final:

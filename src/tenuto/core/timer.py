@@ -60,7 +60,7 @@ def resumed(d: Deciding) -> None:
         _fire(d, key)
 
 
-def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
+def _fire(d: Deciding, key: TimerKey) -> Rejection | None:  # noqa: C901 - one arm each
     node = NodeKey(key.node, key.iteration)
     match key.kind:
         case TimerKind.DELAY:
@@ -80,9 +80,9 @@ def _fire(d: Deciding, key: TimerKey) -> Rejection | None:
         case TimerKind.GRACE:
             cancelled(d, node, d.state.nodes[node].attempt)
         case TimerKind.SLA_WARNING:
-            sla.fired(d, node, "warning")
+            sla.fired(d, node, "sla-warning")
         case TimerKind.SLA_BREACH:
-            sla.fired(d, node, "breached")
+            sla.fired(d, node, "sla-breached")
         case TimerKind.DEADLINE:
             return pass_deadline(d)
         case TimerKind.RESUME:

@@ -45,7 +45,9 @@ def clear_timer(state: InstanceState, key: TimerKey) -> None:
 def clear_node_timers(state: InstanceState, key: NodeKey, node: NodeState) -> None:
     """Clear every timer of one node."""
     if state.timers:
-        kinds = NODE_TIMERS if node.approval is None else NODE_TIMERS + APPROVAL_TIMERS
+        kinds: tuple[TimerKind, ...] = NODE_TIMERS
+        if node.approval is not None:
+            kinds += APPROVAL_TIMERS
         if key in state.sla:
             kinds += SLA_TIMERS
         for kind in kinds:

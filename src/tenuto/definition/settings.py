@@ -19,7 +19,6 @@ from tenuto.model.json import JSON, Object
 from tenuto.model.policy import BusinessRetryPolicy, RetryPolicy, default_longest
 from tenuto.model.working_time import WorkingDuration, parse_working_duration, written
 
-
 TIMEOUT = InCalendar(Span(may_be_zero=False), may_be_zero=False)
 
 
@@ -154,6 +153,10 @@ class Promise(Record):
             )
             return UNUSABLE
         return found
+
+    def schema(self) -> Object:
+        one: list[JSON] = [{"required": ["warnAfter"]}, {"required": ["breachAfter"]}]
+        return {**super().schema(), "anyOf": one}
 
 
 def _is_after(warn: PlainLength | None, breach: PlainLength | None) -> bool:

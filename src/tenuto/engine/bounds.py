@@ -71,6 +71,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """The most schedules that are advanced at once."""
     schedule_starts: int = 100
     """The most ticks of one schedule that are started at once, after an outage."""
+    schedule_ticks: int = 1_000
+    """About the most ticks of one schedule that are kept once nothing runs for them."""
     first_retry: float = 1.0
     """Seconds until an input is retried whose consequences the store refuses; doubled each time."""
 

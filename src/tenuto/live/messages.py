@@ -62,6 +62,7 @@ class _Payload(Struct, gc=False):
     """The fields of entries that messages show; an entry has some of them."""
 
     to: str = ""
+    kind: str = ""
     then: str = ""
     status: str = "success"
     output: Raw = _NULL
@@ -141,6 +142,8 @@ def _of_node(instance_id: str, row: LogRow) -> Message | None:
 
 
 def _node_status(row: LogRow, payload: _Payload) -> NodeStatus | None:
+    if payload.kind == "sla":
+        return None  # the step goes on as it was
     """The status of a node after an entry; None: unchanged, or shown by another entry."""
     match row.event_type:
         case "NODE_COMPLETED":

@@ -19,11 +19,13 @@ from tenuto.metrics.names import Names
 from tenuto.metrics.requests import RequestCounts
 from tenuto.metrics.steps import StepCounts
 from tenuto.model.errors import TenutoError
+from tenuto.store.parts.schedules import ScheduleNumbers, TickOutcome
 from tenuto.store.parts.upkeep import Depths
 
 MEDIA = CONTENT_TYPE_PLAIN_0_0_4
 LOOK_EVERY = 5.0
 """Seconds for which figures read from the store are reused."""
+_MOST_COUNTED = 100_000
 _PATIENCE = 2.0
 """Seconds within which a healthy store answers."""
 
@@ -37,6 +39,7 @@ class Metrics:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._depths: Depths | None = None
+        self._schedules: ScheduleNumbers | None = None
         self._looked_at = -LOOK_EVERY
         self._looking = asyncio.Lock()
         self.steps = StepCounts()
@@ -59,16 +62,19 @@ class Metrics:
             ticks = self._engine.clock.ticks()
             if ticks - self._looked_at < LOOK_EVERY:
                 return
-            self._looked_at, self._depths = ticks, None
+            self._looked_at, self._depths, self._schedules = ticks, None, None
+            store, now = self._engine.store, self._engine.clock.now()
             with suppress(TenutoError, TimeoutError):
                 async with asyncio.timeout(_PATIENCE):
-                    self._depths = await self._engine.store.upkeep.depths(self._engine.clock.now())
+                    self._schedules = await store.schedules.numbers(now, _MOST_COUNTED)
+                    self._depths = await store.upkeep.depths(now)
 
     def _families(self, tenant: str) -> Iterator[Metric]:
         yield from self._of_instances(tenant)
         yield from self._of_process()
         yield from self._of_requests()
         yield from self._of_quotas(tenant)
+        yield from self._of_schedules()
         yield gauge(
             "tenuto_store_up", "Whether the store answered.", float(self._depths is not None)
         )
@@ -149,6 +155,26 @@ class Metrics:
         yield gauges("tenuto_quota_limit", f"The limit {about}", ("quota",), limits)
         help = "Tenants that have used more than 80 % of a quota."  # noqa: A001
         yield gauges("tenuto_quota_tenants", help, ("quota",), tenants)
+
+    def _of_schedules(self) -> Iterator[Metric]:
+        meter = self._engine.schedules.meter
+        outcomes: tuple[TickOutcome, ...] = ("started", "skipped", "refused", "missed", "queued")
+        yield counters(
+            "tenuto_schedule_ticks",
+            "What became of ticks of schedules.",
+            ("outcome",),
+            {(outcome,): meter.ticks[outcome] for outcome in outcomes},
+        )
+        yield histogram(
+            "tenuto_schedule_lateness_seconds",
+            "Seconds from the moment at which a tick was to be started until it was.",
+            meter.lateness,
+        )
+        if self._schedules is not None:
+            about = "counting stops at 100,000."
+            active, due = self._schedules
+            yield gauge("tenuto_schedules_active", f"Schedules with work to come; {about}", active)
+            yield gauge("tenuto_schedules_due", f"Schedules that are due now; {about}", due)
 
     def _of_requests(self) -> Iterator[Metric]:
         requests = self.requests

@@ -39,8 +39,6 @@ class EventType(StrEnum):
     WAIT_RESOLVED = "WAIT_RESOLVED"
     TIMER_SET = "TIMER_SET"
     TIMER_FIRED = "TIMER_FIRED"
-    SLA_SET = "SLA_SET"
-    SLA_FIRED = "SLA_FIRED"
     MUTEX_REQUESTED = "MUTEX_REQUESTED"
     MUTEX_GRANTED = "MUTEX_GRANTED"
     ITERATION_STARTED = "ITERATION_STARTED"
@@ -305,9 +303,10 @@ class _SlaEntry(_Entry, frozen=True, kw_only=True):
 
 
 class SlaSet(_SlaEntry, frozen=True, kw_only=True):
-    """An instance or a step with an SLA began."""
+    """An instance or a step with an SLA began: a TIMER_SET of the kind `sla`."""
 
-    event_type = EventType.SLA_SET
+    event_type = EventType.TIMER_SET
+    kind: Literal["sla"] = "sla"
     warn_at: datetime | None = None
     breach_at: datetime | None = None
     calendars: tuple[CalendarVersion, ...] = ()
@@ -317,8 +316,8 @@ class SlaSet(_SlaEntry, frozen=True, kw_only=True):
 class SlaFired(_SlaEntry, frozen=True, kw_only=True):
     """An instance or a step was still open when its SLA was about to be missed, or was."""
 
-    event_type = EventType.SLA_FIRED
-    kind: Literal["warning", "breached"]
+    event_type = EventType.TIMER_FIRED
+    kind: Literal["sla-warning", "sla-breached"]
     due: datetime
     """When it was due; `at` is when that was noticed."""
 

@@ -24,12 +24,13 @@ OF_NODES: Final = tuple(
     )
 )
 
-_STATUS_ENTRIES: Final = frozenset({"STATUS_CHANGED", "COMPENSATION_ENDED", "SLA_FIRED"})
+_STATUS_ENTRIES: Final = frozenset({"STATUS_CHANGED", "COMPENSATION_ENDED"})
+_OF_SLA: Final = b'"kind":"sla-'
 
 
 def level_of(rows: Iterable[LogRow]) -> Literal[1, 2]:
     """1 if entries change the instance as a whole; 2 if they concern single nodes only."""
     for row in rows:
-        if row[1] in _STATUS_ENTRIES:
+        if row[1] in _STATUS_ENTRIES or (row[1] == "TIMER_FIRED" and _OF_SLA in (row[7] or b"")):
             return 1
     return 2

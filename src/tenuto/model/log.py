@@ -22,6 +22,7 @@ from tenuto.model.entries import (
     RetryRequested,
     SlaFired,
     SlaSet,
+    TimerFired,
     TimerSet,
 )
 from tenuto.model.json import JSON, Object
@@ -47,14 +48,23 @@ class UnknownEntry(Exception):
     """A row that this version of the program cannot read; the instance is left to one that can."""
 
 
-KINDS: Final[dict[str, type[Entry]]] = {kind.event_type: kind for kind in get_args(Entry)}
+OF_SLA: Final[dict[str, type[Entry]]] = {
+    "sla": SlaSet,
+    "sla-warning": SlaFired,
+    "sla-breached": SlaFired,
+}
+"""Timers of SLAs, by the `kind` that tells them from others of their type."""
+KINDS: Final[dict[str, type[Entry]]] = {
+    kind.event_type: kind for kind in get_args(Entry) if kind not in OF_SLA.values()
+}
 
-SHAPES: Final[dict[EventType, int]] = {EventType.RETRY_REQUESTED: 2, EventType.TIMER_SET: 2}
+SHAPES: Final[dict[EventType, int]] = {EventType.RETRY_REQUESTED: 2, EventType.TIMER_SET: 3}
 """Kinds whose shape has changed, with the number of the present shape (the first is 1)."""
 
 UPCASTERS: Final[dict[tuple[EventType, int], Callable[[Object], Object]]] = {
     (EventType.RETRY_REQUESTED, 1): lambda payload: payload,
     (EventType.TIMER_SET, 1): lambda payload: payload,
+    (EventType.TIMER_SET, 2): lambda payload: payload,
 }
 """(kind, shape) → how its payload becomes that of the next shape."""
 
@@ -108,6 +118,11 @@ def _payload(row: LogRow, kind: type[Entry]) -> Object:
 
 def _decoded(row: LogRow, kind: type[Entry]) -> Entry:
     fields = _payload(row, kind)
+    if kind in _TIMERS:
+        kind = OF_SLA.get(str(fields.get("kind")), kind)
+        if kind in _OF_SLA and fields.pop("step", False) is not (row.node_id is not None):
+            message = f"{row.event_type} at {row.seq} is of a step that it does not name"
+            raise UnknownEntry(message)
     if row.node_id is not None:
         fields |= {"node": row.node_id, "iteration": row.iteration, "attempt": row.attempt}
     if kind is NodeCompleted:
@@ -129,6 +144,10 @@ def _upcast(event_type: EventType, fields: Object) -> Object:
 _Writer = Callable[[int, Entry, int], LogRow]
 _log_row: Callable[[tuple[object, ...]], LogRow] = partial(tuple.__new__, LogRow)
 """`LogRow` from all its columns, without the Python code of a named tuple's constructor."""
+_TIMERS = frozenset({TimerSet, TimerFired})
+_OF_SLA = frozenset(OF_SLA.values())
+_HELD = 2
+"""The shape of a delay that a task asked for; the next one is that of an SLA."""
 _IN_COLUMNS = frozenset({"at", "node", "iteration", "attempt"})
 _DEFAULT_HANDLES = ("default",)
 
@@ -136,7 +155,7 @@ _DEFAULT_HANDLES = ("default",)
 def _dispatched(seq: int, entry: NodeDispatched, at_ms: int) -> LogRow:
     """One of the two rows of every step: written out, because it is written most."""
     body = None
-    if entry.policy is not None or entry.timeout_at is not None:
+    if entry.policy is not None or entry.timeout_at is not None or entry.calendars:
         body = _encode(_DISPATCHED_PAYLOAD(entry))
     elif entry.input is not UNSET:
         body = _encode({"input": entry.input})
@@ -200,7 +219,7 @@ def _timer_set(seq: int, entry: TimerSet, at_ms: int) -> LogRow:
         # As above: a delay that no task asked for is for older programs too.
         del payload[SHAPE_KEY]
     else:
-        payload["held"] = msgspec.to_builtins(entry.held)
+        payload |= {"held": msgspec.to_builtins(entry.held), SHAPE_KEY: _HELD}
     place = entry.node, entry.iteration, entry.attempt
     name = entry.event_type.value
     return LogRow(seq, name, *place, None, None, _encode(payload), None, at_ms)
@@ -208,7 +227,9 @@ def _timer_set(seq: int, entry: TimerSet, at_ms: int) -> LogRow:
 
 def _sla(seq: int, entry: SlaSet | SlaFired, at_ms: int) -> LogRow:
     """Of a step, or of the instance: then the row names no step."""
-    payload = _SLA_PAYLOADS[type(entry)](entry)
+    payload = {"kind": entry.kind, **_SLA_PAYLOADS[type(entry)](entry)}
+    if entry.node:
+        payload["step"] = True
     place = entry.node or None, entry.iteration, entry.attempt
     name = entry.event_type.value
     return LogRow(seq, name, *place, None, None, _encode(payload), None, at_ms)

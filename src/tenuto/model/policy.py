@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tenuto.model.failure import Failure
 from tenuto.model.json import JSON
-from tenuto.model.working_time import WorkingCalendar, WorkingDuration
+from tenuto.model.working_time import Span, WorkingCalendar, WorkingDuration
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
@@ -75,7 +75,25 @@ class Policies(Struct, frozen=True, kw_only=True):
         return self.tasks.get(task_id, NO_POLICY)
 
 
+class _AnyCalendar(Mapping[str, WorkingCalendar]):
+    """Whatever a calendar is called, all time is working time in it."""
+
+    def __getitem__(self, id: str) -> WorkingCalendar:
+        day = (Span(0, 1440),)
+        week = (day, day, day, day, day, day, day)
+        return WorkingCalendar(id=id, timezone="UTC", week=week, first_year=1, last_year=1)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
 NO_POLICIES = Policies()
+FORESEEN = Policies(calendars=_AnyCalendar())
+"""For decisions that are made to see whether they are refused, where policies and calendars are not
+at hand: a calendar is taken to exist."""
 DEFAULT_RETRY = RetryPolicy()
 
 

@@ -89,9 +89,7 @@ def _spelled(trace: Recording, units: Mapping[str, float]) -> str:
         message = "a part of a working day, or of a week of them, has no length"
         trace.refuse("TEN-1110", message, "Write whole days, and hours beside them.")
     rest = {name: value for name, value in units.items() if name not in ("weeks", "days")}
-    return written(
-        WorkingDuration(weeks=int(weeks), days=int(days), span=_units(trace, rest))
-    )
+    return written(WorkingDuration(weeks=int(weeks), days=int(days), span=_units(trace, rest)))
 
 
 def _units(trace: Recording, units: Mapping[str, float]) -> timedelta:

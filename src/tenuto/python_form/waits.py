@@ -108,8 +108,9 @@ def wait_event(  # noqa: PLR0913 - one for each thing that can be said
     """Wait for an event; its value is the event, or its payload where a type for that is given.
 
     With `count` it waits for so many events, and its value is a list. `where` sees `event` and the
-    context. After `timeout`, in the working time of `calendar` if one is named, `on_timeout` runs instead and its value is that of the wait; without
-    it the workflow fails. When the wait completes, it ends the loops `completes`.
+    context. After `timeout`, in the working time of `calendar` if one is named, `on_timeout` runs
+    instead and its value is that of the wait; without it the workflow fails. When the wait
+    completes, it ends the loops `completes`.
     """
     trace = current("wait_event")
     config: dict[str, object] = {"eventPattern": pattern}

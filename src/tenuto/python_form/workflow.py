@@ -191,6 +191,11 @@ class WorkflowFunction(Generic[P, R_co]):
             found, problems=problems, definition=None if of_schedule else found.definition
         )
 
+    def refuse_bad_times(self) -> None:
+        """InvalidDefinition where its schedule cannot be one, whatever is saved."""
+        if problems := self.located(self._schedule_problems()):
+            raise InvalidDefinition(f"workflow `{self.id}` has no such schedule", problems)
+
     def _schedule_problems(self) -> tuple[Problem, ...]:
         """What is wrong with its times, whatever calendars there are."""
         heading = self._heading

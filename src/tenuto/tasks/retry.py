@@ -71,7 +71,7 @@ class Retry:
 def _business(
     policy: RetryPolicy, first: Length, cap: Length, calendar: str
 ) -> BusinessRetryPolicy:
-    if not isinstance(calendar, str) or not calendar:
+    if not calendar:
         _refuse(f"calendar={calendar!r} is not the id of a calendar", 'Write calendar="office".')
     begins = _working("first", first)
     return BusinessRetryPolicy(

@@ -187,10 +187,11 @@ class Callables(Generic[P, R_co]):
         """Set options of this step alone, in place of those of the task.
 
         With `calendar`, `timeout` counts the working time of that calendar. `sla` is
-        `{"warnAfter": …, "breachAfter": …, "calendar": …}`. `mutex` is a text that no two steps hold at once. If `when` is false then, the step is
-        passed over and gives null. When the step completes, it cancels the steps `cancels` and ends
-        the loops `completes` with the results that they have. `fail_workflow`: its failure fails
-        the workflow at once, while other branches are under way.
+        `{"warnAfter": …, "breachAfter": …, "calendar": …}`. `mutex` is a text that no two steps
+        hold at once. If `when` is false then, the step is passed over and gives null. When the step
+        completes, it cancels the steps `cancels` and ends the loops `completes` with the results
+        that they have. `fail_workflow`: its failure fails the workflow at once, while other
+        branches are under way.
         """
         order = self._order()
         given = {

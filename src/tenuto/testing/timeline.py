@@ -90,10 +90,8 @@ def _said(row: Object) -> str:
             return f"will be tried again in {length(moments[0] - moments[1])}"
         case EventType.WAIT_OPENED if "approval" in payload:
             return f"asks {_people(payload['approval']['assignees'])}"
-        case EventType.TIMER_FIRED if payload["kind"] == "reminder":
-            return f"reminds {_people(payload['assignees'])}"
         case EventType.TIMER_FIRED:
-            return f"asks {_people(payload['assignees'])} as well"
+            return _fired(payload)
         case EventType.WAIT_OPENED:
             return f"waits for {payload.get('pattern', 'an event')}"
         case EventType.WAIT_RESOLVED:
@@ -104,6 +102,18 @@ def _said(row: Object) -> str:
         case other:
             words = str(other).lower().replace("_", " ")
             return _cut(f"{words}{tried} {_short(payload) if payload else ''}".rstrip())
+
+
+def _fired(payload: Any) -> str:  # noqa: ANN401 - as the log has it
+    match payload.get("kind"):
+        case "sla-breached":
+            return "its SLA is missed"
+        case "sla-warning":
+            return "its SLA is at risk"
+        case "reminder":
+            return f"reminds {_people(payload['assignees'])}"
+        case _:
+            return f"asks {_people(payload['assignees'])} as well"
 
 
 def _people(found: Any) -> str:  # noqa: ANN401 - as the log has it

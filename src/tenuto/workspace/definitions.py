@@ -126,8 +126,7 @@ class Definitions:
         if checked.definition is None:
             return checked
         undeclared = await self.undeclared(task_places(checked.definition))
-        unknown = await self.unknown_calendars(calendar_places(checked.definition))
-        return replace(checked, problems=(*checked.problems, *undeclared, *unknown))
+        return replace(checked, problems=(*checked.problems, *undeclared))
 
     async def warnings(self, document: JSON) -> tuple[Problem, ...]:
         """The problems of a document that is saved; not the tasks, which may be declared later."""
@@ -143,7 +142,8 @@ class Definitions:
         found = await self._source.plans.unavailable(checked.definition, document)
         missing = (replace(each, severity="warning") for each in found)
         misfits = literal_input_problems(checked.definition, self._input_schema)
-        return replace(checked, problems=(*checked.problems, *missing, *misfits))
+        unknown = await self.unknown_calendars(calendar_places(checked.definition))
+        return replace(checked, problems=(*checked.problems, *missing, *misfits, *unknown))
 
     async def undeclared(self, places: Iterable[TaskPlace]) -> list[Problem]:
         """Warnings for tasks that are neither declared nor run in process: they need a worker."""

@@ -12,7 +12,7 @@ def documents() -> dict[str, Document]:
 
 
 def _all() -> list[Document]:
-    return [definition(), crossroads(), flawed(), held(), waiting(), asked()]
+    return [definition(), crossroads(), flawed(), held(), waiting(), asked(), brief()]
 
 
 def crossroads() -> Document:
@@ -27,6 +27,11 @@ def crossroads() -> Document:
         task("join"),
     ]
     return document("crossroads", nodes, edges(*(f"top > {arm} > join" for arm in arms)))
+
+
+def brief() -> Document:
+    """It ends as soon as it has begun."""
+    return document("brief", [node("end", "end")], [])
 
 
 def flawed() -> Document:

@@ -78,6 +78,8 @@ class Worker:
             "report": self._report,
             "holds": self._holds,
             "who": self._who,
+            "schedule": self._schedule,
+            "pause-schedule": self._pause_schedule,
             "stop": self._stop,
             **dict.fromkeys(("cancel", "pause", "resume", "retry"), self._command),
         }
@@ -120,6 +122,15 @@ class Worker:
     async def _start(self, asked: Fields) -> Fields:
         started = await self._app.start(asked["workflow"], asked["input"], key=asked.get("key"))
         return {"instance": started.id}
+
+    async def _schedule(self, asked: Fields) -> Fields:
+        schedules = self._app.engine.schedules
+        row = await schedules.save("default", asked["document"], by=None)
+        return {"revision": row.revision}
+
+    async def _pause_schedule(self, asked: Fields) -> Fields:
+        row = await self._app.engine.schedules.pause("default", asked["id"], by=None)
+        return {"status": row.status}
 
     async def _end(self, asked: Fields) -> Fields:
         held = await self._app.engine.final_state(asked["instance"])

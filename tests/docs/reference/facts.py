@@ -65,11 +65,13 @@ def log_page() -> str:
         "# Log entries\n",
         _ABOUT_ENTRIES,
     ]
-    written = {each.event_type: each for each in kinds}
+    written: dict[str, list[type[msgspec.Struct]]] = {}
+    for each in kinds:
+        written.setdefault(each.event_type, []).append(each)
     for event_type in entries.EventType:
-        kind = written.get(event_type)
-        if kind is not None:
-            parts += [f"## `{event_type}`\n", f"{one_line(kind.__doc__)}\n", *_payload(kind)]
+        for place, kind in enumerate(written.get(event_type, ())):
+            parts += [f"## `{event_type}`\n"] if place == 0 else []
+            parts += [f"{one_line(kind.__doc__)}\n", *_payload(kind)]
     unwritten = ", ".join(f"`{each}`" for each in entries.EventType if each not in written)
     if unwritten:
         parts += ["## Reserved\n", f"{unwritten}: no entry of this version has these types.\n"]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.kit.checker.expression import Json
-from tests.kit.checker.moments import duration_ms
+from tests.kit.checker.moments import duration_ms, end_of
+from tests.kit.checker.working_time import after
 
 GRACE_MS: Final = 10_000
 TASK_TIMEOUT_MS: Final = 600_000
@@ -51,6 +52,14 @@ class Policy:
     cap_ms: int
     non_retryable: frozenset[str]
     on_lost: str
+    calendar: str | None = None
+    """That its waits are counted in."""
+
+    def due(self, failed_at: int, wait: float) -> int:
+        """When a wait is over."""
+        if self.calendar is None:
+            return failed_at + int(wait)
+        return after(failed_at, int(wait))
 
     def wait_ms(self, failures: int) -> int:
         """The wait after so many failures, without jitter."""
@@ -107,11 +116,21 @@ class Node:
 
     @property
     def timeout_ms(self) -> int | None:
-        """The limit of one attempt, or of the whole node where nothing is attempted."""
+        """The limit of one attempt, or of the whole node where nothing is attempted.
+
+        In working time, where it names a calendar.
+        """
         given = self.config.get("timeout")
         if given is not None:
-            return duration_ms(given)
+            return duration_ms(given["duration"] if isinstance(given, dict) else given)
         return TASK_TIMEOUT_MS if self.type == "task" else None
+
+    def timed_out_at(self, ordered_at: int) -> int | None:
+        """When what was ordered then has taken too long."""
+        given = self.config.get("timeout")
+        if given is not None:
+            return end_of(given, ordered_at)
+        return ordered_at + TASK_TIMEOUT_MS if self.type == "task" else None
 
     @property
     def concurrency(self) -> int:
@@ -327,6 +346,10 @@ def _needs(config: dict[str, Json]) -> int | None:
     return int(mode["atLeast"]) if isinstance(mode, dict) else None
 
 
+def _cap(initial: int | None, calendar: Json) -> int:
+    return 30_000 if calendar is None else max(30_000, initial or 0)
+
+
 def _policy(kind: str, config: dict[str, Json], options: dict[str, Json]) -> Policy:
     given = {**(options.get("retry") or {}), **(config.get("retry") or {})}
     if kind == "subWorkflow" and "retry" not in config:
@@ -338,7 +361,8 @@ def _policy(kind: str, config: dict[str, Json], options: dict[str, Json]) -> Pol
         max_attempts=int(given.get("maxAttempts", 3)),
         initial_ms=1000 if initial is None else initial,
         multiplier=float(given.get("multiplier", 2)),
-        cap_ms=30_000 if cap is None else cap,
+        cap_ms=_cap(initial, given.get("calendar")) if cap is None else cap,
         non_retryable=frozenset(given.get("nonRetryable") or ()),
         on_lost=str(given.get("onLost", "retry")),
+        calendar=given.get("calendar"),
     )

@@ -11,12 +11,20 @@ from typing import Final
 from tests.kit.checker.expression import Json
 from tests.kit.checker.graph import Graph, Node
 from tests.kit.checker.life import Arm, Asked, Life, Wait
-from tests.kit.checker.moments import duration_ms, moment_ms
+from tests.kit.checker.moments import end_of, moment_ms
 from tests.kit.checker.record import Fields, Row
 from tests.kit.checker.turns import Iteration, Turns, index_of, outcome_of, outer
 
 FINAL: Final = frozenset({"COMPLETED", "FAILED", "CANCELLED"})
 UNCOUNTED: Final = frozenset({"LOST", "STOPPED"})
+
+
+@dataclass(slots=True)
+class Promise:
+    """An SLA: when what is due, and what was told."""
+
+    due: dict[str, int]
+    told: dict[str, Row] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -78,6 +86,8 @@ class Picture:
     """What was copied from that instance."""
     retrying: bool = False
     """From a retry by hand until the status follows."""
+    promises: dict[tuple[str, str], Promise] = field(default_factory=dict)
+    """SLAs by step and iteration; that of the instance under no name."""
 
     def __post_init__(self) -> None:
         for node in self.graph.nodes.values():
@@ -157,6 +167,9 @@ class Picture:
         self.version = row.seq
         self.counts[row.type] = self.counts.get(row.type, 0) + 1
         self.seen.add((row.node, row.iteration, row.type, row.attempt))
+        if row.type in ("SLA_SET", "SLA_FIRED"):
+            self._promise(row)
+            return
         if row.node is None:
             self._apply_to_instance(row)
             return
@@ -177,6 +190,16 @@ class Picture:
             self.mark_rest(life, row)
         if (change := _CHANGES.get(row.type)) is not None:
             change(self, life, row)
+
+    def _promise(self, row: Row) -> None:
+        place = (row.node or "", row.iteration)
+        if row.type == "SLA_FIRED":
+            if place in self.promises:
+                self.promises[place].told[str(row.payload.get("kind"))] = row
+            return
+        moments = {"sla-warning": row.moment("warnAt"), "sla-breached": row.moment("breachAt")}
+        due = {kind: at for kind, at in moments.items() if at is not None}
+        self.promises.setdefault(place, Promise(due))
 
     def mark_rest(self, join: Life, row: Row) -> None:
         """A join with `cancelRest` fires: mark what it has to, and what it may, call off."""
@@ -354,8 +377,7 @@ class Picture:
             again.begun = life.begun
             turns = self.turns[life.node.id, life.iteration]
             turns.fresh_from = len(turns.iterations)
-            limit = duration_ms(life.node.config.get("timeout"))
-            again.fail_at = None if limit is None else row.at + limit
+            again.fail_at = end_of(life.node.config.get("timeout"), row.at)
         return again
 
     # What each kind of row does to the node it is about.

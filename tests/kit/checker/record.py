@@ -61,12 +61,23 @@ _SHOWN = frozenset(
 )
 
 
+_OF_SLA = {"sla": "SLA_SET", "sla-warning": "SLA_FIRED", "sla-breached": "SLA_FIRED"}
+
+
+def _type_of(item: Fields) -> str:
+    """What a row is called here: timers of SLAs have names of their own."""
+    type = str(item["eventType"])
+    if type in ("TIMER_SET", "TIMER_FIRED"):
+        return _OF_SLA.get(str((item.get("payload") or {}).get("kind")), type)
+    return type
+
+
 def row_of(item: Fields) -> Row:
     """A row from the item that the history API gives."""
     at = moment_ms(item["at"])
     return Row(
         seq=int(item["seq"]),
-        type=str(item["eventType"]),
+        type=_type_of(item),
         node=item.get("nodeId"),
         iteration=str(item.get("iteration") or ""),
         attempt=int(item.get("attempt") or 1),

@@ -15,7 +15,7 @@ from functools import partial
 
 from tests.kit.checker.expression import UNDEFINED, Json, evaluate, render, truthy
 from tests.kit.checker.graph import Graph, read
-from tests.kit.checker.moments import duration_ms
+from tests.kit.checker.moments import end_of
 from tests.kit.oracle.activation import Activation, Scope
 from tests.kit.oracle.inbox import Received, matches, since
 from tests.kit.oracle.loops import (
@@ -33,6 +33,10 @@ from tests.kit.workload.behaviours import Behaviours, behaviour_of
 from tests.kit.workload.drawing import Document
 
 Later = Callable[[], None]
+
+
+BEGIN_MS = 1_700_000_000_000
+"""When instances begin: calendars ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class Model:
         actions = list(actions)
         for action in actions:
             self._at(action.at_ms + self._schedule.client_ms, partial(self._act, action))
-        limit = self.graph.timeout_ms
+        limit = self._limit
         if limit is not None:
             self._at(limit, lambda: self._end("CANCELLED"))
         self._settle()
@@ -120,6 +124,18 @@ class Model:
         return self._outcome()
 
     # Time
+
+    @property
+    def _limit(self) -> int | None:
+        """When the instance as a whole has taken too long."""
+        end = end_of(self.graph.options.get("timeout"), BEGIN_MS)
+        return None if end is None else end - BEGIN_MS
+
+    def length(self, told: Json, calendar: Json = None) -> int | None:
+        """How long something lasts that begins now, in milliseconds by the clock."""
+        now = BEGIN_MS + self.now
+        end = end_of(told, now, calendar)
+        return None if end is None else end - now
 
     def _at(self, moment: int, happen: Later) -> None:
         heapq.heappush(self._agenda, (moment, next(self._count), happen))
@@ -160,7 +176,7 @@ class Model:
 
     @property
     def _can_go_on(self) -> bool:
-        limit = self.graph.timeout_ms
+        limit = self._limit
         is_late = limit is not None and self.now >= limit
         return self.final == "FAILED" and self.terminated is UNDEFINED and not is_late
 
@@ -242,7 +258,11 @@ class Model:
                 continue
             people = [node.plan.config["assignees"]]
             further = node.plan.config.get("escalate")
-            if further and self.now >= node.since + (duration_ms(further["after"]) or 0):
+            calendar = node.plan.config.get("calendar")
+            if further and BEGIN_MS + self.now >= (
+                end_of(further["after"], BEGIN_MS + node.since, further.get("calendar", calendar))
+                or 0
+            ):
                 people.append(further["assignees"])
             if any(
                 action.by in (each.get("users") or ())
@@ -298,13 +318,15 @@ class Model:
                 self._try(node)
             case "delay":
                 node.status = "WAITING"
-                self._after(node, duration_ms(config["duration"]) or 0, self._woken)
+                lasts = self.length(config["duration"], config.get("calendar"))
+                self._after(node, lasts or 0, self._woken)
             case "eventWait":
                 self._wait(node)
             case "approval":
                 node.status = "WAITING"
                 node.since = self.now
-                self._limit_wait(node, duration_ms(config.get("deadline")))
+                deadline = self.length(config.get("deadline"), config.get("calendar"))
+                self._limit_wait(node, deadline)
             case "condition":
                 self.complete(node, {"branches": self._branches(node)}, self._branches(node))
             case "set":
@@ -345,7 +367,8 @@ class Model:
     def _try(self, node: Activation) -> None:
         node.status = "RUNNING"
         node.behaviour = behaviour_of(self._behaviours, node.plan.id, node.tries, node.scope.path)
-        limit = node.plan.timeout_ms or 0
+        end = node.plan.timed_out_at(BEGIN_MS + self.now) or 0
+        limit = end - BEGIN_MS - self.now
         if node.behaviour.takes_ms > limit:
             self._after(node, limit, lambda late: self.failed(late, "TIMEOUT", retryable=True))
         else:
@@ -390,6 +413,7 @@ class Model:
             wait = policy.wait_ms(node.failures)
             place = node.scope.name(node.plan.id)
             wait += int(wait * self._schedule.jitter(place, node.failures))
+            wait = policy.due(BEGIN_MS + self.now, wait) - BEGIN_MS - self.now
             node.retrying = True
             self._after(node, wait, self._retry)
             return
@@ -429,9 +453,10 @@ class Model:
 
     def limit(self, loop: Activation) -> None:
         """The loop's own `timeout` bounds all of it."""
-        if loop.plan.timeout_ms is not None:
+        limit = self.length(loop.plan.config.get("timeout"))
+        if limit is not None:
             late = partial(self.failed, code="TIMEOUT", retryable=False)
-            self._after(loop, loop.plan.timeout_ms, late)
+            self._after(loop, limit, late)
 
     def _retry(self, node: Activation) -> None:
         node.retrying = False
@@ -455,10 +480,10 @@ class Model:
                 self._got(node, event)
                 if not node.open:
                     return
-        self._limit_wait(node, duration_ms((config.get("eventTimeout") or {}).get("duration")))
+        self._limit_wait(node, self.length(config.get("eventTimeout")))
 
     def _limit_wait(self, node: Activation, limit: int | None) -> None:
-        whole = node.plan.timeout_ms
+        whole = self.length(node.plan.config.get("timeout"))
         if limit is not None and (whole is None or limit <= whole):
             self._after(node, limit, self._timed_out)
         elif whole is not None:

@@ -39,6 +39,7 @@ from tests.kit.simulator.store import WitnessedStore
 from tests.kit.simulator.tasks import ScriptedTasks
 from tests.kit.simulator.wire import Report, Wire
 from tests.kit.workload import TASKS, Behaviours
+from tests.kit.workload.business import Calendars
 
 _BEAT_EVERY = timedelta(seconds=5)
 _UNTIL_REST = 250.0
@@ -210,6 +211,7 @@ class Process:
             decide=self._decide,
             notes=self._scenario.poison,
         )
+        engine.policies.calendars = Calendars()
         engine.listen(_in_order())
         engine.runner.report_through(wire.to)
         return engine

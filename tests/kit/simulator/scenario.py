@@ -30,6 +30,7 @@ from tests.kit.workload import (
     random_document,
     topologies,
 )
+from tests.kit.workload.business import with_working_time
 from tests.kit.workload.drawing import document, edges, node, task
 from tests.kit.workload.families import families, random_family
 from tests.kit.workload.undoing import with_undo
@@ -146,7 +147,7 @@ def scenario_of(seed: int, *, taste: Taste = TASTE) -> Scenario:
     """The scenario of a seed: topologies and random documents, several instances, faults."""
     random = Random(f"scenario {seed}")
     drawn = [_document(f"{seed}-{n}", random, taste) for n in range(random.randint(1, 3))]
-    documents = [_now_and_then_undone(each, seed) for each in drawn]
+    documents = [_now_and_then_timed(_now_and_then_undone(each, seed), seed) for each in drawn]
     jobs = [
         job_of(f"{seed}-{number}", random.choice(documents), random)
         for number in range(random.randint(1, 5))
@@ -229,6 +230,13 @@ def _now_and_then_undone(drawn: Document, seed: int) -> Document:
     """Of some documents a part can be undone; the same one is the same throughout a scenario."""
     name = f"{seed} {drawn['id']}"
     return with_undo(drawn, name) if Random(f"undone {name}").random() < 0.3 else drawn
+
+
+def _now_and_then_timed(drawn: Document, seed: int) -> Document:
+    """Of some documents a part is counted in working time, and has SLAs."""
+    name = f"{seed} {drawn['id']}"
+    is_timed = Random(f"timed {name}").random() < 0.3
+    return with_working_time(drawn, name) if is_timed else drawn
 
 
 def _document(name: str, random: Random, taste: Taste) -> Document:

@@ -45,6 +45,7 @@ SMALL = {
     "schema_info": "one row",
 }
 IN_INDEX_ORDER = {
+    ("next_due_schedule", "schedules_due"): "from its beginning, and stops at the first",
     ("claim_timers", "timers_by_due"): "from its beginning, and stops at its limit",
     ("claim_jobs", "jobs_leased"): "as many as are being worked on",
     ("next_lapse", "jobs_leased"): "from its beginning, and stops at the first that holds",

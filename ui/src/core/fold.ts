@@ -82,14 +82,11 @@ function foldInto(plan: Plan, state: InstanceState, entry: LogEntry): void {
       nodes.waitResolved(plan, state, entry, payload);
       break;
     case "TIMER_SET":
-      nodes.timerSet(state, entry, payload);
+      // What an SLA tells is in the log and in the explanation: no step changes by it.
+      if (payload["kind"] !== "sla") nodes.timerSet(state, entry, payload);
       break;
     case "TIMER_FIRED":
-      nodes.timerFired(state, entry, payload);
-      break;
-    case "SLA_SET":
-    case "SLA_FIRED":
-      // What they tell is in the log and in the explanation; no step changes by them.
+      if (!isOfSla(payload)) nodes.timerFired(state, entry, payload);
       break;
     case "ITERATION_STARTED":
       loops.iterationStarted(plan, state, entry, payload);
@@ -199,4 +196,8 @@ function cancelRequested(state: InstanceState, entry: LogEntry, payload: JsonObj
   };
   state.ending = { because: "cancelled", status: "CANCELLED", output: null };
   state.pause = null;
+}
+
+function isOfSla(payload: JsonObject): boolean {
+  return asText(payload["kind"])?.startsWith("sla-") === true;
 }

@@ -43,7 +43,7 @@ from tenuto.model.inputs import (
     Input,
 )
 from tenuto.model.json import JSON, Object
-from tenuto.model.policy import DEFAULT_LIMITS, NO_POLICIES
+from tenuto.model.policy import DEFAULT_LIMITS, FORESEEN
 from tenuto.model.status import Status
 from tenuto.store.parts.mailbox import Mail, MailKey
 from tenuto.workspace.protocol import Instance
@@ -147,7 +147,7 @@ class StoreInstance(StoredInstance):
         refuse_bad_input(plan, planned.started.input, DEFAULT_LIMITS)
         now = reader.clock.now()
         id = reader.ids.instance_id(now)
-        foreseen = decide(plan, blank(id), planned.started, now, NO_POLICIES)
+        foreseen = decide(plan, blank(id), planned.started, now, FORESEEN)
         raise_rejection(
             Answer(
                 instance_id=id,
@@ -170,7 +170,7 @@ class StoreInstance(StoredInstance):
 
     async def _decide(self, held: Held, asked: DecisionAsked) -> Status:
         reader = self._reader
-        foreseen = decide(held.plan, held.state, asked, reader.clock.now(), NO_POLICIES)
+        foreseen = decide(held.plan, held.state, asked, reader.clock.now(), FORESEEN)
         if foreseen.rejection is not None:
             await refuse_unless_said_before(reader.store, held, asked, foreseen.rejection)
         if not foreseen.entries:
@@ -188,7 +188,7 @@ class StoreInstance(StoredInstance):
     async def _ask(self, asked: Input) -> Status:
         held = await self._held()
         now = self._reader.clock.now()
-        foreseen = decide(held.plan, held.state, asked, now, NO_POLICIES)
+        foreseen = decide(held.plan, held.state, asked, now, FORESEEN)
         if foreseen.rejection is not None:
             raise _conflict(foreseen.rejection)
         if not foreseen.entries:

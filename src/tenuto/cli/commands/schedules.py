@@ -271,7 +271,7 @@ def backfill(  # noqa: PLR0913 - one for each option
         if output == "json":
             show_json(operation_json(found))
         elif found.id is None:
-            shown(f"{found.matched:,} ticks would be started, but those that were already")
+            shown(f"{found.matched:,} ticks; those that were started already stay as they are")
         else:
             show_operation(found, is_json=False)
             if found.status == "running":

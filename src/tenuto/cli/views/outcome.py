@@ -54,12 +54,12 @@ def conclude(ended: Held, flag: str, *, is_json: bool) -> int:
 def _may_be_retried(ended: Held) -> bool:
     from tenuto.core import decide
     from tenuto.model.inputs import RetryAsked
-    from tenuto.model.policy import NO_POLICIES
+    from tenuto.model.policy import FORESEEN
     from tenuto.ports import SystemClock
 
     asked = RetryAsked(by="cli")
     now = SystemClock().now()
-    return decide(ended.plan, ended.state, asked, now, NO_POLICIES).rejection is None
+    return decide(ended.plan, ended.state, asked, now, FORESEEN).rejection is None
 
 
 def status_line(id: str, status: Status) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 
 import msgspec
@@ -17,7 +18,7 @@ from tenuto.calendars.documents import (
 )
 from tenuto.definition.report import did_you_mean
 from tenuto.engine.shared import Shared
-from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem
+from tenuto.model.errors import Conflict, InvalidInput, NotFound, Problem, StoreUnavailable
 from tenuto.model.json import JSON, Object
 from tenuto.model.quotas import refuse_beyond
 from tenuto.store.parts.calendars import CalendarRow, CalendarsMark
@@ -69,8 +70,11 @@ class Calendars:
 
     async def refresh(self) -> None:
         """Read them again where another process has changed some."""
-        if self._clock.ticks() < self._fresh_until:
-            return
+        if self._clock.ticks() >= self._fresh_until:
+            await self.look()
+
+    async def look(self) -> None:
+        """The same at once: with each heartbeat, which a change hastens."""
         if await self._store.calendars.mark() != self._mark:
             await self.read()
         self._fresh_until = self._clock.ticks() + _FRESH_FOR
@@ -155,9 +159,15 @@ class Calendars:
                 created_by=by,
             )
             if await self._store.calendars.put(row):
-                await self.read()
+                await self._changed()
                 return row
         raise Conflict(f"calendar {id or ''} is changed by others all the time", code="TEN-3085")
+
+    async def _changed(self) -> None:
+        """This process has changed a calendar: the others send a heartbeat, and learn of it."""
+        await self.read()
+        with suppress(StoreUnavailable):  # they learn of it with their next heartbeat
+            await self._store.members.hint(())
 
     async def get(self, tenant: str, id: str, version: int | None = None) -> CalendarRow:
         """A version of a calendar, without a number the newest; NotFound."""
@@ -190,7 +200,7 @@ class Calendars:
                 is_removed=True,
             )
             if await self._store.calendars.put(removal):
-                await self.read()
+                await self._changed()
                 return
         raise Conflict(f"calendar {id} is changed by others all the time", code="TEN-3085")
 

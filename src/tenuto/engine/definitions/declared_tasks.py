@@ -28,6 +28,7 @@ from tenuto.model.graph import Task
 from tenuto.model.json import Object
 from tenuto.model.policy import NO_POLICY, Check, Policies, TaskPolicy
 from tenuto.model.task_definition import TaskDefinition
+from tenuto.model.working_time import BusinessDuration
 from tenuto.store.parts.tasks import TaskRow, TasksMark, mark_of
 from tenuto.store.protocol import Store
 
@@ -203,6 +204,7 @@ def _policy(row: TaskRow) -> TaskPolicy:
         log.warning("task=%s: its declaration cannot be read: %s", row.id, error)
         return TaskPolicy(version=version)
     assert isinstance(node.config, Task)
+    assert not isinstance(node.timeout, BusinessDuration)  # a declaration names no calendar there
     return TaskPolicy(
         retry=node.retry,
         timeout=node.timeout,

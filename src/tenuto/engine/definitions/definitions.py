@@ -44,7 +44,7 @@ class Definitions:
     async def refresh(self, tasks: TasksMark | None) -> None:
         """Read again what other processes have changed; `tasks` comes with each heartbeat."""
         await self.declared_tasks.refresh(tasks)
-        await self.calendars.refresh()
+        await self.calendars.look()
 
     def resolver(self, report: Callable[[Request], None]) -> Resolver:
         """A resolver of sub-workflows; `report` takes its findings to instances."""

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tenuto.definition import check, unavailable
-from tenuto.definition.slug import slug
 from tenuto.definition.calendar_places import CalendarPlace, calendar_places
+from tenuto.definition.slug import slug
 from tenuto.definition.task_places import TaskPlace, task_places
 from tenuto.engine.definitions.listener_rows import listener_of
 from tenuto.engine.definitions.trigger_rows import trigger_rows

@@ -46,13 +46,12 @@ def workflow_of_callback(retry: CallbackRetry) -> Object:
 
 
 def callback_input(
-    target: CallbackTarget, schedule_id: str, tenant: str, execution_time: str, payload: JSON
+    target: CallbackTarget, schedule_id: str, execution_time: str, payload: JSON
 ) -> Object:
     """The input of an instance that sends a callback."""
     return {
         "callbackUrl": target.callback_url,
         "scheduleId": schedule_id,
-        "tenant": tenant,
         "executionTime": execution_time,
         "payload": payload,
     }

@@ -19,7 +19,8 @@ from tenuto.model.errors import Problem
 from tenuto.model.json import JSON, Object
 from tenuto.schedules import Schedule, tick_values
 from tenuto.schedules.documents import stored_schedule
-from tenuto.store.parts.schedules import ScheduleRow
+from tenuto.schedules.schedule import Overlap
+from tenuto.store.parts.schedules import ScheduleKey, ScheduleRow
 
 ROOTS = frozenset({"schedule"})
 """What templates in the input of a schedule see."""
@@ -50,6 +51,11 @@ class ScheduleDocuments:
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], tuple[tuple[int, datetime], Parsed]]
         self._kept = OrderedDict()
+
+    def overlap_of(self, key: ScheduleKey) -> Overlap | None:
+        """What the last document of a schedule that was read says; None: none was."""
+        kept = self._kept.get(key)
+        return None if kept is None or kept[1].schedule is None else kept[1].schedule.overlap
 
     def of(self, row: ScheduleRow) -> Parsed:
         """What a schedule says; the same value until its revision changes."""

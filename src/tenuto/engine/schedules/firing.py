@@ -38,6 +38,7 @@ from tenuto.schedules import (
     Schedule,
     Skip,
     Start,
+    Tick,
     at_end,
     at_tick,
     due,
@@ -45,6 +46,7 @@ from tenuto.schedules import (
     ticks,
 )
 from tenuto.schedules.schedule import Overlap, Target as ScheduleTarget
+from tenuto.store.errors import DataRefused
 from tenuto.store.parts.mailbox import Mail
 from tenuto.store.parts.schedules import (
     Fire,
@@ -65,6 +67,9 @@ MOST_LISTED = 10
 """The most skipped ticks in a row that are recorded one by one."""
 MOST_STARTS = 1_000
 """About the most starts of one transaction."""
+MOST_BYTES = 2_000_000
+"""About the most bytes of inputs of one transaction."""
+OVERTAKEN = "a later tick is due, too"
 _A_SECOND = timedelta(seconds=1)
 _encode = msgspec.json.Encoder().encode
 
@@ -100,7 +105,10 @@ class Firing:
         self._store = shared.store
         self._clock = shared.clock
         self._most = Bounds(most=shared.settings.bounds.schedule_starts)
-        self._queued_every = timedelta(seconds=shared.settings.queued_every)
+        # A store of one process has no ends of which that process does not know.
+        settings, is_shared = shared.settings, shared.store.is_shared
+        every = settings.queued_every if is_shared else settings.longest_nap
+        self._queued_every = timedelta(seconds=max(every, settings.queued_every))
         self._calendars = calendars
         self._targets = targets
         self._usage = usage
@@ -108,14 +116,19 @@ class Firing:
         self._sent = sent
         self.documents = ScheduleDocuments()
         self._open = OpenTicks(shared.store, reason)
-        self.with_queue: set[ScheduleKey] = set()
+        self._with_queue: set[ScheduleKey] = set()
         """Schedules that had ticks in their queues when this process fired them last."""
+
+    def may_have_queue(self, key: ScheduleKey) -> bool:
+        """Whether ticks of a schedule may wait for an instance to end."""
+        overlap = self.documents.overlap_of(key)
+        return overlap is None or overlap == "queue" or key in self._with_queue
 
     async def advance(self, rows: Sequence[ScheduleRow], now: datetime) -> set[ScheduleKey]:
         """Do what is to do for schedules at `now`; returns those that another has changed."""
         lost: set[ScheduleKey] = set()
         fires: list[Fire] = []
-        starts = 0
+        starts = size = 0
         running = await self._running(rows)
         found: Found = {}
         for row in rows:
@@ -131,9 +144,10 @@ class Firing:
                 )
             fires.append(fire)
             starts += len(fire.mail)
-            if starts >= MOST_STARTS:
+            size += sum(len(each.input) for each in fire.mail)
+            if starts >= MOST_STARTS or size >= MOST_BYTES:
                 lost |= await self.fire(fires)
-                fires, starts = [], 0
+                fires, starts, size = [], 0, 0
         return lost | await self.fire(fires)
 
     async def one(self, row: ScheduleRow, asked: Asked | None, now: datetime) -> Fire:
@@ -145,7 +159,10 @@ class Firing:
         """Write what was decided; returns the schedules for which it was not written."""
         if not fires:
             return set()
-        lost = await self._store.schedules.fire(fires)
+        try:
+            lost = await self._store.schedules.fire(fires)
+        except DataRefused as error:
+            return await self._fire_apart(fires, error)
         now = self._clock.now()
         has_sent = False
         for fire in fires:
@@ -156,6 +173,18 @@ class Firing:
         if has_sent:
             self._sent()
         return lost
+
+    async def _fire_apart(self, fires: Sequence[Fire], error: DataRefused) -> set[ScheduleKey]:
+        """Write each by itself; the one that the store refuses is in error."""
+        if len(fires) > 1:
+            return {key for each in fires for key in await self.fire([each])}
+        [fire] = fires
+        log.error("schedule=%s: the store refuses its ticks: %s", fire.row.id, error)
+        before = await self._store.schedules.get(*fire.row.key)
+        if before is None or before.version != fire.row.version - 1:
+            return {fire.row.key}
+        work = _Work(before, Parsed(schedule=None), nothing(), self._clock.now())
+        return await self._store.schedules.fire([work.failed("the store refuses its ticks")])
 
     async def _running(self, rows: Sequence[ScheduleRow]) -> dict[ScheduleKey, Running]:
         keys = [row.key for row in rows]
@@ -181,42 +210,39 @@ class Firing:
         """
         parsed = self.documents.of(row)
         work = _Work(row, parsed, running, now)
-        schedule = parsed.schedule
         calendar, problem = await self._calendar(row.tenant, parsed)
-        answer: Due | None = None
-        if schedule is not None and problem is None and row.status in ("active", "error"):
-            answer = due(schedule, calendar, row.handled, now, self._most)
+        if problem is not None or parsed.schedule is None:
+            return work.failed(_refused_if(asked, problem))
+        schedule, is_on = parsed.schedule, row.status in ("active", "error")
+        answer = due(schedule, calendar, row.handled, now, self._most) if is_on else None
+        may_promote = is_on and work.may_promote
+        is_needed = asked is not None or may_promote or row.status == "error"
         target: Target | None = None
-        may_promote = row.status in ("active", "error") and work.may_promote
-        if problem is None and schedule is not None:
-            is_needed = asked is not None or may_promote or row.status == "error"
-            if is_needed or (answer is not None and answer.start):
-                known = {} if found is None else found
-                place = (row.tenant, schedule.target)
-                if place not in known:
-                    known[place] = await self._targets.find(row.tenant, schedule)
-                there = known[place]
-                problem = there if isinstance(there, Problem) else None
-                target = None if isinstance(there, Problem) else there
-        if problem is not None:
-            if asked is not None:
-                raise InvalidInput("the schedule cannot be started", [problem])
-            return work.failed(problem.message)
-        assert schedule is not None
+        if is_needed or (answer is not None and answer.start):
+            there = await self._target(row.tenant, schedule, {} if found is None else found)
+            if isinstance(there, Problem):
+                return work.failed(_refused_if(asked, there))
+            target = there
         if may_promote:
             await self._promote(work, target)
         if answer is not None:
             work.record(answer, calendar)
-            for tick in answer.start:
+            for tick in work.not_overtaken(answer, schedule):
                 await self._tick(work, target, tick.nominal, tick.at, schedule.overlap)
         if asked is not None:
             overlap = asked.overlap or schedule.overlap
             await self._tick(work, target, asked.nominal, now, overlap, mark=asked.mark)
         if work.queued:
-            self.with_queue.add(row.key)
+            self._with_queue.add(row.key)
         else:
-            self.with_queue.discard(row.key)
+            self._with_queue.discard(row.key)
         return work.done(schedule, calendar, answer, self._queued_every)
+
+    async def _target(self, tenant: str, schedule: Schedule, found: Found) -> Target | Problem:
+        place = (tenant, schedule.target)
+        if place not in found:
+            found[place] = await self._targets.find(tenant, schedule)
+        return found[place]
 
     async def _calendar(
         self, tenant: str, parsed: Parsed
@@ -322,7 +348,7 @@ class _Work:
         state = replace(
             row,
             status="error",
-            problem=problem[:1_000],
+            problem=storable(problem),
             tries=row.tries + 1,
             next_at=self.now + timedelta(seconds=seconds),
             next_tick=None,
@@ -349,6 +375,16 @@ class _Work:
             )
         if answer.skipped and self.parsed.schedule is not None:
             self._skip(self.parsed.schedule, calendar, answer)
+
+    def not_overtaken(self, answer: Due, schedule: Schedule) -> Sequence[Tick]:
+        """The ticks that are started: not those that a later one would only cancel."""
+        start = answer.start
+        if schedule.overlap != "cancel-running":
+            return start
+        late = len(start) if answer.is_more else max(0, len(start) - 1)
+        for tick in start[:late]:
+            self.put(tick.nominal, tick.at, "skipped", "", reason=OVERTAKEN)
+        return start[late:]
 
     def _skip(self, schedule: Schedule, calendar: WorkingCalendar | None, answer: Due) -> None:
         """Record ticks outside of working time: a few one by one, many together."""
@@ -475,11 +511,26 @@ class _Work:
         return min(moments, default=None)
 
     def _put(self, tick: TickRow) -> None:
+        if tick.reason is not None:
+            tick = replace(tick, reason=storable(tick.reason))
         self._ticks[tick.nominal, tick.is_range] = tick
 
     def _with(self, state: ScheduleRow, mail: Sequence[Mail]) -> Fire:
         row = replace(state, version=self.row.version + 1)
         return Fire(row=row, ticks=tuple(self._ticks.values()), mail=tuple(mail))
+
+
+def storable(text: str) -> str:
+    """Text that every store takes: it may quote what a user wrote."""
+    return text[:1_000].replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def _refused_if(asked: Asked | None, problem: Problem | None) -> str:
+    """Why no tick can succeed; InvalidInput where a user asked for one."""
+    assert problem is not None
+    if asked is not None:
+        raise InvalidInput("the schedule cannot be started", [problem])
+    return problem.message
 
 
 def _problem(path: str, message: str, advice: str) -> Problem:

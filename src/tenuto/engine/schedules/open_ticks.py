@@ -17,6 +17,8 @@ from tenuto.store.protocol import Store
 MOST_OPEN = 2_000
 """The most open ticks of a schedule that are looked at at once."""
 NOT_STARTED = "its start was refused"
+_OLDEST = 20
+"""So many of the oldest open ticks are looked at where ticks may overlap."""
 _PAGE = 500
 
 
@@ -49,10 +51,18 @@ class OpenTicks:
     async def of(
         self, keys: Collection[ScheduleKey], *, all_of: Collection[ScheduleKey]
     ) -> dict[ScheduleKey, Running]:
-        """What schedules have under way; only for `all_of` also what is known to run."""
-        found = await self._store.schedules.open_ticks(all_of, MOST_OPEN)
+        """What schedules have under way; of others than `all_of` only what is not known to run.
+
+        Of these some of the oldest are looked at, too: the process that saw an end may have died.
+        """
+        schedules = self._store.schedules
+        found = await schedules.open_ticks(all_of, MOST_OPEN)
         others = set(keys) - set(all_of)
-        found |= await self._store.schedules.open_ticks(others, MOST_OPEN, unconfirmed=True)
+        found |= await schedules.open_ticks(others, MOST_OPEN, unconfirmed=True)
+        for key, oldest in (await schedules.open_ticks(others, _OLDEST)).items():
+            listed = found.setdefault(key, [])
+            known = {tick.nominal for tick in listed}
+            listed += [tick for tick in oldest if tick.nominal not in known]
         ticks = [tick for listed in found.values() for tick in listed if tick.outcome == "started"]
         waiting, statuses = await self._seen(ticks)
         running: dict[ScheduleKey, Running] = {}

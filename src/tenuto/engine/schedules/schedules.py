@@ -16,7 +16,7 @@ from tenuto.engine.definitions.calendars import Calendars
 from tenuto.engine.definitions.definitions import Definitions
 from tenuto.engine.schedules.callbacks import KEPT_AS, secret_of
 from tenuto.engine.schedules.documents import input_problems, parse
-from tenuto.engine.schedules.firing import CONFIRM_AFTER, Asked, Firing
+from tenuto.engine.schedules.firing import CONFIRM_AFTER, Asked, Firing, storable
 from tenuto.engine.schedules.meter import ScheduleMeter
 from tenuto.engine.schedules.targets import Targets
 from tenuto.engine.shared import Shared
@@ -123,7 +123,7 @@ class Schedules:
         ):
             key = ScheduleKey(draft.held.tenant, state.schedule.id)
             self._ended.add((key, state.schedule.nominal))
-            if key in self._firing.with_queue:
+            if self._firing.may_have_queue(key):
                 self._hinted.add(key)
                 self._hint.set()
             elif self._closing is None:
@@ -190,7 +190,8 @@ class Schedules:
     async def _trim(self, rows: Sequence[ScheduleRow]) -> None:
         for row in rows:
             if row.version % _TRIM_EVERY == 0:
-                await self._store.schedules.trim(row.key)
+                most = self._settings.bounds.schedule_ticks
+                await self._store.schedules.trim(row.key, most)
 
     def _close(self) -> None:
         self._closing = None
@@ -372,7 +373,7 @@ class Schedules:
                 row=replace(
                     row,
                     status="paused",
-                    note=note,
+                    note=None if note is None else storable(note),
                     problem=None,
                     tries=0,
                     next_tick=None,
@@ -631,7 +632,7 @@ def _skipped(
             is_range=count > 1,
             at=first.at,
             outcome="skipped",
-            reason=reason[:1_000],
+            reason=storable(reason),
             count=count,
             last=last.nominal if count > 1 else None,
             recorded_at=now,

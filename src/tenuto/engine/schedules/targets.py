@@ -99,7 +99,7 @@ class Targets:
         except ExpressionError as error:
             return None, f"its input: {error}"[:_LONGEST]
         if isinstance(schedule.target, CallbackTarget):
-            return callback_input(schedule.target, schedule.id, tenant, iso(now), input), None
+            return callback_input(schedule.target, schedule.id, iso(now), input), None
         problems = await self.misfits(tenant, target, input)
         if problems:
             found = "; ".join(f"{each.path}: {each.message}" for each in problems)

@@ -25,7 +25,7 @@ ScheduleStatus: TypeAlias = Literal["active", "paused", "completed", "error"]
 TickOutcome: TypeAlias = Literal["started", "skipped", "refused", "missed", "queued"]
 TickMark: TypeAlias = Literal["", "manual", "backfill"]
 
-CLAIM = timedelta(seconds=10)
+CLAIM = timedelta(seconds=3)
 """A schedule that is due is for one process for so long, or until that has fired it."""
 MOST_CLOSED = 1_000
 """The most ticks of a schedule that are kept once nothing is running for them."""
@@ -323,9 +323,13 @@ class Schedules(ColdPart):
         self, key: ScheduleKey, most_closed: int = MOST_CLOSED, most: int = MOST_TICKS
     ) -> int:
         """Delete the oldest ticks beyond so many that are closed, and so many at all; how many."""
-        which = {"tenant": key.tenant, "schedule_id": key.id}
-        bounds = {"most_closed": most_closed, "most": most}
-        return len(await self._port.write("trim_ticks", which | bounds))
+        which = {
+            "tenant": key.tenant,
+            "schedule_id": key.id,
+            "most_closed": most_closed,
+            "most": most,
+        }
+        return len(await self._port.write("trim_ticks", which))
 
 
 def _state(row: ScheduleRow) -> dict[str, object]:

@@ -3587,7 +3587,7 @@ WITH locked AS MATERIALIZED (
         ON
             tick.tenant = key ->> 0 AND tick.schedule_id = key ->> 1
             AND tick.nominal = (key ->> 2)::bigint
-    WHERE tick.is_range = 0 AND tick.is_open = 1 AND tick.outcome = 'started'
+    WHERE tick.is_range = 0 AND tick.outcome = 'started'
     ORDER BY tick.tenant, tick.schedule_id, tick.nominal
     FOR UPDATE OF tick
 )
@@ -3596,4 +3596,4 @@ UPDATE tenuto.schedule_ticks AS tick SET is_open = 0, is_confirmed = 1
 FROM locked
 WHERE
     tick.tenant = locked.tenant AND tick.schedule_id = locked.schedule_id
-    AND tick.nominal = locked.nominal AND tick.is_range = 0;
+    AND tick.nominal = locked.nominal AND tick.is_range = 0 AND tick.is_open <> 0;

@@ -21,7 +21,7 @@ async def act(
     `is_repeat`: whether a process may have done it that died before it could record that.
     """
     try:
-        if asked.target == "ticks":
+        if asked.is_backfill:
             return await _start_tick(engine, tenant, asked, id)
         if not asked.is_on_instances:
             own = partial(InstanceRef, engine, tenant=tenant, by=asked.by, is_known=True)

@@ -204,7 +204,7 @@ def _operation(row: BulkRow) -> BulkOperation | None:
 
 
 def _target(asked: BulkAsked) -> BulkTarget:
-    if asked.target == "ticks":
+    if asked.is_backfill:
         return "ticks"
     return "instances" if asked.is_on_instances else "dead-letters"
 

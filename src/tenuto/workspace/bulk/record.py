@@ -32,16 +32,13 @@ async def record_end(
         actor=storable(asked.by),
         kind="system",
         credential=storable(asked.by),
-        action=_action(asked),
+        action="backfill_schedule"
+        if asked.is_backfill
+        else "start_bulk"
+        if asked.is_on_instances
+        else "start_bulk_of_dead_letters",
         target=row.id,
         outcome="done",
         after=recorded(counts),
     )
     await audit.append([line])
-
-
-def _action(asked: BulkAsked) -> str:
-    """The operation of the service that starts such an action."""
-    if asked.target == "ticks":
-        return "backfill_schedule"
-    return "start_bulk" if asked.is_on_instances else "start_bulk_of_dead_letters"

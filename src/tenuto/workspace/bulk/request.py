@@ -91,6 +91,11 @@ class BulkAsked(Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise ValueError(f"{self.action} is no action on {self.target}")
 
     @property
+    def is_backfill(self) -> bool:
+        """Whether it starts ticks of a schedule."""
+        return self.target == "ticks"
+
+    @property
     def is_on_instances(self) -> bool:
         """Whether it acts on instances, and not on dead letters."""
         return self.target in ("instances", "instances-by-family")

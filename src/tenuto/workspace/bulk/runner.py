@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 
@@ -12,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tenuto.engine.engine import Engine
+from tenuto.engine.turns.draft import Draft
 from tenuto.model.durations import iso, parse_moment
 from tenuto.model.errors import Conflict, NotFound, Overloaded, StoreUnavailable, TenutoError
 from tenuto.store.parts.bulk import BulkPlace, BulkRow
@@ -30,11 +32,14 @@ HELD_FOR = timedelta(seconds=60)
 """After so long without a write of the progress another process takes over."""
 LOOK_EVERY = 5.0
 """Seconds between looks for operations that no process runs."""
-LOOK_SOON = timedelta(seconds=1)
-"""Between looks whether an instance of a backfill has ended, so that the next may be started."""
+LOOK_SOON = 1.0
+"""Seconds between looks whether instances of a backfill have ended that other processes run."""
+A_TURN = timedelta(milliseconds=50)
+"""So long a backfill that waits for instances leaves the turns to others."""
 MOST_COUNTED = 100_000
 """A dry run counts no further."""
 
+_ALL = 10_000
 _A_MOMENT = timedelta(milliseconds=1)
 _asked = msgspec.json.Decoder(BulkAsked).decode
 _progress = msgspec.json.Decoder(Progress).decode
@@ -52,7 +57,10 @@ class BulkRunner:
         self._hint = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._is_stopped = False
-        self._looks_soon = False
+        self._is_new = True
+        self._has_waiting = False
+        """Whether the operation that had its turn last waits for instances to end."""
+        self._stop_hearing: Callable[[], None] | None = None
 
     def start(self) -> None:
         """Run operations in the background, from now on; asking for one does the same."""
@@ -63,6 +71,9 @@ class BulkRunner:
     async def stop(self) -> None:
         """Stop; other processes, or the next start, continue the operations."""
         self._is_stopped = True
+        if self._stop_hearing is not None:
+            self._stop_hearing()
+            self._stop_hearing = None
         running, self._running = self._running, None
         if running is not None:
             running.cancel()
@@ -130,16 +141,22 @@ class BulkRunner:
                 log.exception("a bulk operation failed, and is tried again")
                 worked = False
             if not worked:
-                soon, self._looks_soon = self._looks_soon, False
-                await clock.wait(self._hint, LOOK_SOON.total_seconds() if soon else LOOK_EVERY)
+                await clock.wait(self._hint, LOOK_SOON if self._has_waiting else LOOK_EVERY)
                 self._hint.clear()
+                if self._has_waiting:
+                    await clock.sleep(A_TURN.total_seconds())
 
     async def run_once(self) -> bool:
         """Act on one page of the operation that has waited longest; whether there was one."""
         engine = self._engine
         now = engine.clock.now()
+        if self._is_new and not engine.store.is_shared:
+            # Nobody else can hold them: they were this store's last process's.
+            await engine.store.bulk.claim(now + HELD_FOR, now, _ALL)
+        self._is_new = False
         claimed = await engine.store.bulk.claim(now, now + HELD_FOR, 1)
         for row in claimed:
+            self._has_waiting = False
             try:
                 await self._go_on(row)
             except (asyncio.CancelledError, StoreUnavailable, Overloaded):
@@ -169,9 +186,9 @@ class BulkRunner:
         while progress.pending and not row.is_stopped:
             room, progress = await self._room(row.tenant, asked, progress)
             if not room:
-                # Others have their turn until an instance may have ended.
-                self._looks_soon = True
-                await self._saved(row, progress, held_for=LOOK_SOON / 2)
+                # Others have their turn until an instance has ended.
+                self._wait_for_ends()
+                await self._saved(row, progress, held_for=A_TURN)
                 return
             progress = await self._done(row.tenant, asked, progress, room, is_repeat=is_repeat)
             row, progress = await self._saved(row, progress)
@@ -184,6 +201,16 @@ class BulkRunner:
             # Durable before the end is: whatever happens, an operation that has ended has its line.
             await record_end(engine.store.audit, engine.clock, row, asked, progress)
         await self._saved(row, progress, held_for=timedelta())
+
+    def _wait_for_ends(self) -> None:
+        """Look again when an instance of a schedule has ended here."""
+        self._has_waiting = True
+        if self._stop_hearing is None:
+            self._stop_hearing = self._engine.listen(self._heard)
+
+    def _heard(self, draft: Draft) -> None:
+        if draft.state.schedule is not None and draft.state.status.is_final:
+            self._hint.set()
 
     async def _room(
         self, tenant: str, asked: BulkAsked, progress: Progress

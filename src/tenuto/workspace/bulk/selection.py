@@ -37,7 +37,7 @@ class Selection:
 
     async def page(self, cursor: str | None, limit: int) -> Found:
         """The page that begins at a cursor."""
-        if self._asked.target == "ticks":
+        if self._asked.is_backfill:
             return await self._ticks(cursor, limit)
         if self._asked.is_on_instances:
             return await self._instances(cursor, limit)

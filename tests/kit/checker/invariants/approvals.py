@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.kit.checker.invariants.clock import reminders_of
 from tests.kit.checker.invariants.judgement import Moment, Whole
 from tests.kit.checker.life import Asked
-from tests.kit.checker.moments import duration_ms
 from tests.kit.checker.record import Fields, Row
 from tests.kit.checker.violation import Violation
 
@@ -46,9 +46,9 @@ def asked_as_told(moment: Moment) -> Iterator[str]:
     if row.payload.get("kind") == "reminder":
         if row.payload.get("number") != life.asked.reminded + 1:
             yield f"reminder {row.payload.get('number')} of {row.node} after {life.asked.reminded}"
-        lengths = sorted(duration_ms(each) or 0 for each in config.get("reminders") or ())
-        following = lengths[life.asked.reminded + 1 :]
-        right = life.asked.opened.at + following[0] if following else None
+        moments = reminders_of(config, life.asked.opened.at)
+        following = moments[life.asked.reminded + 1 :]
+        right = following[0] if following else None
         if (told := row.moment("nextAt")) != right:
             yield f"the reminder after this one of {row.node} is at {told}, not {right}"
     elif _people(row.payload.get("assignees")) != _people(life.asked.escalate_to):

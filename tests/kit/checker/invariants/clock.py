@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tests.kit.checker.invariants.judgement import Moment, Rest
 from tests.kit.checker.life import Life
-from tests.kit.checker.moments import duration_ms, moment_ms
+from tests.kit.checker.moments import end_of, moment_ms
+from tests.kit.checker.picture import FINAL, Picture, Promise
 from tests.kit.checker.record import Fields, Row
 
 _BY_THE_CLOCK = frozenset({"system", "timer", "clock"})
@@ -32,10 +33,10 @@ def timers_are_set_as_told(moment: Moment) -> Iterator[str]:
     if row.type == "TIMER_SET" and row.payload.get("held") is not None:
         return
     if row.type == "TIMER_SET":
-        yield from _as_long_as(row, "due", config.get("duration"))
+        yield from _as_long_as(row, "due", config.get("duration"), config.get("calendar"))
     if row.type == "WAIT_OPENED":
-        timeout = config.get("eventTimeout") or {}
-        yield from _as_long_as(row, "timeoutAt", config.get("deadline", timeout.get("duration")))
+        told = config.get("deadline", config.get("eventTimeout"))
+        yield from _as_long_as(row, "timeoutAt", told, config.get("calendar"))
         yield from _asked_as_long_as(row, config)
     first_child = row.type == "CHILD_STARTED" and life.fail_at is None
     enters_loop = row.type == "ITERATION_STARTED" and not life.begun
@@ -60,9 +61,7 @@ def no_timer_is_overdue(rest: Rest) -> Iterator[str]:
         for kind, due in _pending(life, paused=rest.picture.status == "PAUSED"):
             if due is not None and due < latest:
                 yield f"{kind} of {life.name} was due {now - due} ms ago"
-    deadline = _deadline(
-        rest.picture.deadline, rest.picture.started_at, rest.picture.graph.timeout_ms
-    )
+    deadline = _deadline(rest.picture)
     if deadline is not None and deadline < latest and not rest.picture.ending:
         yield f"the instance was to end {now - deadline} ms ago"
     pause = rest.picture.pause
@@ -115,8 +114,7 @@ def _due_of_node(row: Row, life: Life) -> int | None:
         case "NODE_FAILED" if row.code == "TIMEOUT" and life.node.starts_a_child:
             return life.fail_at
         case "NODE_FAILED" if row.code == "TIMEOUT" and life.node.runs_outside:
-            limit = life.node.timeout_ms
-            return None if limit is None or not life.running else life.ordered_at + limit
+            return life.node.timed_out_at(life.ordered_at) if life.running else None
         case "NODE_FAILED" if row.code == "TIMEOUT":
             return life.fail_at
     return None
@@ -130,35 +128,118 @@ def _fires_at(row: Row, life: Life) -> int | None:
 
 def _asked_as_long_as(row: Row, config: Fields) -> Iterator[str]:
     asking = row.payload.get("approval") or {}
-    lengths = sorted(duration_ms(each) or 0 for each in config.get("reminders") or ())
+    further = config.get("escalate") or {}
+    calendar = config.get("calendar")
     told = {
-        "remindAt": lengths[0] if lengths else None,
-        "escalateAt": duration_ms((config.get("escalate") or {}).get("after")),
+        "remindAt": min(reminders_of(config, row.at), default=None),
+        "escalateAt": end_of(further.get("after"), row.at, further.get("calendar", calendar)),
     }
-    for name, length in told.items():
-        right = None if length is None else row.at + length
+    for name, right in told.items():
         if (found := moment_ms(asking.get(name))) != right:
             yield f"{row.type} of {row.node}: {name} is {found}, told {right}"
+
+
+def reminders_of(config: Fields, opened: int) -> list[int]:
+    """When an approval reminds, in order."""
+    calendar = config.get("calendar")
+    found = (end_of(each, opened, calendar) for each in config.get("reminders") or ())
+    return sorted(each or 0 for each in found)
 
 
 def _due_of_instance(moment: Moment) -> int | None:
     picture, row = moment.picture, moment.row
     if row.type == "CANCEL_REQUESTED" and row.payload.get("source") == "TIMEOUT":
-        return _deadline(picture.deadline, picture.started_at, picture.graph.timeout_ms)
+        return _deadline(picture)
     if row.type == "RESUME_REQUESTED" and row.payload.get("by") in _BY_THE_CLOCK:
         return None if picture.pause is None else picture.pause.moment("until")
     return None
 
 
-def _deadline(absolute: int | None, started_at: int, timeout_ms: int | None) -> int | None:
-    limits = [] if absolute is None else [absolute]
-    if timeout_ms is not None and started_at:
-        limits.append(started_at + timeout_ms)
+def _deadline(picture: Picture) -> int | None:
+    limits = [] if picture.deadline is None else [picture.deadline]
+    told = end_of(picture.graph.options.get("timeout"), picture.started_at)
+    if told is not None and picture.started_at:
+        limits.append(told)
     return min(limits, default=None)
 
 
-def _as_long_as(row: Row, name: str, told: object) -> Iterator[str]:
-    length, moment = duration_ms(told), row.moment(name)
-    if length is not None and moment != row.at + length:
+def _as_long_as(row: Row, name: str, told: object, calendar: object = None) -> Iterator[str]:
+    right, moment = end_of(told, row.at, calendar), row.moment(name)
+    if right is not None and moment != right:
         set_for = "never" if moment is None else f"{moment - row.at} ms"
-        yield f"{row.type} of {row.node}: {name} after {set_for}, told {length} ms"
+        yield f"{row.type} of {row.node}: {name} after {set_for}, told {right - row.at} ms"
+    if right is not None and _calendar_of(told, calendar) not in (None, *_recorded(row)):
+        yield f"{row.type} of {row.node}: {name} does not say by which calendar"
+
+
+def _calendar_of(told: object, calendar: object) -> object:
+    return told.get("calendar") if isinstance(told, dict) else calendar
+
+
+def _recorded(row: Row) -> list[object]:
+    """The calendars that the moments of a row were computed with."""
+    return [each.get("id") for each in row.payload.get("calendars") or ()]
+
+
+def promises_are_kept_count_of(moment: Moment) -> Iterator[str]:
+    """SLA: each of its two moments is told once, as long after the beginning as was promised."""
+    row, picture = moment.row, moment.picture
+    if row.type not in ("SLA_SET", "SLA_FIRED"):
+        return
+    place = (row.node or "", row.iteration)
+    begun = picture.promises.get(place)
+    if row.type == "SLA_SET":
+        yield from _promised(moment, begun)
+        return
+    kind = str(row.payload.get("kind"))
+    due = None if begun is None else begun.due.get(kind)
+    if begun is None or due is None:
+        yield f"a {kind} of {row.node or 'the instance'}, which promises nothing of that"
+    elif kind in begun.told:
+        yield f"a second {kind} of {row.node or 'the instance'}"
+    elif row.at < due:
+        yield f"the {kind} of {row.node or 'the instance'} is {due - row.at} ms early"
+    elif row.moment("due") != due:
+        yield f"the {kind} of {row.node or 'the instance'} was due {due}, told {row.moment('due')}"
+
+
+def _promised(moment: Moment, begun: Promise | None) -> Iterator[str]:
+    row, life = moment.row, moment.life
+    config = moment.picture.graph.options if life is None else life.node.config
+    sla = config.get("sla") or {}
+    for kind, name, told in (
+        ("sla-warning", "warnAt", sla.get("warnAfter")),
+        ("sla-breached", "breachAt", sla.get("breachAfter")),
+    ):
+        right = end_of(told, row.at, sla.get("calendar"))
+        if begun is not None:
+            right = begun.due.get(kind)
+        if row.moment(name) != right:
+            yield f"{name} of {row.node or 'the instance'} is {row.moment(name)}, told {right}"
+
+
+def no_promise_is_overdue(rest: Rest) -> Iterator[str]:
+    """SLA: at rest, what is open and overdue was told."""
+    now, picture = rest.run.now, rest.picture
+    if now is None or not rest.run.at_rest or picture.is_final:
+        return
+    for (node, path), promise in picture.promises.items():
+        life = picture.lives.get((node, path))
+        if node and (life is None or not life.open):
+            continue
+        for kind, due in promise.due.items():
+            if due < now - rest.run.bound_ms and kind not in promise.told:
+                yield f"the {kind} of {node or 'the instance'} was due {now - due} ms ago"
+
+
+def ends_are_told_in_time(moment: Moment) -> Iterator[str]:
+    """SLA: an instance does not end later than it promised without a word about it."""
+    row, picture = moment.row, moment.picture
+    if row.type != "STATUS_CHANGED" or row.payload.get("to") not in FINAL:
+        return
+    promise = picture.promises.get(("", ""))
+    if promise is None or picture.was_set_aside:
+        return
+    for kind, due in promise.due.items():
+        if due <= row.at and kind not in promise.told:
+            yield f"it ends {row.at - due} ms after its {kind}, which was not told"

@@ -100,12 +100,13 @@ def retries_wait_as_told(moment: Moment) -> Iterator[str]:
         return
     if life.code in UNCOUNTED:
         return
-    policy, waited = life.node.policy, due - life.failed_at
-    least = policy.wait_ms(life.failures)
-    most = policy.wait_ms(max(life.failures, life.attempt)) * 1.25 + 1
-    if not least <= waited <= most:
-        told = f"{least} to {most:.0f} ms"
-        yield f"retry #{row.attempt} of {row.node} after {waited} ms, told {told}"
+    policy = life.node.policy
+    least = policy.due(life.failed_at, policy.wait_ms(life.failures))
+    longest = policy.wait_ms(max(life.failures, life.attempt)) * 1.25 + 1
+    most = policy.due(life.failed_at, longest)
+    if not least <= due <= most:
+        told = f"{least - life.failed_at} to {most - life.failed_at} ms"
+        yield f"retry #{row.attempt} of {row.node} after {due - life.failed_at} ms, told {told}"
 
 
 def outcome_is_of_the_current_attempt(moment: Moment) -> Iterator[str]:

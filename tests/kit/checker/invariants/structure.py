@@ -23,6 +23,7 @@ TRANSITIONS = {
     "COMPLETED": (),
     "CANCELLED": (),
 }
+_OF_PROMISES = {"sla-warning": "sla-warning", "sla-breach": "sla-breached"}
 _AFTER_FINAL = ("RETRY_REQUESTED", "COMPENSATION_", "NODE_DISPATCHED")
 
 
@@ -232,6 +233,10 @@ def deadlines_stay(rest: Rest) -> Iterator[str]:
 def due_of(picture: Picture, timer: Fields) -> Json:
     """When a stored timer must be due by the log; None when the log does not say."""
     kind = timer["kind"]
+    if kind in _OF_PROMISES:
+        place = (str(timer.get("node") or ""), str(timer.get("iteration") or ""))
+        promise = picture.promises.get(place)
+        return None if promise is None else promise.due.get(_OF_PROMISES[kind])
     if kind == "resume":
         return None if picture.pause is None else picture.pause.moment("until")
     life = picture.lives.get((str(timer.get("node") or ""), str(timer.get("iteration") or "")))

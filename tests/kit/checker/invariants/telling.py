@@ -57,6 +57,8 @@ def _word(row: Row) -> str | None:
             return "node.retrying" if then == "retry" else None
         case "NODE_COMPLETED" if row.status == "error":
             return None
+        case "SLA_FIRED":
+            return str(row.payload.get("kind")).replace("sla-", "sla.")
         case "TIMER_FIRED":
             return _OF_TIMER.get(str(row.payload.get("kind")))
         case other:

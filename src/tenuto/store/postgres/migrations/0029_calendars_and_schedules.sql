@@ -71,3 +71,60 @@ CREATE INDEX schedule_ticks_open ON tenuto.schedule_ticks (tenant, schedule_id, 
 WHERE is_open = 1;
 
 SELECT tenuto.raise_wall();
+
+-- Made, and removed, by it:
+-- + table calendars calendars
+-- + table schedule_ticks schedule_ticks
+-- + table schedules schedules
+-- + column calendars created_at bigint
+-- + column calendars created_by text
+-- + column calendars document bytea
+-- + column calendars id text
+-- + column calendars is_newest bigint
+-- + column calendars is_removed bigint
+-- + column calendars tenant text
+-- + column calendars version bigint
+-- + column schedule_ticks at bigint
+-- + column schedule_ticks count bigint
+-- + column schedule_ticks instance_id text
+-- + column schedule_ticks is_confirmed bigint
+-- + column schedule_ticks is_open bigint
+-- + column schedule_ticks is_range bigint
+-- + column schedule_ticks last bigint
+-- + column schedule_ticks mark text
+-- + column schedule_ticks nominal bigint
+-- + column schedule_ticks outcome text
+-- + column schedule_ticks reason text
+-- + column schedule_ticks recorded_at bigint
+-- + column schedule_ticks schedule_id text
+-- + column schedule_ticks tenant text
+-- + column schedules calendar_id text
+-- + column schedules changed_at bigint
+-- + column schedules changed_by text
+-- + column schedules content bytea
+-- + column schedules created_at bigint
+-- + column schedules created_by text
+-- + column schedules handled bigint
+-- + column schedules held_until bigint
+-- + column schedules id text
+-- + column schedules last_executed bigint
+-- + column schedules last_instance_id text
+-- + column schedules last_nominal bigint
+-- + column schedules next_at bigint
+-- + column schedules next_tick bigint
+-- + column schedules note text
+-- + column schedules problem text
+-- + column schedules revision bigint
+-- + column schedules status text
+-- + column schedules tenant text
+-- + column schedules tries bigint
+-- + column schedules version bigint
+-- + column schedules workflow_id text
+-- + index calendars calendars_newest
+-- + index schedule_ticks schedule_ticks_open
+-- + index schedules schedules_by_calendar
+-- + index schedules schedules_by_workflow
+-- + index schedules schedules_due
+-- + key calendars tenant,id,version primary
+-- + key schedule_ticks tenant,schedule_id,nominal,is_range primary
+-- + key schedules tenant,id primary

@@ -1,0 +1,248 @@
+"""Schedules and calendars over HTTP: versions, permissions, attention, and callbacks."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tenuto import Settings, Tenuto, WorkflowFailed
+from tenuto.access.permissions import Permission
+from tenuto.api.schedule_tickets import SCHEDULER_CALLBACK, ScheduleTicket, leads_to, with_token
+from tenuto.model.durations import epoch_ms
+from tenuto.model.json import Object
+from tests.api.conftest import DOUBLE, WAIT, Caller, served, tasks
+from tests.engine.situations import until_waiting
+
+pytestmark = pytest.mark.asyncio
+
+API = "/api/v1"
+DAILY: Object = {"cron": "0 9 * * *", "target": {"workflowId": "double"}, "input": {"number": 21}}
+OFFICE: Object = {"timezone": "UTC", "week": {"mon": ["09:00-17:00"]}}
+LATE: Object = {
+    "id": "late",
+    "steps": [
+        {
+            "stepId": "wait",
+            "type": "EVENT_WAIT",
+            "eventPattern": "never",
+            "transitions": {"timeout": "end"},
+        },
+        {"stepId": "end", "type": "END", "outputParameters": {"is": "late"}},
+    ],
+}
+
+
+async def test_a_new_schedule_is_created_and_an_old_one_is_changed_by_its_version() -> None:
+    async with served() as call:
+        await call.app.deploy(DOUBLE)
+        reply = await call("POST", f"{API}/schedules", {**DAILY, "id": "daily"})
+        assert (reply.status, reply.headers["location"]) == (201, f"{API}/schedules/daily")
+        assert reply.headers["etag"] == '"1"'
+        assert (await call("POST", f"{API}/schedules", {**DAILY, "id": "daily"})).status == 409
+        path = f"{API}/schedules/daily"
+        assert (await call("PUT", path, DAILY)).status == 200
+        changed = {**DAILY, "cron": "0 10 * * *"}
+        for tag, status in (('"7"', 412), ("x", 412), ('"1"', 200), ('"1"', 412), ("*", 200)):
+            reply = await call("PUT", path, changed, headers={"if-match": tag})
+            assert reply.status == status, tag
+        reply = await call("PUT", path, {**DAILY, "id": "other"})
+        assert (reply.status, reply.json["problems"][0]["path"]) == (422, "$.id")
+        reply = await call("PUT", f"{API}/schedules/new", DAILY)
+        assert (reply.status, reply.json["version"]) == (201, 1)
+        assert (await call("GET", f"{API}/schedules/daily")).json["nextExecution"].endswith("Z")
+        listed = (await call("GET", f"{API}/schedules?workflowId=double&status=active")).json
+        assert [each["id"] for each in listed["items"]] == ["daily", "new"]
+        used = (await call("GET", f"{API}/workflows/double?include=schedules")).json
+        assert used["schedules"] == ["daily", "new"]
+        reply = await call("DELETE", f"{API}/workflows/double")
+        assert (reply.status, reply.headers["tenuto-schedules-stopped"]) == (204, "2")
+
+
+async def test_a_calendar_is_read_by_version_and_days_have_reasons() -> None:
+    async with served() as call:
+        reply = await call("POST", f"{API}/calendars", {**OFFICE, "id": "office"})
+        assert (reply.status, reply.json["version"]) == (201, 1)
+        path = f"{API}/calendars/office"
+        dated = {**OFFICE, "dates": [{"date": "2026-01-05", "name": "Stocktaking"}]}
+        assert (await call("PUT", path, dated, headers={"if-match": '"1"'})).json["version"] == 2
+        assert (await call("PUT", path, OFFICE, headers={"if-match": '"1"'})).status == 412
+        assert (await call("GET", f"{path}?version=1")).json["dates"] == []
+        reply = await call("GET", path, headers={"if-none-match": '"2"'})
+        assert reply.status == 304
+        days = (await call("GET", f"{path}/days?from=2026-01-04&to=2026-01-05")).json["items"]
+        assert days == [
+            {"date": "2026-01-04", "hours": [], "kind": "week"},
+            {"date": "2026-01-05", "hours": [], "kind": "date", "name": "Stocktaking"},
+        ]
+        reply = await call("GET", f"{path}/days?from=2026-01-05&to=2026-01-04")
+        assert (reply.status, reply.json["problems"][0]["code"]) == (422, "TEN-2716")
+        body = {"from": "2026-01-05T16:00:00Z", "duration": "PT2H"}
+        added = (await call("POST", f"{path}/add", body)).json
+        assert (added["at"], added["workingTime"]) == ("2026-01-12T11:00:00.000Z", "PT2H")
+        reply = await call("POST", f"{path}/import", {"not": "a file"})
+        assert reply.status == 415
+        assert (await call("GET", f"{path}?include=uses")).json["usedBy"]["schedules"] == []
+        assert (await call("DELETE", path)).status == 204
+
+
+async def test_a_principal_has_nothing_started_that_it_may_not_start_itself() -> None:
+    async with served(admin_key="root") as call:
+        root = {"authorization": "Bearer root"}
+        await call.app.deploy(DOUBLE)
+        made = {"name": "k", "role": "editor", "scopes": ["schedules:*", "instances:start"]}
+        key = (await call("POST", f"{API}/keys", made, headers=root)).json["key"]
+        own = {"authorization": f"Bearer {key}"}
+        path = f"{API}/schedules/daily"
+        assert (await call("PUT", path, DAILY, headers=own)).status == 201
+        for target, lacks in (
+            ({"taskId": "double"}, Permission.TASKS_EXECUTE),
+            ({"type": "task", "id": "double"}, Permission.TASKS_EXECUTE),
+            ({"callbackUrl": "https://example.com/"}, Permission.LISTENERS_WRITE),
+        ):
+            reply = await call("PUT", path, {**DAILY, "target": target}, headers=own)
+            assert (reply.status, reply.json["code"]) == (403, "TEN-5013")
+            assert lacks.value in reply.json["detail"]
+
+
+async def test_a_schedule_in_error_needs_attention() -> None:
+    async with served() as call:
+        await call.app.deploy(DOUBLE)
+        await call("PUT", f"{API}/schedules/daily", DAILY)
+        await call("DELETE", f"{API}/workflows/double")
+        groups = (await call("GET", f"{API}/attention")).json["groups"]
+        [group] = [each for each in groups if each["kind"] == "schedule"]
+        assert [(each["id"], each["workflowId"]) for each in group["items"]] == [
+            ("daily", "double")
+        ]
+        assert group["items"][0]["message"] == "there is no workflow double"
+
+
+# -- callbacks to the service itself
+
+
+async def token_of(call: Caller, schedule: str = "s", *, lasts: float = 60.0) -> str:
+    service = call.pipeline.service
+    until = service.clock.now() + timedelta(seconds=lasts)
+    ticket = ScheduleTicket(tenant="default", schedule_id=schedule, until_ms=epoch_ms(until))
+    return await service.schedule_tickets.token(ticket)
+
+
+def callback(instance_id: str, **changes: Any) -> Object:  # noqa: ANN401 - JSON
+    payload: Object = {"workflowInstanceId": instance_id, "stepId": "wait", "operation": "timeout"}
+    return {
+        "scheduleId": "s",
+        "executionTime": "2026-01-05T09:00:05Z",
+        "payload": {**payload, **changes},
+    }
+
+
+async def test_a_callback_times_out_an_open_wait_once() -> None:
+    """ "times out that open wait or attempt, once; other operations 422"."""
+    async with served() as call:
+        await call.app.deploy(LATE)
+        instance = await call.app.start("late")
+        await until_waiting(call.app, 1)
+        path = f"{SCHEDULER_CALLBACK}?token={await token_of(call)}"
+        reply = await call("POST", path, callback(instance.id))
+        assert (reply.status, reply.json) == (200, {"timedOut": True})
+        assert await instance.result(timeout=30) == {"is": "late"}
+        reply = await call("POST", path, callback(instance.id))
+        assert (reply.status, reply.json) == (200, {"timedOut": False})
+        lines = (await call("GET", f"{API}/audit?action=schedule_callback")).json["items"]
+        assert {each["outcome"] for each in lines} == {"asked", "done"}
+        assert {each["actor"] for each in lines} == {"schedule s"}
+
+
+async def test_other_callbacks_are_refused() -> None:
+    async with served() as call:
+        await call.app.deploy(WAIT)
+        instance = await call.app.start("wait", {})
+        token = await token_of(call)
+        path = f"{SCHEDULER_CALLBACK}?token={token}"
+        event = await call(
+            "POST", f"{API}/events/callbacks", {"subscriberId": "bank", "patterns": ["a.b"]}
+        )
+        other = event.json["callbackUrl"].partition("token=")[2]
+        for wrong in ("made-up", other, await token_of(call, lasts=-1)):
+            reply = await call("POST", f"{SCHEDULER_CALLBACK}?token={wrong}", callback(instance.id))
+            assert (reply.status, reply.json["code"]) == (401, "TEN-3092")
+        reply = await call("POST", f"{API}/internal/events/callback?token={token}", {})
+        assert reply.status == 401
+        reply = await call("POST", path, callback(instance.id, operation="resume"))
+        assert (reply.status, reply.json["problems"][0]["code"]) == (422, "TEN-3091")
+        reply = await call("POST", path, callback(instance.id, stepId=7, operation=None))
+        assert [each["path"] for each in reply.json["problems"]] == [
+            "$.payload.stepId",
+            "$.payload.operation",
+        ]
+        reply = await call("POST", path, {**callback(instance.id), "scheduleId": "another"})
+        assert reply.status == 422
+        reply = await call("POST", path, callback("0" * 32))
+        assert (reply.status, reply.json["code"]) == (404, "TEN-3001")
+
+
+async def test_a_schedule_that_calls_this_service_brings_its_token() -> None:
+    settings = Settings(unknown_tasks="wait", private_webhooks=True)
+    async with served(app=Tenuto(tasks=tasks(), settings=settings)) as call:
+        call.pipeline.service.url = call.url
+        await call.app.deploy(LATE)
+        instance = await call.app.start("late")
+        await until_waiting(call.app, 1)
+        request: Object = {
+            "scheduleId": "sched-12345",
+            "type": "ONE_TIME",
+            "executeAt": "2999-08-02T10:00:00Z",
+            "callbackUrl": f"{call.url}{SCHEDULER_CALLBACK}",
+            "payload": {
+                "workflowInstanceId": instance.id,
+                "stepId": "wait",
+                "operation": "timeout",
+            },
+        }
+        assert (await call("POST", f"{API}/schedules", request)).status == 201
+        reply = await call("POST", f"{API}/schedules/sched-12345/trigger")
+        assert reply.json["outcome"] == "started"
+        assert await instance.result(timeout=30) == {"is": "late"}
+        sent = await call.app.at(reply.json["instanceId"]).result(timeout=30)
+        assert sent == {"status": 200}
+
+
+async def test_the_task_that_sends_callbacks_signs_nothing_for_another_tenant() -> None:
+    """Whoever runs it by hand names neither tenant nor schedule: no token is made."""
+    settings = Settings(unknown_tasks="wait", private_webhooks=True)
+    async with served(app=Tenuto(tasks=tasks(), settings=settings)) as call:
+        call.pipeline.service.url = call.url
+        url = f"{call.url}{SCHEDULER_CALLBACK}"
+        document: Object = {
+            "id": "forge",
+            "steps": [{"stepId": "send", "type": "TASK", "taskId": "tenuto.callback"}],
+        }
+        await call.app.deploy(document)
+        input: Object = {"callbackUrl": url, "tenant": "default", "scheduleId": "s"}
+        instance = await call.app.start("forge", input)
+        with pytest.raises(WorkflowFailed) as failed:
+            await instance.result(timeout=30)
+        # The address had no token: the query of the callback was refused.
+        assert "answered with 422" in str(failed.value)
+
+
+async def test_only_the_address_of_the_service_itself_gets_a_token() -> None:
+    own = "http://127.0.0.1:8484"
+    assert leads_to(f"{own}{SCHEDULER_CALLBACK}", own, SCHEDULER_CALLBACK)
+    assert leads_to(f"{own}{SCHEDULER_CALLBACK}?a=b", own, SCHEDULER_CALLBACK)
+    assert leads_to(
+        f"https://x/base{SCHEDULER_CALLBACK}", "https://x:443/base/", SCHEDULER_CALLBACK
+    )
+    for url in (
+        f"http://127.0.0.1:8485{SCHEDULER_CALLBACK}",
+        f"http://example.com{SCHEDULER_CALLBACK}",
+        f"{own}{SCHEDULER_CALLBACK}/x",
+        f"{own}/other",
+        f"http://127.0.0.1:8484@example.com{SCHEDULER_CALLBACK}",
+        f"http://127.0.0.1:99999{SCHEDULER_CALLBACK}",
+    ):
+        assert not leads_to(url, own, SCHEDULER_CALLBACK), url
+    assert not leads_to(f"{own}{SCHEDULER_CALLBACK}", "", SCHEDULER_CALLBACK)
+    assert with_token("http://x/a?b=c&token=old", "new") == "http://x/a?b=c&token=new"

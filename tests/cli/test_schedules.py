@@ -1,0 +1,142 @@
+"""Schedules and calendars from a terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import DOUBLE, Terminal
+
+WEEK = {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")}
+CALENDAR = {"timezone": "Europe/Berlin", "week": WEEK, "holidays": [{"country": "DE"}]}
+SCHEDULE = {
+    "cron": "0 9 * * *",
+    "timezone": "Europe/Berlin",
+    "calendar": "berlin",
+    "target": {"workflowId": "order"},
+    "input": 21,
+}
+
+
+def write(terminal: Terminal, name: str, document: object) -> Path:
+    path = terminal.folder / name
+    path.write_text(json.dumps(document))
+    return path
+
+
+def made(terminal: Terminal) -> None:
+    """A workflow, a calendar and a schedule, saved by one command."""
+    write(terminal, "order.json", {**DOUBLE, "id": "order"})
+    write(terminal, "berlin.calendar.json", CALENDAR)
+    write(terminal, "morning.schedule.json", SCHEDULE)
+    files = ("morning.schedule.json", "berlin.calendar.json", "order.json")
+    saved = terminal.call("deploy", *files)
+    assert saved.code == 0, saved.err
+    assert saved.out.split("\n")[:3] == ["✓ order@1", "✓ calendar berlin@1", "✓ schedule morning@1"]
+
+
+def test_schedules_are_saved_shown_previewed_and_removed(terminal: Terminal) -> None:
+    made(terminal)
+    listed = terminal.call("schedules", "list")
+    assert "every working day at 09:00 Europe/Berlin" in listed.out
+    [item] = terminal.call("schedules", "list", "--workflow", "order", "-o", "json").json["items"]
+    assert (item["id"], item["status"], item["inWords"]) == (
+        "morning",
+        "active",
+        "every working day at 09:00 Europe/Berlin",
+    )
+    assert terminal.call("schedules", "list", "-o", "id").out.strip() == "morning"
+    shown = terminal.call("schedules", "show", "morning").out
+    assert "calendar  berlin; outside of working time: skip" in shown
+    assert terminal.call("schedules", "show", "morning", "-o", "json").json["version"] == 1
+    words = ("schedules", "preview", "morning", "--from", "2026-12-24", "--count", "3")
+    ticks = terminal.call(*words, "-o", "json").json["items"]
+    assert [each.get("skipped") for each in ticks] == [
+        None,
+        "Fri 25 Dec 2026 is a holiday: Christmas Day",
+        "Sat 26 Dec 2026 is a holiday: Second Day of Christmas",
+    ]
+    assert "Christmas Day" in terminal.call(*words).out
+    assert terminal.call("schedules", "remove", "morning").code == 0
+    near = terminal.call("schedules", "show", "mornin")
+    assert (near.code, "TEN-3080" in near.err) == (3, True)
+
+
+def test_a_list_without_schedules_leads_on(terminal: Terminal) -> None:
+    terminal.call("migrate")
+    assert "tenuto schedules set FILE" in terminal.call("schedules", "list").err
+    assert "tenuto calendars set FILE" in terminal.call("calendars", "list").err
+
+
+def test_a_schedule_is_previewed_from_its_file_and_saved_by_set(terminal: Terminal) -> None:
+    made(terminal)
+    hourly = write(terminal, "hourly.json", {**SCHEDULE, "cron": "0 * * * *", "timezone": "UTC"})
+    foreseen = terminal.call("schedules", "set", str(hourly), "--dry-run")
+    assert (foreseen.code, "nothing is saved" in foreseen.err) == (0, True)
+    assert "hourly" not in terminal.call("schedules", "list").out
+    assert terminal.call("schedules", "preview", str(hourly), "-o", "json").json["items"]
+    saved = terminal.call("schedules", "set", str(hourly))
+    assert "✓ schedule hourly@1" in saved.out
+    wrong = write(terminal, "wrong.json", {**SCHEDULE, "cron": "0 9 31 2 *", "timezone": "Berlin"})
+    refused = terminal.call("schedules", "set", str(wrong))
+    assert refused.code == 2
+    assert "TEN-2720" in refused.err
+    assert "Did you mean `Europe/Berlin`?" in refused.err
+    assert "wrong.json:1:" in refused.err
+
+
+def test_ticks_are_triggered_paused_and_backfilled(terminal: Terminal) -> None:
+    made(terminal)
+    none = terminal.call("schedules", "ticks", "morning")
+    assert "tenuto schedules trigger morning" in none.err
+    started = terminal.call("schedules", "trigger", "morning", "--at", "2026-01-05T08:00:00Z")
+    assert (started.code, "✓ morning: started" in started.out) == (0, True)
+    paused = terminal.call("schedules", "pause", "morning", "--note", "moving", "-o", "json")
+    assert (paused.json["status"], paused.json["note"]) == ("paused", "moving")
+    assert "moving" in terminal.call("schedules", "list", "--status", "paused").out
+    assert (
+        "✓ morning is active again; next at" in terminal.call("schedules", "resume", "morning").out
+    )
+    words = ("schedules", "backfill", "morning", "--from", "2026-01-05", "--to", "2026-01-09")
+    assert "5 ticks; those that" in terminal.call(*words, "--dry-run").out
+    done = terminal.call(*words, "-o", "json").json
+    assert (done["action"], done["matched"], done["done"]) == ("backfill", 5, 5)
+    ticks = terminal.call("schedules", "ticks", "morning", "-o", "json").json["items"]
+    assert [each["cause"] for each in ticks] == ["backfill"] * 4 + ["trigger"]
+    id = ticks[-1]["instanceId"]
+    assert "schedule    morning  tick of 2026-01-05T08:00:00.000Z" in terminal.call("show", id).out
+    explained = terminal.call("explain", id).out
+    assert "started by the schedule morning, tick of 2026-01-05T08:00:00.000Z" in explained
+
+
+def test_calendars_are_shown_counted_imported_and_kept_while_they_are_used(
+    terminal: Terminal,
+) -> None:
+    made(terminal)
+    assert "Europe/Berlin" in terminal.call("calendars", "list").out
+    shown = terminal.call("calendars", "show", "berlin")
+    assert "used by   schedules morning" in shown.out
+    days = ("calendars", "days", "berlin", "--from", "2026-12-25", "--to", "2026-12-25")
+    assert "Christmas Day" in terminal.call(*days).out
+    [day] = terminal.call(*days, "-o", "json").json["items"]
+    assert (day["hours"], day["kind"]) == ([], "holiday")
+    added = terminal.call("calendars", "add", "berlin", "PT2H", "--from", "2026-12-24T15:00:00Z")
+    assert added.out.strip() == "2026-12-28T09:00:00.000Z"
+    assert "2026-12-25  Fri 25 Dec 2026 is a holiday: Christmas Day" in added.err
+    event = "BEGIN:VEVENT\nUID:1\nDTSTART;VALUE=DATE:20261228\nSUMMARY:Moving\nEND:VEVENT"
+    text = f"BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:x\n{event}\nEND:VCALENDAR\n"
+    (terminal.folder / "days.ics").write_text(text)
+    imported = terminal.call("calendars", "import", "berlin", "days.ics")
+    assert "✓ 1 day imported into berlin@2" in imported.out
+    refused = terminal.call("calendars", "remove", "berlin")
+    assert (refused.code, "is used by the schedule morning" in refused.err) == (4, True)
+    terminal.call("schedules", "remove", "morning")
+    assert terminal.call("calendars", "remove", "berlin").code == 0
+
+
+def test_removing_a_workflow_says_how_many_schedules_stop(terminal: Terminal) -> None:
+    made(terminal)
+    removed = terminal.call("workflows", "remove", "order")
+    assert "1 schedule starts nothing any more" in removed.out
+    listed = terminal.call("schedules", "list", "--status", "error")
+    assert "there is no workflow order" in listed.out

@@ -1,0 +1,106 @@
+"""Calendars: versions, users, and one value for every process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenuto.calendars import is_working
+from tenuto.engine.settings import Settings
+from tenuto.model.errors import Conflict, InvalidInput, NotFound
+from tenuto.model.json import Object
+from tenuto.model.quotas import QuotaExceeded, Quotas
+from tenuto.store.parts.calendars import CalendarRow
+from tests.engine.schedules.clockwork import Clockwork, at
+
+WEEK = {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")}
+
+
+def office(**fields: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {"id": "office", "timezone": "UTC", "week": WEEK} | fields
+
+
+def save(world: Clockwork, document: dict[str, Any], **how: Any) -> CalendarRow:  # noqa: ANN401
+    return world.ask(lambda app: app.engine.calendars.save("default", document, by="ada", **how))
+
+
+def test_unchanged_content_makes_no_version() -> None:
+    with Clockwork() as world:
+        assert save(world, office()).version == 1
+        assert save(world, office()).version == 1
+        assert save(world, office(name="The office")).version == 2
+        with pytest.raises(Conflict) as raised:
+            save(world, office(), only_after=1)
+        assert raised.value.code == "TEN-3085"
+        with pytest.raises(Conflict) as raised:
+            save(world, office(), is_new=True)
+        assert raised.value.code == "TEN-3084"
+        assert save(world, office(), only_after=2).version == 3
+
+
+def test_a_calendar_that_is_used_is_not_removed() -> None:
+    with Clockwork() as world:
+        save(world, office())
+        save(world, {"id": "branch", "extends": "office", "dates": []})
+        world.save(calendar="office", cron="0 10 * * *")
+
+        def remove() -> None:
+            world.engine.lives.ask(
+                lambda app: app.engine.calendars.remove("default", "office", by="ada")
+            )
+
+        with pytest.raises(Conflict) as raised:
+            remove()
+        assert raised.value.code == "TEN-3086"
+        assert "schedule s" in raised.value.message
+        assert "calendar branch" in raised.value.message
+        world.save(cron="0 10 * * *")
+        world.engine.lives.ask(
+            lambda app: app.engine.calendars.remove("default", "branch", by="ada")
+        )
+        remove()
+        with pytest.raises(NotFound) as missing:
+            remove()
+        assert missing.value.code == "TEN-3083"
+        assert save(world, office()).version == 3, "its versions go on"
+
+
+def test_a_change_that_leaves_another_calendar_without_working_time_is_refused() -> None:
+    with Clockwork() as world:
+        save(world, office())
+        off: Object = {day: [] for day in WEEK if day != "mon"}
+        save(world, {"id": "mondays", "extends": "office", "week": off})
+        with pytest.raises(InvalidInput) as raised:
+            save(world, office(week={"tue": ["09:00-17:00"]}))
+        assert "`mondays`" in raised.value.problems[0].message
+
+
+def test_a_tenant_has_so_many_calendars_and_versions() -> None:
+    quotas = Quotas(calendars=1, calendar_versions=2)
+    with Clockwork(settings=Settings(quotas=quotas)) as world:
+        save(world, office())
+        with pytest.raises(QuotaExceeded):
+            save(world, office(id="other"))
+        save(world, office(name="two"))
+        with pytest.raises(QuotaExceeded):
+            save(world, office(name="three"))
+
+
+def test_decisions_have_the_newest_version_at_hand() -> None:
+    with Clockwork() as world:
+        save(world, office())
+        known = world.ask(lambda app: app.engine.calendars.resolved("default"))
+        assert is_working(known["office"], at("10:00"))
+        save(world, office(week=WEEK | {"thu": ["11:00-12:00"]}))
+        later = world.ask(lambda app: app.engine.calendars.resolved("default"))
+        assert not is_working(later["office"], at("10:00"))
+        assert is_working(known["office"], at("10:00")), "a value does not change"
+        assert world.ask(_known)["office"] is later["office"]
+        world.down_for(hours=1)
+        assert world.ask(_known)["office"].version == later["office"].version
+        assert "office" not in world.ask(lambda app: app.engine.calendars.resolved("other"))
+
+
+async def _known(app: Any) -> Any:  # noqa: ANN401
+    return app.engine.calendars.known("default")

@@ -1,0 +1,209 @@
+"""Each tick is started once, at its time; what was late follows the catch-up policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tenuto.engine.bounds import Bounds
+from tenuto.engine.settings import Settings
+from tenuto.model.json import Object
+from tests.engine.schedules.clockwork import Clockwork, at, minutes
+
+
+def test_ticks_are_started_at_their_times_with_their_keys_and_inputs() -> None:
+    with Clockwork() as world:
+        asked = {"at": "{{schedule.nominal}}", "since": "{{schedule.previous}}"}
+        world.save(input=asked)
+        world.skip(minutes=16)
+        assert world.started() == [5, 10, 15]
+        assert world.inputs[1] == {
+            "at": "2026-01-01T00:10:00.000Z",
+            "since": "2026-01-01T00:05:00.000Z",
+        }
+        [first, *_] = world.ticks()
+        used = world.ask(
+            lambda app: app.engine.store.instances.used_key(
+                "default", "schedule:s:2026-01-01T00:05:00.000Z"
+            )
+        )
+        assert used is not None
+        assert used.instance_id == first.instance_id
+        held = world.ask(lambda app: app.engine.state_of(first.instance_id or ""))
+        assert held.state.schedule is not None
+        assert (held.state.schedule.id, held.state.schedule.nominal) == ("s", at("00:05"))
+        row = world.row()
+        assert (row.status, row.next_tick, row.last_nominal) == ("active", at("00:20"), at("00:15"))
+
+
+def test_a_tick_with_jitter_is_late_by_the_same_for_ever() -> None:
+    with Clockwork() as world:
+        world.save(jitter="PT2M")
+        due = world.row().next_at
+        assert due is not None
+        assert at("00:05") <= due < at("00:07")
+        world.skip(minutes=8)
+        [tick] = world.ticks()
+        assert (tick.nominal, tick.at) == (at("00:05"), due)
+
+
+CATCH_UPS: list[tuple[str, dict[str, Any], float, list[int], int]] = [
+    ("none", {"mode": "none"}, 33, [], 6),
+    ("one", {"mode": "one"}, 33, [35], 5),
+    ("one, within its window", {"mode": "one", "window": "PT2M"}, 33, [], 6),
+    ("all", {"mode": "all"}, 33, [10, 15, 20, 25, 30, 35], 0),
+    ("all, within its window", {"mode": "all", "window": "PT12M"}, 33, [30, 35], 4),
+    ("none, over half an interval", {"mode": "none"}, 2.5, [], 0),
+    ("one, over one tick", {"mode": "one"}, 7, [10], 0),
+    ("none, over one tick", {"mode": "none"}, 7, [], 1),
+    ("all, over a day", {"mode": "all", "window": "PT10M"}, 1440, [1440, 1445], 286),
+]
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "down", "caught_up", "missed"),
+    [each[1:] for each in CATCH_UPS],
+    ids=[each[0] for each in CATCH_UPS],
+)
+def test_after_an_outage_the_catch_up_policy_decides(
+    catch_up: dict[str, Any], down: float, caught_up: list[int], missed: int
+) -> None:
+    with Clockwork() as world:
+        world.save(catchUp=catch_up, overlap="allow")
+        world.skip(minutes=6)
+        assert world.started() == [5]
+        world.down_for(minutes=down)
+        assert world.started() == [5, *caught_up]
+        assert sum(each.count for each in world.ticks("missed")) == missed
+        world.skip(minutes=5)
+        on_time = [each for each in world.started() if each not in (5, *caught_up)]
+        assert len(on_time) == 1, "it goes on as if nothing had happened"
+
+
+def test_missed_ticks_are_one_row() -> None:
+    with Clockwork() as world:
+        world.save(catchUp={"mode": "none"})
+        world.skip(minutes=6)
+        world.down_for(days=2)
+        [missed] = world.ticks("missed")
+        assert (missed.count, missed.nominal) == (576, at("00:10"))
+        assert missed.last == at("00:05", day=3)
+
+
+def test_more_than_fit_at_once_are_started_one_after_the_other() -> None:
+    with Clockwork() as world:
+        world.save(cron="* * * * *", overlap="allow", catchUp={"mode": "all"})
+        world.down_for(minutes=250)
+        assert world.started() == list(range(1, 251))
+
+
+def test_a_single_moment_is_started_once_and_the_schedule_is_over() -> None:
+    with Clockwork() as world:
+        world.save(executeAt="2026-01-01T00:07:00Z")
+        world.skip(minutes=6)
+        assert world.started() == []
+        world.skip(minutes=60)
+        assert world.started() == [7]
+        row = world.row()
+        assert (row.status, row.next_tick) == ("completed", None)
+        assert row.next_at is None, "nothing is left to do for it"
+
+
+def test_a_single_moment_that_has_passed_is_caught_up() -> None:
+    with Clockwork() as world:
+        world.skip(minutes=10)
+        world.save(executeAt="2026-01-01T00:07:00Z")
+        world.skip(seconds=1)
+        assert world.started() == [7]
+
+
+def test_a_schedule_with_an_end_is_over_after_its_last_tick() -> None:
+    with Clockwork() as world:
+        world.save(endDate="2026-01-01T00:12:00Z", startDate="2026-01-01T00:06:00Z")
+        world.skip(hours=2)
+        assert world.started() == [10]
+        assert world.row().status == "completed"
+
+
+def test_a_clock_that_is_set_back_starts_nothing_twice() -> None:
+    with Clockwork() as world:
+        world.save(overlap="allow", catchUp={"mode": "all"})
+        world.skip(minutes=21)
+        world.engine.lives.kill()
+        world.set_clock(minutes=-15)
+        world.engine.recover()
+        world.skip(minutes=30)
+        assert world.started() == [5, 10, 15, 20, 25, 30, 35]
+        assert len(world.engine.instances) == len(world.ticks("started"))
+
+
+def test_a_clock_that_is_set_forward_starts_what_was_passed_over_as_after_an_outage() -> None:
+    with Clockwork() as world:
+        world.save(overlap="allow", catchUp={"mode": "all"})
+        world.skip(minutes=6)
+        world.set_clock(minutes=30)
+        world.skip(minutes=6)
+        assert world.started() == [5, 10, 15, 20, 25, 30, 35, 40]
+
+
+def test_nothing_is_early_when_the_clock_is_set_back() -> None:
+    with Clockwork() as world:
+        world.save()
+        world.set_clock(minutes=-3)
+        world.skip(minutes=7)
+        assert world.started() == []
+        world.skip(minutes=2)
+        assert world.started() == [5]
+
+
+def test_ticks_outside_of_working_time_are_recorded_with_their_reasons() -> None:
+    with Clockwork() as world:
+        office: Object = {"id": "office", "timezone": "UTC", "week": week_of("09:00-17:00")}
+        world.ask(lambda app: app.engine.calendars.save("default", office, by="ada"))
+        # 2026-01-01 is a Thursday.
+        world.save(cron="0 10 * * *", calendar="office")
+        world.skip(days=5)
+        skipped = world.ticks("skipped")
+        assert minutes(world.ticks("started")) == [600, 600 + 1440, 600 + 4 * 1440]
+        assert [each.reason for each in skipped] == [
+            "Sat 3 Jan 2026 is not a working day",
+            "Sun 4 Jan 2026 is not a working day",
+        ]
+
+
+def test_many_ticks_outside_of_working_time_are_one_row() -> None:
+    with Clockwork() as world:
+        office: Object = {"id": "office", "timezone": "UTC", "week": week_of("09:00-09:06")}
+        world.ask(lambda app: app.engine.calendars.save("default", office, by="ada"))
+        world.save(calendar="office")
+        world.skip(hours=10)
+        assert world.started() == [540, 545]
+        [skipped] = world.ticks("skipped")
+        assert (skipped.count, skipped.is_range) == (107, True)
+
+
+def week_of(hours: str) -> Object:
+    return {day: [hours] for day in ("mon", "tue", "wed", "thu", "fri")}
+
+
+def test_ticks_that_nobody_needs_are_forgotten() -> None:
+    with Clockwork(settings=Settings(bounds=Bounds(schedule_ticks=30))) as world:
+        world.save(cron="* * * * *", overlap="allow")
+        world.skip(hours=3)
+        assert 30 <= len(world.ticks()) < 100
+        assert world.row().last_nominal == at("03:00")
+
+
+def test_removed_schedules_start_nothing_more() -> None:
+    with Clockwork() as world:
+        world.save()
+        world.skip(minutes=6)
+        world.of(lambda schedules: _true(schedules.remove("default", "s")))
+        world.skip(hours=1)
+        assert len(world.engine.instances) == 1
+
+
+async def _true(work: Any) -> bool:  # noqa: ANN401
+    await work
+    return True
