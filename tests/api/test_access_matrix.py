@@ -41,7 +41,9 @@ _OWN = frozenset(
 """In one's own tenant a name is free, whoever else has it."""
 
 
-_WITH_TOKEN = frozenset({"task_callback", "event_callback", "schedule_callback", "get_widget"})
+_WITH_TOKEN = frozenset(
+    {"task_callback", "event_callback", "schedule_callback", "get_widget", "watch_widget"}
+)
 """Public operations that want a token of their own, whoever asks."""
 
 

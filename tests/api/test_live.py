@@ -13,6 +13,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from tenuto import Settings, Tenuto
 from tenuto.access.principal import LOCAL, Principal
 from tenuto.access.roles import Role
 from tenuto.api.config import LiveBounds, ServiceConfig
@@ -211,6 +212,30 @@ async def test_when_the_service_stops_each_is_told_where_to_go_on(serve: Serve) 
             assert b"event: workflow_run_dropped\n" in await stream.read()
         reply = await call.get(f"/instances/{id}/stream")
         assert (reply.status, "retry-after" in reply.headers) == (503, True)
+
+
+@pytest.mark.asyncio
+async def test_a_socket_that_joined_the_inbox_learns_of_its_tenants_events(serve: Serve) -> None:
+    door = Door(ann="default", bob="other")
+    app = Tenuto(settings=Settings(watch_every=0.01))
+    async with (
+        serve(authentication=door, app=app) as call,
+        socket_of(call, authorization="Bearer ann") as ours,
+        socket_of(call, authorization="Bearer bob") as theirs,
+    ):
+        ann, bob = ({"authorization": f"Bearer {name}"} for name in ("ann", "bob"))
+        await call("POST", "/events", {"pattern": "before", "id": "e0"}, headers=ann)
+        for socket in (ours, theirs):
+            await socket.send_json({"event": "inbox_join"})
+            assert await said(socket) == {"event": "inbox_joined"}
+        await call("POST", "/events", {"pattern": "paid", "id": "e1"}, headers=ann)
+        update = {"event": "inbox_update", "eventID": "e1", "pattern": "paid"}
+        assert await said(ours) == update
+        await call("POST", "/events", {"pattern": "sent", "id": "e2"}, headers=bob)
+        assert await said(theirs) == {"event": "inbox_update", "eventID": "e2", "pattern": "sent"}
+        await ours.send_json({"event": "inbox_leave"})
+        assert await said(ours) == {"event": "inbox_left"}
+        assert list(call.pipeline.service.live.inbox._watched) == ["other"], "nothing more is read"
 
 
 class NeverTakes:

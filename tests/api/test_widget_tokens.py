@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import aiohttp
 import pytest
 
+from tenuto.api.config import LiveBounds, ServiceConfig
+from tenuto.api.live.protocol import UNAUTHENTICATED
 from tests.api.conftest import WAIT, Serve
 from tests.api.test_pipeline import bearing
 
@@ -71,3 +74,38 @@ async def test_a_widget_that_cannot_be_shown_gets_no_token(serve: Serve) -> None
         long = {"path": "a", "columns": [f"{'x' * 200}{place}" for place in range(100)]}
         asked = {"widgetType": "table", "widgetConfig": long}
         assert (await call.post(f"/instances/{id}/widget-tokens", asked)).status == 422
+
+
+async def test_a_socket_sends_the_value_of_a_token_whenever_it_is_another_one(serve: Serve) -> None:
+    config = {"widgetType": "text", "widgetConfig": {"path": "payment.payload.orderId"}}
+    wait = {"stepId": "paid", "type": "EVENT_WAIT", "eventPattern": "payment.received"}
+    live = LiveBounds(credential_seconds=0.01, widget_seconds=0.01)
+    async with serve(config=ServiceConfig(port=0, drain_seconds=2, live=live)) as call:
+        await call.post(
+            "/workflows", {"id": "wait", "steps": [{**wait, "outputVariable": "payment"}]}
+        )
+        id = (await call.start("wait", {"orderId": 7}))["instanceId"]
+        admin = (await call.post("/keys", {"name": "a", "role": "admin"})).json
+        path = f"/instances/{id}/widget-tokens"
+        made = await call("POST", path, config, headers=bearing(admin["key"]))
+        token = made.json["token"]
+        url = f"{call.url}/api/v1/widgets/{id}/ws"
+        for wrong in ((), ("tenuto", f"tenuto.widget.{token[:-3]}")):
+            with pytest.raises(aiohttp.WSServerHandshakeError) as caught:
+                await call.session.ws_connect(url, protocols=wrong)
+            assert caught.value.status == 401
+        async with call.session.ws_connect(
+            url, protocols=("tenuto", f"tenuto.widget.{token}")
+        ) as socket:
+            first = await socket.receive_json(timeout=30)
+            assert (first["ready"], first["widgetType"]) == (False, "text")
+            instance = await call.app.instance(id)
+            # What changes nothing that is shown is not told.
+            await instance.pause()
+            await instance.resume()
+            await call.app.publish("payment.received", {"orderId": 7})
+            while (told := await socket.receive_json(timeout=30))["status"] != "COMPLETED":
+                assert told != first
+            assert told["data"] == {"text": "7"}
+            await call("DELETE", f"/keys/{admin['id']}", headers=bearing(admin["key"]))
+            assert (await socket.receive(timeout=30)).data == UNAUTHENTICATED

@@ -114,7 +114,7 @@ class Parameter(NamedTuple):
 
 def operations_module() -> str:
     """The source of `client/operations.py`."""
-    methods = "\n".join(_method(each) for each in OPERATIONS)
+    methods = "\n".join(_method(each) for each in OPERATIONS if each.name != WIDGET_SOCKET)
     return _formatted(
         _HEAD.format(says="Every operation of the API as a typed method")
         + "# ruff: noqa: A002, ANN401, PLR0913 - the names and fields of the API\n\n"
@@ -415,7 +415,7 @@ from tenuto.client.instance import RemoteInstance
 from tenuto.client.operations import Operations
 """
 
-[_SOCKET] = [each.name for each in OPERATIONS if each.method == "WEBSOCKET"]
+[_SOCKET, WIDGET_SOCKET] = [each.name for each in OPERATIONS if each.method == "WEBSOCKET"]
 _OPERATIONS_FACE = '''
 
 class SyncOperations(Face[Operations]):

@@ -16,6 +16,13 @@ LONELY = {
 }
 
 
+CALENDAR = {
+    "timezone": "Europe/Berlin",
+    "week": {day: ["09:00-17:00"] for day in ("mon", "tue", "wed", "thu", "fri")},
+    "holidays": [{"country": "DE"}],
+}
+
+
 class Furnished(NamedTuple):
     """Ids of what was made."""
 
@@ -40,6 +47,8 @@ class Furnished(NamedTuple):
             "/workflows/order",
             "/workflows/expense/start",
             f"/events/{self.event}",
+            "/schedules/nightly",
+            "/calendars/office?year=2026",
         )
 
 
@@ -78,6 +87,21 @@ def furnish(server: Server, *, note: Any = "by hand", name: str = "shop") -> Fur
         "description": name,
     }
     server.api("POST", "/tasks", pushed)
+    dates = [{"date": "2026-12-24", "hours": ["09:00-12:00"], "name": name[:60]}]
+    server.api("PUT", "/calendars/office", {**CALENDAR, "name": name, "dates": dates})
+    nightly = {
+        "name": name,
+        "type": "recurring",
+        "cron": "0 9 * * *",
+        "timezone": "Europe/Berlin",
+        "calendar": "office",
+        "target": {"workflowId": "order"},
+        "input": {"orderId": "N1", "note": note},
+        "metadata": {"description": name},
+    }
+    server.api("PUT", "/schedules/nightly", nightly)
+    server.api("POST", "/schedules/nightly/trigger", {})
+    server.api("POST", "/schedules/nightly/pause", {"note": name})
     event = server.api("POST", "/events", {"pattern": "order.noted", "payload": {"note": note}})
     if server.key is not None:
         printable = "".join(filter(str.isprintable, name))[:100]

@@ -53,7 +53,7 @@ def main() -> None:
             viewport={"width": PHONE[0], "height": PHONE[1]}, reduced_motion="reduce"
         )
         signed_in(page, ADMIN_KEY)
-        for name in ("instance", "approvals", "dead-letters"):
+        for name in ("instance", "approvals", "dead-letters", "schedule", "calendar"):
             _photograph(page, server, _named(things)[name], f"{name}-phone")
         browser.close()
     USED.mkdir(exist_ok=True)
@@ -76,6 +76,8 @@ def _named(things: Furnished) -> dict[str, str]:
         "widget": f"/instances/{things.waiting}/widget?type=table&path=input",
         "webhook": f"/webhooks/{things.webhook}",
         "workflow": "/workflows/order",
+        "schedule": "/schedules/nightly",
+        "calendar": "/calendars/office?year=2026",
         "start": "/workflows/expense/start",
     }
 

@@ -25,6 +25,7 @@ class Server:
 
     def __init__(self, folder: Path, flags: tuple[str, ...], key: str | None) -> None:
         self._folder = folder
+        self.database = folder / "store.db"
         self._flags = flags
         self.key = key
         self.url = ""
@@ -34,7 +35,7 @@ class Server:
 
     def start(self) -> None:
         """Start it, or start it again at the same address and with the same store."""
-        variables = {**os.environ, "TENUTO_STORE": f"sqlite:///{self._folder / 'store.db'}"}
+        variables = {**os.environ, "TENUTO_STORE": f"sqlite:///{self.database}"}
         if self.key is not None:
             variables["TENUTO_ADMIN_KEY"] = self.key
         command = [sys.executable, "-m", "tenuto", "dev", *map(str, sorted(SAMPLES.glob("*.json")))]

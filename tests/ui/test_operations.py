@@ -87,6 +87,25 @@ def test_a_widget_is_shown_in_a_page_of_another_site_and_no_other_page_is(
         expect(elsewhere.frame_locator("iframe").get_by_label("API key")).to_have_count(0)
 
 
+@pytest.mark.page_errors
+def test_a_widget_shows_a_value_as_it_changes(serve: Serve, new_page: NewPage) -> None:
+    server = serve(key=ADMIN_KEY)
+    wait = {"stepId": "paid", "type": "EVENT_WAIT", "eventPattern": "told"}
+    server.api(
+        "PUT", "/workflows/told", {"id": "told", "steps": [{**wait, "outputVariable": "news"}]}
+    )
+    id = server.api("POST", "/workflows/told/start", {})["instanceId"]
+    config = {"widgetType": "text", "widgetConfig": {"path": "news.payload.text"}}
+    made = server.api("POST", f"/instances/{id}/widget-tokens", config)
+    page = new_page()
+    page.goto(f"{server.url}{made['path']}")
+    expect(page.get_by_text("Waiting for the value")).to_be_visible()
+    # It cannot look any more: the socket alone tells.
+    page.route("**/api/v1/widgets/*", lambda route: route.abort())
+    server.api("POST", "/events", {"pattern": "told", "payload": {"text": "it came"}})
+    expect(page.get_by_text("it came", exact=True)).to_be_visible()
+
+
 @contextmanager
 def _site(folder: Path) -> Iterator[str]:
     """A site of another origin, which serves files."""

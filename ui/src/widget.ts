@@ -10,6 +10,8 @@ import { draw, drawNote } from "./widget/draw";
 const LOOK_MS = 2_000;
 const SELDOM_MS = 60_000;
 const LONGEST_MS = 30_000;
+/** Between attempts to get a socket, where there is none. */
+const RETRY_MS = 15_000;
 
 const root = document.getElementById("root");
 const base = new URL(document.baseURI).pathname.replace(/\/[^/]*$/, "");
@@ -19,6 +21,9 @@ const token = location.hash.slice(1);
 let shown = "";
 let failures = 0;
 let reachedAt: number | null = null;
+let socket: WebSocket | null = null;
+let triedAt = 0;
+let timer: ReturnType<typeof setTimeout> | null = null;
 
 function show(title: string, content: ReturnType<typeof contentOf>): void {
   const next = JSON.stringify([title, content]);
@@ -36,17 +41,45 @@ async function look(): Promise<number | null> {
     return later();
   }
   if (response.ok) {
-    failures = 0;
-    reachedAt = Date.now();
     const answer = (await response.json()) as WidgetAnswer;
-    show(answer.title, contentOf(answer));
-    note(null);
-    return isOpen(answer) ? LOOK_MS : SELDOM_MS;
+    take(answer);
+    // An instance that has ended seldom changes, and a socket tells of each change.
+    if (!isOpen(answer)) return SELDOM_MS;
+    listen();
+    return socket?.readyState === WebSocket.OPEN ? SELDOM_MS : LOOK_MS;
   }
   if (response.status === 429 || response.status >= 500) return later();
   const problem = (await response.json().catch(() => ({}))) as { code?: string; detail?: string; advice?: string };
   show("", { kind: "nothing", text: [problem.code, problem.detail, problem.advice].filter(Boolean).join(" "), isError: true });
   return null;
+}
+
+function take(answer: WidgetAnswer): void {
+  failures = 0;
+  reachedAt = Date.now();
+  show(answer.title, contentOf(answer));
+  note(null);
+}
+
+/** Get the value whenever it changes; where no socket can be had, it is looked at regularly. */
+function listen(): void {
+  if (socket !== null || Date.now() < triedAt + RETRY_MS) return;
+  triedAt = Date.now();
+  const address = new URL(`${base}/api/v1/widgets/${id}/ws`, location.href);
+  address.protocol = address.protocol.replace("http", "ws");
+  address.hash = "";
+  try {
+    socket = new WebSocket(address, ["tenuto", `tenuto.widget.${token}`]);
+  } catch {
+    return;
+  }
+  socket.onmessage = ({ data }) => take(JSON.parse(String(data)) as WidgetAnswer);
+  socket.onclose = () => {
+    const wasOpen = reachedAt !== null && socket?.protocol !== "";
+    socket = null;
+    // Why it ended is what the next look shows.
+    if (wasOpen) void run();
+  };
 }
 
 /** The service does not answer, or not now: what is shown stays, and says how old it is. */
@@ -62,9 +95,13 @@ function note(text: string | null, exact = ""): void {
 }
 
 async function run(): Promise<void> {
+  if (timer !== null) clearTimeout(timer);
+  timer = null;
   const wait = await look();
-  if (wait === null) return;
-  setTimeout(() => {
+  if (wait === null) return socket?.close();
+  if (timer !== null) return;
+  timer = setTimeout(() => {
+    timer = null;
     if (document.visibilityState === "visible") void run();
     else document.addEventListener("visibilitychange", () => void run(), { once: true });
   }, wait);

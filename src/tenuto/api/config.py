@@ -27,6 +27,8 @@ class LiveBounds(Struct, frozen=True, kw_only=True):
     """How long one send may take; a slower client is disconnected, and resumes by its cursor."""
     keep_alive_seconds: float = 15.0
     """Silence after which a stream sends a comment, so that proxies keep it open."""
+    widget_seconds: float = 0.25
+    """Between values of a widget that changes all the time."""
     credential_seconds: float = 1.0
     """Between checks of the credential of an open socket or stream."""
 

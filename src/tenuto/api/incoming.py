@@ -40,15 +40,20 @@ class IncomingRequest:
         return str(client[0]) if client else None
 
 
+def offered(headers: Mapping[str, str], prefix: str) -> str | None:
+    """What a browser, which sets no headers of a socket, offers as a subprotocol after `prefix`."""
+    for offer in headers.get("sec-websocket-protocol", "").split(","):
+        if offer.strip().startswith(prefix):
+            return offer.strip().removeprefix(prefix)
+    return None
+
+
 def with_offered_credential(headers: Mapping[str, str]) -> Mapping[str, str]:
     """A socket's headers; a browser, which sets none, offers its credential as a subprotocol."""
     if "authorization" in headers:
         return headers
-    for offer in headers.get("sec-websocket-protocol", "").split(","):
-        if offer.strip().startswith(_OFFERED):
-            credential = offer.strip().removeprefix(_OFFERED)
-            return {**headers, "authorization": f"Bearer {credential}"}
-    return headers
+    credential = offered(headers, _OFFERED)
+    return headers if credential is None else {**headers, "authorization": f"Bearer {credential}"}
 
 
 def _headers(scope: Scope) -> Mapping[str, str]:

@@ -276,6 +276,8 @@ class RequestPipeline:
             self._check_source(incoming)
             operation = await self._permitted(incoming)
             call = self._call(incoming, operation)
+            if operation.admit is not None:
+                call.admitted = await operation.admit(call)
         except TenutoError as error:
             try:
                 await self._audit.refusal(incoming, error)

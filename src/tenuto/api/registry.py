@@ -40,7 +40,8 @@ _ORDER = (
 PUBLIC = frozenset(
     {
         *("health", "ready", "openapi", "workflow_schema", "docs", "me"),
-        *("task_callback", "event_callback", "schedule_callback", "get_widget"),
+        *("task_callback", "event_callback", "schedule_callback"),
+        *("get_widget", "watch_widget"),
     }
 )
 """Names of the public operations; the declaration `is_public` alone is not enough."""

@@ -14,6 +14,7 @@ from tenuto.engine.observer import Observer
 from tenuto.engine.tenancy import held_by, stored_id
 from tenuto.engine.turns.draft import Draft
 from tenuto.live.feed import Feed
+from tenuto.live.inbox_watch import InboxWatch
 from tenuto.live.watched_instance import WatchedInstance
 from tenuto.model.errors import StoreUnavailable, not_there
 from tenuto.model.log import LogRow
@@ -60,17 +61,21 @@ class LiveHub:
         self._watched: dict[str, _Watched] = {}
         self._is_closed = False
         self._observer = Observer(engine, self._heard, self._poll)
+        self.inbox = InboxWatch(engine)
+        """Tells subscribers that events came in."""
 
     @asynccontextmanager
     async def follow(
         self,
         tenant: str,
         instance_id: str,
-        since: int = 0,
+        since: int | None = 0,
         *,
         until_end: bool = False,
     ) -> AsyncIterator[Feed]:
         """Watch an instance from the entry after `since` on; NotFound for another tenant's.
+
+        None: from now on, without what was before.
 
         The feed gives messages and, where it breaks off, one `Dropped` at its end. With
         `until_end` it ends with the instance; else it goes on until the subscriber leaves.
@@ -85,7 +90,8 @@ class LiveHub:
             instance, owner = await asyncio.shield(watched.opening)
             if owner != tenant:
                 raise not_there(instance_id)
-            yield Feed(instance, max(since, 0), until_end=until_end)
+            place = instance.window.end if since is None else max(since, 0)
+            yield Feed(instance, place, until_end=until_end)
         finally:
             watched.subscribers -= 1
             if not watched.subscribers:
@@ -96,6 +102,7 @@ class LiveHub:
         self._is_closed = True
         for instance_id, watched in list(self._watched.items()):
             self._leave(instance_id, watched)
+        await self.inbox.close()
 
     def _opened(self, tenant: str, instance_id: str) -> _Watched:
         # First listen, then read: no change in between is missed.

@@ -101,6 +101,11 @@ const MEANINGS: Record<string, Meaning> = {
     "explanation": "A step starts a workflow that is not deployed.",
     "advice": "Deploy the workflow, and retry the instance."
   },
+  "UNKNOWN_CALENDAR": {
+    "title": "No such calendar",
+    "explanation": "A duration of a step is counted in the working time of a calendar that does not exist.",
+    "advice": "Make the calendar, and retry the instance."
+  },
   "NOT_AVAILABLE": {
     "title": "Not available in this version",
     "explanation": "The definition uses something that this version of Tenuto cannot run.",

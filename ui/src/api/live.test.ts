@@ -248,3 +248,37 @@ test("stopping closes the socket, and its late events count for nothing", () => 
   world.pass(60_000);
   expect([socket.isClosed, world.sockets.length, world.state]).toEqual([true, 1, "idle"]);
 });
+
+describe("the inbox", () => {
+  test("is joined while it is watched, also after a break, and tells of news", () => {
+    const world = new World();
+    let told = 0;
+    world.live.start();
+    world.socket.onopen?.();
+    const stop = world.live.watchInbox(() => (told += 1));
+    expect(world.socket.sent.at(-1)).toEqual({ event: "inbox_join" });
+    world.socket.says({ event: "inbox_joined" });
+    expect(told).toBe(1);
+    world.socket.says({ event: "inbox_update", eventID: "e1", pattern: "paid" });
+    expect(told).toBe(2);
+    world.socket.breaks();
+    world.pass(HEARTBEAT_MS);
+    world.socket.onopen?.();
+    expect(world.socket.sent).toContainEqual({ event: "inbox_join" });
+    stop();
+    expect(world.socket.sent.at(-1)).toEqual({ event: "inbox_leave" });
+  });
+
+  test("is read again regularly while there is no socket", () => {
+    const world = new World();
+    let told = 0;
+    world.live.watchInbox(() => (told += 1));
+    world.live.start();
+    for (let failure = 0; failure < FAILURES_BEFORE_POLLING; failure += 1) {
+      world.socket.breaks();
+      if (failure < FAILURES_BEFORE_POLLING - 1) world.pass(HEARTBEAT_MS);
+    }
+    expect(world.state).toBe("polling");
+    expect(told).toBeGreaterThan(0);
+  });
+});

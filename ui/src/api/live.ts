@@ -1,4 +1,4 @@
-/** The live socket: one connection for the whole page, which instances are watched on.
+/** The live socket: one connection for the whole page, which instances and the inbox are watched on.
  *
  * What it promises: after any disturbance a watcher has either got every message after the entry that it knows, in order and
  * once, or was asked to read again (`onResync`). Entries that make no message have numbers too, so a jump of `seq` is no gap:
@@ -35,7 +35,7 @@ export type Update = NodeUpdate | StatusUpdate;
 
 /** A message of the socket itself. */
 interface Said {
-  event: "workflow_run_joined" | "workflow_run_left" | "workflow_run_dropped" | "pong" | "error";
+  event: "workflow_run_joined" | "workflow_run_left" | "workflow_run_dropped" | "inbox_joined" | "inbox_left" | "inbox_update" | "pong" | "error";
   instanceID?: string;
   cursor?: number;
   code?: string;
@@ -90,6 +90,7 @@ interface Watched {
 export class Live {
   private readonly world: LiveWorld;
   private readonly watched = new Map<string, Watched>();
+  private readonly inboxWatchers = new Set<() => void>();
   private socket: Socket | null = null;
   private isOpen = false;
   private isStarted = false;
@@ -147,6 +148,16 @@ export class Live {
     };
   }
 
+  /** Learn that events came in, or may have; returns how to stop. */
+  watchInbox(onChange: () => void): () => void {
+    this.inboxWatchers.add(onChange);
+    if (this.inboxWatchers.size === 1) this.joinInbox();
+    return () => {
+      if (!this.inboxWatchers.delete(onChange) || this.inboxWatchers.size > 0) return;
+      if (this.isOpen) this.socket?.send(JSON.stringify({ event: "inbox_leave" }));
+    };
+  }
+
   // -- the connection
 
   private connect(): void {
@@ -172,6 +183,7 @@ export class Live {
     this.stopPolling();
     this.world.onState({ kind: "live", roundTripMs: null });
     for (const id of this.watched.keys()) this.join(id);
+    this.joinInbox();
     this.beat();
   }
 
@@ -250,9 +262,18 @@ export class Live {
 
   private resync(): void {
     for (const { watchers } of this.watched.values()) for (const watcher of [...watchers]) watcher.onResync();
+    this.tellInbox();
   }
 
   // -- messages
+
+  private joinInbox(): void {
+    if (this.isOpen && this.inboxWatchers.size > 0) this.socket?.send(JSON.stringify({ event: "inbox_join" }));
+  }
+
+  private tellInbox(): void {
+    for (const each of [...this.inboxWatchers]) each();
+  }
 
   private join(id: string): void {
     const known = this.watched.get(id);
@@ -269,6 +290,10 @@ export class Live {
         return this.update(message);
       case "workflow_run_joined":
         return this.joined(message);
+      case "inbox_joined":
+        // What came in before is not told.
+      case "inbox_update":
+        return this.tellInbox();
       case "pong": {
         const { pingedAt } = this;
         this.pingedAt = null;

@@ -60,6 +60,13 @@ export function useWatch(instanceId: string, since: number | null, watcher: Omit
   }, [instanceId, isReady]);
 }
 
+/** Call when events came in, or may have. The newest `onChange` is called. */
+export function useInbox(onChange: () => void): void {
+  const latest = useRef(onChange);
+  latest.current = onChange;
+  useEffect(() => live.watchInbox(() => latest.current()), []);
+}
+
 /** How often at most the reads of a watched instance are repeated. */
 const REFRESH_MS = 250;
 

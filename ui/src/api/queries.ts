@@ -21,6 +21,8 @@ declare module "@tanstack/react-query" {
 
 /** How often lists are read again while their page is visible. */
 export const LIST_REFRESH_MS = 5_000;
+/** So often where the socket tells of news: for what it may not tell. */
+export const TOLD_REFRESH_MS = 30_000;
 /** A list that was read further is long, and each of its pages would be read again. */
 const MOST_REFRESHED_PAGES = 3;
 const MOST_ATTEMPTS = 3;
@@ -75,9 +77,14 @@ export function list<P extends ListPath>(path: P, ...[params]: Maybe<Params<P, "
 
 /** A list as far as it was read, and how to read on. Its beginning is kept fresh while it is visible. */
 export function useList<P extends ListPath>(path: P, ...params: Maybe<Params<P, "get">>) {
+  return useListEvery(LIST_REFRESH_MS, path, ...params);
+}
+
+/** A list that is kept fresh so often. */
+export function useListEvery<P extends ListPath>(everyMs: number, path: P, ...params: Maybe<Params<P, "get">>) {
   const query = useInfiniteQuery({
     ...list(path, ...params),
-    refetchInterval: ({ state }) => (state.data?.pages.length ?? 0) <= MOST_REFRESHED_PAGES && LIST_REFRESH_MS,
+    refetchInterval: ({ state }) => (state.data?.pages.length ?? 0) <= MOST_REFRESHED_PAGES && everyMs,
   });
   const items = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
   return {
@@ -90,6 +97,8 @@ export function useList<P extends ListPath>(path: P, ...params: Maybe<Params<P, 
     isReadingMore: query.isFetchingNextPage,
     readMore: () => void (query.hasNextPage && !query.isFetchingNextPage && query.fetchNextPage()),
     refresh: () => void query.refetch(),
+    /** Read it again as far as it was read, unless that is far. */
+    freshen: () => void ((query.data?.pages.length ?? 0) <= MOST_REFRESHED_PAGES && query.refetch()),
   };
 }
 
@@ -104,6 +113,11 @@ export async function send<M extends Method, P extends PathsOf<M>>(
 ): Promise<Answer<P, M>> {
   const { body, headers, ...params }: { body?: unknown; headers?: object } = given ?? {};
   return (await call(method, path, { params, headers, body })) as Answer<P, M>;
+}
+
+/** One call whose body is no JSON, such as a file. */
+export async function sendText<P extends PathsOf<"post">>(path: P, { media, text, ...params }: Params<P, "post"> & { media: string; text: string }): Promise<Answer<P, "post">> {
+  return (await call("post", path, { params, body: text, headers: { "content-type": media }, bodySerializer: (body: string) => body })) as Answer<P, "post">;
 }
 
 /** A change that a button makes: pending, refused, done. Afterwards everything on the page is read again. */

@@ -7,7 +7,7 @@
 import { asNumber, asObject, asText, type JsonObject } from "./json";
 import { isKnownType, type LogEntry } from "./log";
 import type { Plan } from "./plan";
-import { blank, copied, FINAL, type InstanceState } from "./state";
+import { blank, copied, FINAL, scheduleOf, type InstanceState } from "./state";
 import * as compensations from "./folding/compensations";
 import * as loops from "./folding/loops";
 import * as nodes from "./folding/nodes";
@@ -151,6 +151,7 @@ function inputSet(state: InstanceState, entry: LogEntry, payload: JsonObject): v
   state.priority = asNumber(payload["priority"]) ?? 0;
   state.deadline = asText(payload["deadline"]);
   state.eventId = asText(payload["eventId"]);
+  state.schedule = scheduleOf(payload["schedule"]);
   state.createdAt = entry.at;
   if (payload["parent"]) {
     state.parent = {

@@ -3,7 +3,7 @@
  * state forgets ended iterations; this one keeps them, so that a person can look into each.
  */
 
-import type { Json, JsonObject } from "./json";
+import { asObject, asText, type Json, type JsonObject } from "./json";
 import type { LogEntry, PlacedError } from "./log";
 
 /** How an attempt stands; `held` is done, and completes once the delay that it asked for is over. */
@@ -249,6 +249,8 @@ export interface InstanceState {
   deadline: string | null;
   parent: Parent | null;
   eventId: string | null;
+  /** The tick of a schedule that started it. */
+  schedule: { id: string; nominal: string } | null;
   createdAt: string | null;
   updatedAt: string | null;
   startedAt: string | null;
@@ -298,6 +300,7 @@ export function blank(id: string): InstanceState {
     deadline: null,
     parent: null,
     eventId: null,
+    schedule: null,
     createdAt: null,
     updatedAt: null,
     startedAt: null,
@@ -339,4 +342,11 @@ export function copied(state: InstanceState): InstanceState {
     statuses: [...state.statuses],
     unknown: [...state.unknown],
   };
+}
+
+/** The tick that started an instance, as its log and the service tell it. */
+export function scheduleOf(given: unknown): InstanceState["schedule"] {
+  const tick = asObject(given);
+  const id = asText(tick["id"]);
+  return id === null ? null : { id, nominal: asText(tick["nominal"]) ?? "" };
 }

@@ -98,8 +98,9 @@ describe("what is inside a row", () => {
     const head = (children: TimelineOptions["children"]) => made(children).find((row) => row.kind === "child");
     expect(head(undefined)).toMatchObject({ childId: child, title: expect.stringContaining("reading its log") });
     expect(head(new Map([[child, { problem: "not there" }]]))?.title).toContain("not there");
-    expect(head(new Map([[child, { plan, state }]]))).toMatchObject({ status: state.status });
-    const inside = made(new Map([[child, { plan, state }]])).filter((row) => row.instanceId === child);
+    expect(head(new Map([[child, { plan, state, note: null }]]))).toMatchObject({ status: state.status });
+    expect(head(new Map([[child, { plan, state, note: "2,000 of 80,000 entries read" }]]))?.title).toContain("2,000 of 80,000");
+    const inside = made(new Map([[child, { plan, state, note: null }]])).filter((row) => row.instanceId === child);
     expect(inside.length).toBe(rowsOf(plan, state, { now: NOW }).length);
     expect(rowsOf(parent.plan, whole, { now: NOW }).every((row) => row.instanceId === null)).toBe(true);
   });

@@ -53,8 +53,8 @@ export interface Row {
   segments: Segment[];
 }
 
-/** An instance that a step started, as far as it was read. */
-export type ChildTimeline = { plan: Plan; state: InstanceState } | { problem: string } | "reading";
+/** An instance that a step started, as far as it was read; `note` says what its rows lack. */
+export type ChildTimeline = { plan: Plan; state: InstanceState; note: string | null } | { problem: string } | "reading";
 
 export interface TimelineOptions {
   /** Milliseconds since 1970: where open segments end. */
@@ -169,8 +169,8 @@ class Rows {
     const head = (title: string, status = "") => this.add(place, { key: `${key} > ${childId}`, kind: "child", title, status, depth, childId });
     if (this.around.has(childId) || found === undefined || found === "reading") return head(`${shortId(childId)}: reading its log…`);
     if ("problem" in found) return head(`${shortId(childId)}: ${found.problem}`);
-    const { plan, state } = found;
-    head(`${state.definitionId} ${shortId(childId)}`, state.status);
+    const { plan, state, note } = found;
+    head(`${state.definitionId} ${shortId(childId)}${note === null ? "" : `, ${note}`}`, state.status);
     for (const row of new Rows(this.options, new Set([...this.around, childId])).of({ plan, state, instanceId: childId, prefix }, depth + 1)) this.rows.push(row);
   }
 }

@@ -7,6 +7,7 @@ import {
   encode,
   EVENTS,
   flag,
+  folds,
   INSTANCE,
   INSTANCE_TABS,
   INSTANCES,
@@ -29,6 +30,7 @@ test("every state of a page is restored from its address", () => {
     at: count(),
     live: flag(true),
     names: list(),
+    open: folds(),
   };
   for (let round = 0; round < 500; round += 1) {
     const state = {
@@ -39,6 +41,7 @@ test("every state of a page is restored from its address", () => {
       at: random.chance(0.3) ? null : random.below(1e9),
       live: random.chance(0.5),
       names: Array.from({ length: random.below(3) }, () => random.text().replaceAll(",", "") || "n"),
+      open: new Map(Array.from({ length: random.below(4) }, () => [`${random.pick(["!", "\\\\", ",", ""])}${random.text() || "n"}`, random.chance(0.5)] as const)),
     };
     const address = link("/x", encode(codec, state));
     const params = new URL(address, "http://host").searchParams;

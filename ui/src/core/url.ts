@@ -53,6 +53,25 @@ export function list(): Field<readonly string[]> {
   };
 }
 
+/** An address stays short enough for every proxy: of more rows the last ones are kept. */
+const MOST_FOLDS = 40;
+
+/** Which rows were opened (`key`) or closed (`!key`) by hand, in order; keys are any text. */
+export function folds(): Field<ReadonlyMap<string, boolean>> {
+  return {
+    initial: new Map(),
+    read: (given) =>
+      new Map(
+        [...given.matchAll(/(!?)((?:\\[^]|[^,\\])+)(?:,|$)/g)].map(([, closed, key = ""]) => [key.replace(/\\([^])/g, "$1"), closed !== "!"] as const),
+      ),
+    write: (value) =>
+      [...value]
+        .slice(-MOST_FOLDS)
+        .map(([key, isOpen]) => `${isOpen ? "" : "!"}${key.replace(/[\\,]|^!/g, "\\$&")}`)
+        .join(","),
+  };
+}
+
 export function decode<T>(codec: Codec<T>, params: URLSearchParams): T {
   const state = {} as T;
   for (const name of Object.keys(codec) as (keyof T & string)[]) {
@@ -98,7 +117,7 @@ export function path(...parts: readonly string[]): string {
 }
 
 /** The list of instances. */
-export const INSTANCES = { q: text(), selected: optional() };
+export const INSTANCES = { q: text(), open: list() };
 export type InstancesState = Decoded<typeof INSTANCES>;
 
 export const INSTANCE_TABS = ["graph", "timeline", "log", "context", "children", "compensation"] as const;
@@ -115,6 +134,19 @@ export const INSTANCE = {
   /** The state is shown as it was after this entry; none: as it is now. */
   at: count(),
   part: oneOf(["summary", "input", "output", "error", "attempts", "logs", "config", "entry"], "summary"),
+  /** Rows of the timeline that were opened or closed, where they would not be so by themselves. */
+  open: folds(),
+  /** Whether the newest row stays in sight. */
+  follow: flag(true),
+  /** Of the timeline: idle gaps are cut, the order of its rows, and the part that is shown alone. */
+  gaps: oneOf(["cut", "whole"], "cut"),
+  order: oneOf(["graph", "start"], "graph"),
+  from: count(),
+  to: count(),
+  /** Of the log: a text, a kind of entries, and whether only those of the step are shown. */
+  find: text(),
+  kind: text(),
+  own: flag(),
 };
 export type InstancePageState = Decoded<typeof INSTANCE>;
 

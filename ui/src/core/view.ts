@@ -204,6 +204,7 @@ export function instanceView(plan: Plan, state: InstanceState): JsonObject {
     startedAt: state.startedAt,
     completedAt: state.completedAt,
     ...(state.rerunOf === null ? {} : { rerunOf: state.rerunOf }),
+    ...(state.schedule === null ? {} : { schedule: state.schedule }),
   };
 }
 

@@ -53,6 +53,9 @@ const LOOKS: Record<string, StatusLook> = {
   REFUSED: { word: "Refused", tone: "amber", mark: "slash" },
   OVERDUE: { word: "Overdue", tone: "red", mark: "clock" },
   CONNECTED: { word: "Connected", tone: "green", mark: "check" },
+  STARTED: { word: "Started", tone: "green", mark: "check" },
+  MISSED: { word: "Missed", tone: "amber", mark: "clock" },
+  ERROR: { word: "In error", tone: "red", mark: "cross" },
   SILENT: { word: "Silent", tone: "amber", mark: "unknown" },
 };
 

@@ -20,6 +20,8 @@ IDLE: Final = 4400
 """The client watched nothing, and sent nothing, for too long."""
 FORBIDDEN: Final = 4403
 """The credential has lost the permission."""
+GONE: Final = 4404
+"""What a widget shows is not there any more."""
 SLOW: Final = 4408
 """The client was too slow: reconnect with the cursors."""
 
@@ -44,18 +46,36 @@ class Ping(Struct, frozen=True, kw_only=True, tag_field="event", tag="ping"):
     """A sign of life, which is answered with a pong."""
 
 
-Asked: TypeAlias = Join | Leave | Ping
+class JoinInbox(Struct, frozen=True, kw_only=True, tag_field="event", tag="inbox_join"):
+    """Watch the inbox: learn that events came in."""
+
+
+class LeaveInbox(Struct, frozen=True, kw_only=True, tag_field="event", tag="inbox_leave"):
+    """Stop watching it."""
+
+
+Asked: TypeAlias = Join | Leave | Ping | JoinInbox | LeaveInbox
 
 
 class Said(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message of the socket itself, beside the messages of instances."""
 
     event: Literal[
-        "workflow_run_joined", "workflow_run_left", "workflow_run_dropped", "pong", "error"
+        "workflow_run_joined",
+        "workflow_run_left",
+        "workflow_run_dropped",
+        "inbox_joined",
+        "inbox_left",
+        "inbox_update",
+        "pong",
+        "error",
     ]
     instanceID: str | UnsetType = UNSET  # noqa: N815 - its name on the wire
     cursor: int | UnsetType = UNSET
     """Everything up to this entry was sent: join again with it as `since`."""
+    eventID: str | UnsetType = UNSET  # noqa: N815
+    """The newest event of the inbox."""
+    pattern: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
     code: str | UnsetType = UNSET
     message: str | UnsetType = UNSET

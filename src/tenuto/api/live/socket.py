@@ -1,4 +1,4 @@
-"""One client's socket: it joins and leaves instances, and gets their messages."""
+"""One client's socket: it joins and leaves instances and the inbox, and gets their messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tenuto.access.permissions import Permission
-from tenuto.access.principal import Principal
+from tenuto.access.principal import Principal, refuse_unless
 from tenuto.api.live.credential import refused
 from tenuto.api.live.protocol import (
     FORBIDDEN,
@@ -19,8 +19,11 @@ from tenuto.api.live.protocol import (
     SLOW,
     SUBPROTOCOL,
     UNAUTHENTICATED,
+    Asked,
     Join,
+    JoinInbox,
     Leave,
+    LeaveInbox,
     Ping,
     Said,
     of_error,
@@ -59,6 +62,7 @@ class LiveSocket:
         self._sending = asyncio.Lock()
         self._watched: dict[str, asyncio.Task[None]] = {}
         self._feeds: dict[str, Feed] = {}
+        self._inbox: asyncio.Task[None] | None = None
         self._heard = asyncio.Event()
         self._over: asyncio.Future[_Over] = asyncio.get_running_loop().create_future()
 
@@ -78,9 +82,10 @@ class LiveSocket:
                 async with self._sending:
                     pass  # A message on its way arrives, and counts as sent.
         finally:
-            for task in (*tasks, *self._watched.values()):
+            tasks += [*self._watched.values(), *((self._inbox,) if self._inbox else ())]
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, *self._watched.values(), return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
         if over.code:
             await self._close(over)
 
@@ -106,7 +111,8 @@ class LiveSocket:
         clock, seconds = self._service.clock, self._bounds.idle_seconds
         while True:
             self._heard.clear()
-            if not await clock.wait(self._heard, seconds) and not self._watched:
+            is_silent = not await clock.wait(self._heard, seconds)
+            if is_silent and not self._watched and self._inbox is None:
                 return self._end(_Over(IDLE, "idle"))
 
     async def _close(self, over: _Over) -> None:
@@ -148,6 +154,10 @@ class LiveSocket:
                     self._join(asked)
                 case Leave():
                     await self._leave(asked.runId)
+                case JoinInbox():
+                    self._join_inbox()
+                case LeaveInbox():
+                    await self._leave_inbox()
                 case Ping():
                     await self._send(written(Said(event="pong")))
         except TenutoError as error:
@@ -170,7 +180,43 @@ class LiveSocket:
         await asyncio.gather(watching, return_exceptions=True)
         await self._send(written(Said(event="workflow_run_left", instanceID=id)))
 
+    def _join_inbox(self) -> None:
+        refuse_unless(self._principal, Permission.EVENTS_READ)
+        if self._inbox is None:
+            self._inbox = asyncio.ensure_future(self._send_inbox())
+
+    async def _leave_inbox(self) -> None:
+        watching, self._inbox = self._inbox, None
+        if watching is not None:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        await self._send(written(Said(event="inbox_left")))
+
     # -- messages to the client
+
+    async def _send_inbox(self) -> None:
+        service, principal = self._service, self._principal
+        telling = asyncio.ensure_future(self._tell_inbox())
+        lost = asyncio.ensure_future(
+            refused(service, self._headers, principal, Permission.EVENTS_READ)
+        )
+        try:
+            await asyncio.wait((telling, lost), return_when=asyncio.FIRST_COMPLETED)
+            if lost.done():
+                self._inbox = None
+                await self._send(written(of_error(lost.result())))
+        finally:
+            for task in (telling, lost):
+                task.cancel()
+            await asyncio.gather(telling, lost, return_exceptions=True)
+
+    async def _tell_inbox(self) -> None:
+        async with self._service.live.inbox.follow(self._principal.tenant) as feed:
+            await self._send(written(Said(event="inbox_joined")))
+            async for event in feed:
+                told = Said(event="inbox_update", eventID=event.id, pattern=event.pattern)
+                if not await self._send(written(told)):
+                    return
 
     async def _send_messages(self, id: str, since: int, before: asyncio.Task[None] | None) -> None:
         if before is not None:
@@ -221,9 +267,9 @@ class LiveSocket:
             return True
 
 
-def _read(text: str | bytes) -> Join | Leave | Ping:
+def _read(text: str | bytes) -> Asked:
     try:
-        asked: Join | Leave | Ping = read(text)
+        asked: Asked = read(text)
     except msgspec.MsgspecError as error:
         raise Refusal(422, "TEN-2610", f"the message cannot be read: {error}") from None
     return asked

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
+from starlette.websockets import WebSocket
 
 from tenuto.access.permissions import Permission
 from tenuto.access.principal import Principal
 from tenuto.access.roles import Role
 from tenuto.api.call import Call, NoQuery
+from tenuto.api.incoming import offered
+from tenuto.api.live.widget_socket import WidgetSocket
 from tenuto.api.operation import API, Resource
 from tenuto.api.operations.instances import WidgetRequest, WidgetView
 from tenuto.api.problems import Refusal
@@ -26,6 +30,8 @@ from tenuto.workspace.widgets import read_config
 
 WIDGETS = Resource(API, tag="widgets", write=Permission.INSTANCES_READ)
 HEADER = "tenuto-widget-token"
+_OFFERED = "tenuto.widget."
+"""Before the token in a subprotocol, since a browser sets no header of a socket."""
 _MOST_DAYS = 90
 _WITHOUT_A_KEY = timedelta(days=1)
 """A token that no key made ends so soon: there is no key to revoke it by."""
@@ -87,8 +93,9 @@ async def create_widget_token(call: Call[NoQuery], body: WidgetTokenRequest) -> 
 
 
 async def _ticket(call: Call[NoQuery]) -> WidgetTicket:
-    service = call.service
-    ticket = await service.widget_tickets.said(call.headers.get(HEADER, ""))
+    service, headers = call.service, call.headers
+    token = headers.get(HEADER) or offered(headers, _OFFERED) or ""
+    ticket = await service.widget_tickets.said(token)
     if (
         ticket is None
         or ticket.instance_id != call.path["id"]
@@ -114,7 +121,23 @@ async def _ticket(call: Call[NoQuery]) -> WidgetTicket:
 )
 async def get_widget(call: Call[NoQuery]) -> Object:
     """Get the value that a token shows, shaped for its widget."""
+    return await _shown(call, call.admitted)
+
+
+@WIDGETS.websocket("/widgets/{id}/ws", is_public=True, admit=_ticket)
+async def watch_widget(call: Call[NoQuery], socket: WebSocket) -> None:
+    """Get the value that a token shows, and again whenever it changes."""
     ticket: WidgetTicket = call.admitted
+    watching = WidgetSocket(
+        call.service,
+        socket,
+        admit=partial(_ticket, call),
+        shown=partial(_shown, call, ticket),
+    )
+    await watching.run(ticket.tenant, ticket.instance_id)
+
+
+async def _shown(call: Call[NoQuery], ticket: WidgetTicket) -> Object:
     viewer = Principal(
         tenant=ticket.tenant,
         name="widget",

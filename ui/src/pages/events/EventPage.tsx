@@ -61,7 +61,7 @@ function Shown({ event }: { event: Shape<"EventView"> }) {
           <dt>It did</dt>
           <dd className={styles["did"]}>{did || (event.matched ? "Nothing: no wait and no trigger took it" : "Nothing yet: it is being matched")}</dd>
           <dt>Id</dt>
-          <dd>
+          <dd className={styles["copied"]}>
             <code>{event.eventId}</code> <CopyButton label="Copy the id" text={event.eventId} />
           </dd>
           <dt>Received</dt>

@@ -2,8 +2,9 @@ import { Filter, Send } from "lucide-react";
 import { useId, useMemo, useRef, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 
+import { useInbox, useLiveState } from "../../api/liveHooks";
 import { useMay } from "../../api/me";
-import { useList } from "../../api/queries";
+import { LIST_REFRESH_MS, TOLD_REFRESH_MS, useListEvery } from "../../api/queries";
 import type { Shape } from "../../api/types";
 import { counted } from "../../core/format";
 import { Button } from "../../kit/Button";
@@ -53,7 +54,9 @@ export default function EventsPage() {
   const pattern = search.get("pattern") ?? "";
   const range = Object.hasOwn(RANGES, search.get("since") ?? "") ? (search.get("since") ?? USUAL) : USUAL;
   const since = useMemo(() => sinceOf(range), [range]);
-  const list = useList("/api/v1/events", { query: { order: "desc", ...(pattern === "" ? {} : { pattern }), ...(since === null ? {} : { since }) } });
+  const isTold = useLiveState().kind === "live";
+  const list = useListEvery(isTold ? TOLD_REFRESH_MS : LIST_REFRESH_MS, "/api/v1/events", { query: { order: "desc", ...(pattern === "" ? {} : { pattern }), ...(since === null ? {} : { since }) } });
+  useInbox(list.freshen);
   const mayPublish = useMay("events:publish");
   const [, navigate] = useLocation();
   const publish = () => navigate(pattern === "" ? "/events/publish" : publishHref({ pattern }));

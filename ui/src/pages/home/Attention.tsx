@@ -9,7 +9,7 @@ import { Moment } from "../../kit/Moment";
 import { Section } from "../../kit/Page";
 import { ErrorState, Loading } from "../../kit/States";
 import { toast } from "../../kit/toast";
-import { allOf, concernOf, withoutRepeats, type Concern, type Group } from "./concerns";
+import { allOf, concernsOf, withoutRepeats, type Concern, type Group } from "./concerns";
 import styles from "./styles.module.css";
 
 const REFRESH_MS = 5_000;
@@ -46,12 +46,12 @@ function Some({ group }: { group: Group }) {
   const all = allOf(group.kind, HOURS);
   return (
     <>
-      {group.items.map(concernOf).map((concern, place) => (
-        <Row key={concern.key} concern={concern} instanceId={group.items[place]?.instanceId ?? null} />
+      {concernsOf(group).map(({ concern, item }) => (
+        <Row key={concern.key} concern={concern} instanceId={item.instanceId ?? null} />
       ))}
       {group.hasMore && (
         <li className={styles["more"]}>
-          {group.items.length > 0 && "There are more: "}
+          {group.items.length > 0 ? "There are more: " : "Also: "}
           <Link href={all.href}>{all.label}</Link>
         </li>
       )}

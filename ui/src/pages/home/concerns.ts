@@ -22,6 +22,25 @@ export interface Concern {
 
 const search = (q: string): string => link("/instances", new URLSearchParams({ q }));
 
+/** One concern for all failures of a group that say the same; else one each. */
+export function concernsOf({ items, hasMore }: Pick<Group, "items" | "hasMore">): { concern: Concern; item: Item }[] {
+  const alike = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = item.kind === "failed" ? JSON.stringify([item.workflowId, item.stepId, said(item)]) : concernOf(item).key;
+    alike.set(key, [...(alike.get(key) ?? []), item]);
+  }
+  return [...alike.values()].map((all) => {
+    const item = all[0] as Item;
+    const concern = concernOf(item);
+    if (all.length === 1) return { concern, item };
+    const times = `${all.length}${hasMore ? " times or more" : " times"}`;
+    const href = search(`status:failed workflow:${quoted(item.workflowId ?? "")}`);
+    return { item, concern: { ...concern, text: concern.text.replace(/^failed/, `failed ${times}`), href, action: { label: "See all", does: "open" } } };
+  });
+}
+
+const quoted = (word: string): string => (/^[\w.-]+$/.test(word) ? word : JSON.stringify(word));
+
 export function concernOf(item: Item): Concern {
   const at = { key: `${item.kind} ${item.id} ${item.stepId ?? ""} ${item.iteration ?? ""}`, at: item.at };
   const message = said(item);
@@ -61,6 +80,8 @@ export function concernOf(item: Item): Concern {
         href: path(`${item.kind}s`, item.id),
         action: { label: "See deliveries", does: "open" },
       };
+    case "schedule":
+      return { ...at, tone: "red", subject: `Schedule ${item.id}`, text: `starts nothing: ${message}`, href: path("schedules", item.id), action: { label: "See schedule", does: "open" } };
     default:
       // A kind that this version does not know is shown all the same.
       return { ...at, tone: "amber", subject: String((item as Item).kind), text: message, href: "/instances", action: { label: "Look", does: "open" } };
@@ -78,6 +99,8 @@ export function allOf(kind: Item["kind"], hours: number): { label: string; href:
       return { label: "All approvals", href: "/approvals" };
     case "breaker":
       return { label: "All tasks", href: "/tasks" };
+    case "schedule":
+      return { label: "All schedules in error", href: "/schedules?status=error" };
     case "webhook":
     case "subscription":
       return { label: "All webhooks and subscriptions", href: "/webhooks" };

@@ -81,6 +81,29 @@ export function Header() {
             </dd>
           </div>
         )}
+        {now.schedule !== null && (
+          <div>
+            <dt>Started by schedule</dt>
+            <dd>
+              <span>
+                <Link href={path("schedules", now.schedule.id)} className={styles["underlined"]}>
+                  {visible(now.schedule.id)}
+                </Link>{" "}
+                for <Moment at={now.schedule.nominal} />
+              </span>
+            </dd>
+          </div>
+        )}
+        {now.eventId !== null && (
+          <div>
+            <dt>Started by event</dt>
+            <dd className={styles["mono"]}>
+              <Link href={path("events", now.eventId)} className={styles["cut"]}>
+                {visible(now.eventId)}
+              </Link>
+            </dd>
+          </div>
+        )}
         {now.rerunOf !== null && (
           <div>
             <dt>Rerun of</dt>

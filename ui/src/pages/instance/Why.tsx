@@ -105,10 +105,10 @@ function Line({ cause, remedy, isMain = false }: { cause: Cause; remedy: Remedy 
   );
 }
 
-/** The message as the service says it, with a capital where no step comes before. */
+/** The message as the service says it, with a capital where no step comes before; a step that does is what "it" is. */
 function sentence({ message, stepId }: Cause): string {
   const text = visible(message);
-  return stepId === null ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return stepId === null ? text.charAt(0).toUpperCase() + text.slice(1) : text.replace(/^it (?=has |is |was )/, "");
 }
 
 const ICONS: Partial<Record<Remedy["kind"], ReactNode>> = {

@@ -1,5 +1,3 @@
-import { useState } from "react";
-
 import { FINAL } from "../../core/state";
 import { useKeys } from "../../kit/keys";
 import type { Following } from "../../kit/VirtualList";
@@ -10,22 +8,16 @@ export interface Follow {
   isPossible: boolean;
   isOn: boolean;
   start: () => void;
-  stop: () => void;
   /** For a list: the place of its newest row. */
   list: (place: number) => Following;
 }
 
-/** A live tail: the newest row stays in sight until the viewer scrolls away from it. */
+/** A live tail: the newest row stays in sight until the viewer scrolls away from it. Whether it does is in the URL. */
 export function useFollowing(): Follow {
-  const { now, selection } = useShared();
-  const [isLeft, setIsLeft] = useState(false);
+  const { now, selection, select } = useShared();
   const isPossible = !FINAL.has(now.status) && selection.at === null;
-  useKeys(isPossible ? [{ keys: "f", label: "Follow what happens", run: () => setIsLeft(!isLeft) }] : []);
-  return {
-    isPossible,
-    isOn: isPossible && !isLeft,
-    start: () => setIsLeft(false),
-    stop: () => setIsLeft(true),
-    list: (place) => ({ place, isOn: isPossible && !isLeft, onLeave: () => setIsLeft(true) }),
-  };
+  const isOn = isPossible && selection.follow;
+  const follow = (next: boolean) => select({ follow: next }, "replace");
+  useKeys(isPossible ? [{ keys: "f", label: "Follow what happens", run: () => follow(!selection.follow) }] : []);
+  return { isPossible, isOn, start: () => follow(true), list: (place) => ({ place, isOn, onLeave: () => follow(false) }) };
 }

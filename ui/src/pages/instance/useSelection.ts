@@ -1,7 +1,8 @@
 import { useMemo } from "react";
-import { useSearchParams } from "wouter";
+import { useLocation } from "wouter";
 
 import { decode, encode, INSTANCE, type InstancePageState } from "../../core/url";
+import { useParameters } from "../../kit/address";
 
 export type Selection = InstancePageState;
 
@@ -15,17 +16,21 @@ export interface Selecting {
 
 /** What is looked at, which all tabs share. It lives in the URL. */
 export function useSelection(): Selecting {
-  const [params, setParams] = useSearchParams();
-  const selection = useMemo(() => decode(INSTANCE, params), [params]);
-  const encoded = (next: Partial<Selection>) => encode(INSTANCE, { ...selection, ...next }, params);
-  return {
-    selection,
-    select: (next, how = "push") => setParams(encoded(next), { replace: how === "replace" }),
-    linkTo: (next) => {
-      const query = encoded(next).toString();
-      return `${window.location.origin}${window.location.pathname}${query === "" ? "" : `?${query}`}`;
-    },
-  };
+  const search = useParameters().toString();
+  const [, navigate] = useLocation();
+  return useMemo(() => {
+    const query = (next: Partial<Selection>): string => {
+      // As it is now: a list may scroll and a row be opened before the page is drawn again.
+      const params = new URLSearchParams(window.location.search);
+      const text = encode(INSTANCE, { ...decode(INSTANCE, params), ...next }, params).toString();
+      return text === "" ? "" : `?${text}`;
+    };
+    return {
+      selection: decode(INSTANCE, new URLSearchParams(search)),
+      select: (next, how = "push") => navigate(`~${window.location.pathname}${query(next)}`, { replace: how === "replace" }),
+      linkTo: (next) => `${window.location.origin}${window.location.pathname}${query(next)}`,
+    };
+  }, [search, navigate]);
 }
 
 /** The selection without anything chosen; the tab stays. */

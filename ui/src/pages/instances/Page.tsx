@@ -7,6 +7,7 @@ import { useMay } from "../../api/me";
 import { read } from "../../api/queries";
 import { count, counted } from "../../core/format";
 import { readSearch } from "../../core/search";
+import { decode, encode, INSTANCES } from "../../core/url";
 import { Button } from "../../kit/Button";
 import { useKeys } from "../../kit/keys";
 import { Menu } from "../../kit/Menu";
@@ -32,7 +33,7 @@ import { Views } from "./Views";
 const ICONS: Record<BulkAction, typeof Ban> = { retry: RotateCcw, pause: Pause, resume: Play, cancel: Ban };
 const NO_DEFINITIONS: never[] = [];
 
-/** Instances, newest first. The filter is in the URL. */
+/** Instances, newest first. The filter and the parents that are open are in the URL. */
 export default function InstancesPage() {
   const [search, setSearch] = useSearchParams();
   const [, navigate] = useLocation();
@@ -40,7 +41,21 @@ export default function InstancesPage() {
   // "Since an hour ago" is measured from when it was asked.
   const asked = useMemo(() => readSearch(q, new Date()), [q]);
   const isReady = asked.problems.length === 0;
-  const list = useInstances(asked.params, isReady);
+  const open = search.get("open") ?? "";
+  const opened = useMemo(() => INSTANCES.open.read(open) ?? [], [open]);
+  const list = useInstances(asked.params, isReady, opened);
+  const toggle = useCallback(
+    (id: string) =>
+      setSearch(
+        (before) => {
+          const state = decode(INSTANCES, before);
+          const others = state.open.filter((each) => each !== id);
+          return encode(INSTANCES, { ...state, open: others.length < state.open.length ? others : [...others, id] }, before);
+        },
+        { replace: true },
+      ),
+    [setSearch],
+  );
   const mayControl = useMay("instances:control");
   const mayReadWorkflows = useMay("workflows:read");
   const definitions = useQuery({ ...read("/api/v1/workflows", { query: { include: "definition", limit: 200 } }), enabled: mayReadWorkflows, staleTime: 60_000 });
@@ -69,7 +84,7 @@ export default function InstancesPage() {
   const act = (action: BulkAction) => setActing({ action, scope });
   const fold = () => {
     const row = list.rows.find(({ key }) => key === focusedRow());
-    if (row?.kind === "instance") list.toggle(row.item.id);
+    if (row?.kind === "instance") toggle(row.item.id);
   };
   useKeys([
     ...(mayControl
@@ -83,8 +98,8 @@ export default function InstancesPage() {
     ...(list.news > 0 ? [{ keys: ".", label: "Show new instances", run: list.readAgain }] : []),
   ]);
   const columns = useMemo(
-    () => columnsOf({ known, rows: list.rows, selection: mayControl ? selection : null, onToggle: list.toggle }),
-    [known, list.rows, mayControl, selection, list.toggle],
+    () => columnsOf({ known, rows: list.rows, selection: mayControl ? selection : null, onToggle: toggle }),
+    [known, list.rows, mayControl, selection, toggle],
   );
   const save = (kind: "json" | "csv") => {
     const items = list.rows.flatMap((row) => (row.kind === "instance" ? [row.item] : []));

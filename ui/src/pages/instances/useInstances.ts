@@ -19,8 +19,9 @@ const MOST_FRESH = 100;
 const NO_ITEMS: readonly Instance[] = [];
 const NO_FRESH: ReadonlyMap<string, Instance> = new Map();
 
-/** Instances by a filter. What is in sight is kept fresh, and nothing moves: new ones wait until they are asked for. */
-export function useInstances(params: InstanceParams, isReady: boolean) {
+/** Instances by a filter, with the children of those in `opened`. What is in sight is kept fresh, and nothing moves: new ones wait
+ * until they are asked for. */
+export function useInstances(params: InstanceParams, isReady: boolean, opened: readonly string[]) {
   const pages = usePages(params, isReady);
   const { items, readAgain } = pages;
   const isEmpty = items.length === 0;
@@ -37,15 +38,6 @@ export function useInstances(params: InstanceParams, isReady: boolean) {
     if (isEmpty && news > 0) readAgain();
   }, [isEmpty, news, readAgain]);
 
-  const [openIds, setOpenIds] = useState<ReadonlySet<string>>(new Set());
-  const toggle = useCallback((id: string) => {
-    setOpenIds((before) => {
-      const after = new Set(before);
-      if (!after.delete(id)) after.add(id);
-      return after;
-    });
-  }, []);
-  const opened = useMemo(() => [...openIds], [openIds]);
   const families = useQueries({
     queries: opened.map((parentId) => ({ ...read("/api/v1/instances", { query: { parentId, limit: MOST_CHILDREN } }), refetchInterval: REFRESH_MS })),
     combine: combined,
@@ -78,7 +70,7 @@ export function useInstances(params: InstanceParams, isReady: boolean) {
     [rows],
   );
   useEffect(() => () => void (resting.current !== null && clearTimeout(resting.current)), []);
-  return { ...pages, rows, news: isEmpty ? 0 : news, isMoreNews: news >= HEAD, onVisible, toggle };
+  return { ...pages, rows, news: isEmpty ? 0 : news, isMoreNews: news >= HEAD, onVisible };
 }
 
 interface Family {

@@ -15,10 +15,16 @@ import { ProgressBar } from "../../kit/ProgressBar";
 import { ErrorState, Loading } from "../../kit/States";
 import { StatusBadge } from "../../kit/StatusBadge";
 import styles from "./styles.module.css";
-import { paceOf, progressWords, statusOf, titleOf, totalOf, type Operation } from "./words";
+import { aboutWords, paceOf, progressWords, statusOf, titleOf, totalOf, type Operation } from "./words";
 
 const REFRESH_MS = 500;
 const MOST_FAILURES = 100;
+const PERMISSIONS = { "dead-letters": "dead-letters:write", instances: "instances:control", ticks: "schedules:control" } as const;
+const LISTS = {
+  "dead-letters": { href: "/dead-letters", label: "Dead letters" },
+  instances: { href: "/instances", label: "Instances" },
+  ticks: { href: "/schedules", label: "Schedules" },
+} as const;
 
 /** One action over many: how far it is, what it did, what failed, and a way to stop it. */
 export default function OperationPage({ params }: PageProps) {
@@ -42,12 +48,12 @@ export default function OperationPage({ params }: PageProps) {
 
 function Shown({ operation, counted, crumbs }: { operation: Operation; counted: number | null; crumbs: { label: string; href: string }[] }) {
   const now = useNow(1_000);
-  const mayControl = useMay(operation.target === "dead-letters" ? "dead-letters:write" : "instances:control");
+  const mayControl = useMay(PERMISSIONS[operation.target] ?? "instances:control");
   const stop = useAct((id: string) => send("delete", "/api/v1/instances/bulk/{id}", { path: { id } }));
   const total = totalOf(operation, counted);
   const words = progressWords(operation, total, paceOf(operation, total, now));
   const isRunning = operation.status === "running";
-  const list = operation.target === "dead-letters" ? { href: "/dead-letters", label: "Dead letters" } : { href: "/instances", label: "Instances" };
+  const list = LISTS[operation.target] ?? LISTS.instances;
   return (
     <Page
       title={titleOf(operation)}
@@ -89,6 +95,7 @@ function Shown({ operation, counted, crumbs }: { operation: Operation; counted: 
           <Fact name="Ended">
             <Moment at={operation.endedAt} />
           </Fact>
+          {operation.stoppedBy != null && <Fact name="Stopped by">{operation.stoppedBy}</Fact>}
           <Fact name="Id">
             <span className={styles["id"]}>
               <code>{operation.id}</code>
@@ -96,7 +103,7 @@ function Shown({ operation, counted, crumbs }: { operation: Operation; counted: 
             </span>
           </Fact>
         </dl>
-        <p className={styles["about"]}>{aboutOf(operation)} <Link href={list.href}>{list.label}</Link></p>
+        <p className={styles["about"]}>{aboutWords(operation)} <Link href={list.href}>{list.label}</Link></p>
       </Section>
       {operation.failures.length > 0 && (
         <Section title={operation.failed > MOST_FAILURES ? `The first ${MOST_FAILURES} of ${count(operation.failed)} that failed` : "What failed"}>
@@ -128,10 +135,4 @@ function Fact({ name, children }: { name: string; children: React.ReactNode }) {
       <dd>{children}</dd>
     </div>
   );
-}
-
-function aboutOf({ status, failed }: Operation): string {
-  if (status === "running") return "It goes on in the service, also while this page is closed.";
-  if (status === "cancelled") return "It was stopped: what was done stays done.";
-  return failed === 0 ? "Everything that was matched is done." : "What failed is listed below, with the reason of each.";
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { paceOf, progressWords, statusOf, totalOf, type Operation } from "./words";
+import { aboutWords, paceOf, progressWords, statusOf, totalOf, type Operation } from "./words";
 
 const RUNNING: Operation = {
   id: "a",
@@ -40,4 +40,10 @@ test("an end with failures is no plain success", () => {
 
 test("a clock that is behind gives no rate", () => {
   expect(paceOf(RUNNING, 1_284, NOW - 60_000)).toBeNull();
+});
+
+test("a stopped operation says by whom", () => {
+  expect(aboutWords({ ...RUNNING, status: "cancelled", stoppedBy: "ben" })).toBe("It was stopped by ben: what was done stays done.");
+  expect(aboutWords({ ...RUNNING, stoppedBy: "ben" })).toContain("being stopped by ben");
+  expect(aboutWords({ ...RUNNING, status: "cancelled", stoppedBy: null })).toBe("It was stopped: what was done stays done.");
 });

@@ -5,9 +5,10 @@ import { count, counted, duration } from "../../core/format";
 
 export type Operation = Shape<"BulkView">;
 
-const DOING: Record<Operation["action"], string> = { cancel: "Cancel", discard: "Discard", pause: "Pause", resume: "Resume", retry: "Retry" };
+const DOING: Record<Operation["action"], string> = { backfill: "Backfill", cancel: "Cancel", discard: "Discard", pause: "Pause", resume: "Resume", retry: "Retry" };
 
-export const titleOf = ({ action, target }: Pick<Operation, "action" | "target">): string => `${DOING[action] ?? action} ${target === "dead-letters" ? "dead letters" : "instances"}`;
+export const titleOf = ({ action, target }: Pick<Operation, "action" | "target">): string => `${DOING[action] ?? action} ${TARGETS[target] ?? target}`;
+const TARGETS: Record<Operation["target"], string> = { "dead-letters": "dead letters", instances: "instances", ticks: "ticks of a schedule" };
 
 export const hrefOf = ({ id }: Pick<Operation, "id">): string => `/operations/${encodeURIComponent(id ?? "")}`;
 
@@ -45,4 +46,12 @@ export function progressWords(operation: Operation, total: number | null, pace: 
   const fast = pace === null ? null : `${pace.rate >= 10 ? Math.round(pace.rate) : pace.rate.toFixed(1)}/s`;
   const left = pace?.leftMs === null || pace === null || operation.status !== "running" ? null : `about ${duration(pace.leftMs)} left`;
   return [far, fast, left].filter((part) => part !== null).join(", ");
+}
+
+/** What its end means, or that it goes on. */
+export function aboutWords({ status, failed, stoppedBy }: Pick<Operation, "status" | "failed" | "stoppedBy">): string {
+  const by = stoppedBy == null ? "" : ` by ${stoppedBy}`;
+  if (status === "running") return stoppedBy == null ? "It goes on in the service, also while this page is closed." : `It is being stopped${by}: what is under way is still done.`;
+  if (status === "cancelled") return `It was stopped${by}: what was done stays done.`;
+  return failed === 0 ? "Everything that was matched is done." : "What failed is listed below, with the reason of each.";
 }

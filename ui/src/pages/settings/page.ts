@@ -7,6 +7,6 @@ export const pages: readonly PageEntry[] = [
     path: "/settings",
     title: "Settings",
     load: () => import("./Page"),
-    nav: { group: "Manage", order: 30, icon: Settings, key: "s" },
+    nav: { group: "Manage", order: 30, icon: Settings, key: "," },
   },
 ];

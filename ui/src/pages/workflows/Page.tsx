@@ -3,11 +3,12 @@ import { Play, Search } from "lucide-react";
 import { useEffect, useMemo } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 
-import { useMay } from "../../api/me";
+import { useHas, useMay } from "../../api/me";
 import { read, useList } from "../../api/queries";
 import type { Shape } from "../../api/types";
 import { factsOf, type DefinitionFacts } from "../../core/definition";
 import { counted } from "../../core/format";
+import { asObject, asText } from "../../core/json";
 import { IconButton } from "../../kit/Button";
 import { Page } from "../../kit/Page";
 import { EmptyState, ErrorState, Loading } from "../../kit/States";
@@ -24,6 +25,8 @@ interface Row {
   item: Shape<"WorkflowItem">;
   facts: DefinitionFacts;
   byStatus: Record<string, number> | undefined;
+  /** In words, those that start it. */
+  schedules: readonly string[];
 }
 
 /** Every workflow: what it looks like, how its last instances went, what starts it. */
@@ -32,14 +35,15 @@ export default function WorkflowsPage() {
   const wanted = search.get("q") ?? "";
   const list = useList("/api/v1/workflows", { query: { include: "definition" } });
   const mayCount = useMay("stats:read");
+  const schedules = useSchedules();
   const mayStart = useMay("instances:start");
   const stats = useQuery({ ...read("/api/v1/stats", { query: { hours: COUNTED_HOURS } }), enabled: mayCount, refetchInterval: 10_000 });
   const facts = useFacts(list.items);
   const rows = useMemo(() => {
     const counts = new Map(stats.data?.byWorkflow.map((each) => [each.workflowId, each.byStatus]));
-    const all = list.items.map((item): Row => ({ item, facts: facts(item), byStatus: counts.get(item.id) }));
+    const all = list.items.map((item): Row => ({ item, facts: facts(item), byStatus: counts.get(item.id), schedules: schedules.get(item.id) ?? [] }));
     return all.filter((row) => isWanted(row, wanted));
-  }, [list.items, stats.data, wanted, facts]);
+  }, [list.items, stats.data, wanted, facts, schedules]);
   useEffect(() => {
     // What is searched for may be further down.
     if (wanted !== "" && list.hasMore) list.readMore();
@@ -114,7 +118,7 @@ function columnsOf({ mayCount, mayRead, mayStart }: { mayCount: boolean; mayRead
     { id: "shape", title: "", width: "140px", isMinor: true, cell: ({ facts }) => <Thumbnail graph={facts.graph} /> },
     { id: "name", title: "Workflow", width: "minmax(180px, 2fr)", cell: (row) => <Name {...row} /> },
     { id: "version", title: "Version", width: "64px", cell: ({ item }) => `v${item.version}` },
-    { id: "triggers", title: "Started by", width: "minmax(110px, 1fr)", isMinor: true, cell: ({ facts }) => <Triggers facts={facts} /> },
+    { id: "triggers", title: "Started by", width: "minmax(110px, 1fr)", isMinor: true, cell: (row) => <Triggers {...row} /> },
     mayRead && { id: "last", title: "Last instances", width: "172px", isMinor: true, cell: ({ item }) => <Ticks workflow={item.id} /> },
     mayCount && { id: "counts", title: "In 7 days", width: "minmax(120px, 1fr)", isMinor: true, cell: ({ item, byStatus }) => <Counts workflow={item.id} byStatus={byStatus} /> },
     mayStart && { id: "start", title: "", width: "32px", align: "end", cell: ({ item }) => <StartLink id={item.id} /> },
@@ -135,9 +139,35 @@ function Name({ item }: Row) {
   );
 }
 
-function Triggers({ facts }: { facts: DefinitionFacts }) {
+function Triggers({ facts, schedules }: Row) {
   const patterns = facts.events.filter(({ does }) => does === "starts").map(({ pattern }) => pattern);
-  return patterns.length === 0 ? <span className={styles["muted"]}>A call</span> : <code title={patterns.join("\n")}>{patterns.join(", ")}</code>;
+  if (patterns.length === 0 && schedules.length === 0) return <span className={styles["muted"]}>A call</span>;
+  return (
+    <span title={[...patterns, ...schedules].join("\n")}>
+      {patterns.length > 0 && <code>{patterns.join(", ")}</code>}
+      {patterns.length > 0 && schedules.length > 0 && "; "}
+      {schedules.join("; ")}
+    </span>
+  );
+}
+
+const MOST_SCHEDULES = 500;
+const NO_SCHEDULES: ReadonlyMap<string, readonly string[]> = new Map();
+
+/** By workflow, when its schedules start it. */
+function useSchedules(): ReadonlyMap<string, readonly string[]> {
+  const mayRead = useMay("schedules:read");
+  const hasSchedules = useHas("schedules");
+  const found = useQuery({ ...read("/api/v1/schedules", { query: { limit: MOST_SCHEDULES } }), enabled: mayRead && hasSchedules, staleTime: 10_000 });
+  return useMemo(() => {
+    if (found.data === undefined) return NO_SCHEDULES;
+    const starts = new Map<string, string[]>();
+    for (const { target, inWords, status } of found.data.items) {
+      const workflow = asText(asObject(target)["workflowId"]);
+      if (workflow !== null) starts.set(workflow, [...(starts.get(workflow) ?? []), status === "active" ? inWords : `${inWords} (${status})`]);
+    }
+    return starts;
+  }, [found.data]);
 }
 
 function StartLink({ id }: { id: string }) {

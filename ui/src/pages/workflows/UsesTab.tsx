@@ -1,12 +1,16 @@
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, type ReactNode } from "react";
 import { Link } from "wouter";
 
-import { useList } from "../../api/queries";
+import { useHas, useMay } from "../../api/me";
+import { read, useList } from "../../api/queries";
 import { factsOf, type DefinitionFacts } from "../../core/definition";
+import { visible } from "../../kit/JsonView";
 import { Section } from "../../kit/Page";
 import { ErrorState, Loading } from "../../kit/States";
+import { StatusBadge } from "../../kit/StatusBadge";
 import styles from "./detail.module.css";
-import { eventsHref, taskHref, workflowHref } from "./links";
+import { eventsHref, scheduleHref, schedulesHref, taskHref, workflowHref } from "./links";
 
 /** How many definitions are looked through for callers. */
 const MOST_READ = 2_000;
@@ -17,6 +21,9 @@ export function UsesTab({ id, facts }: { id: string; facts: DefinitionFacts }) {
   useEffect(() => {
     if (list.hasMore && list.items.length < MOST_READ) list.readMore();
   });
+  const mayReadSchedules = useMay("schedules:read");
+  const hasSchedules = useHas("schedules") && mayReadSchedules;
+  const schedules = useQuery({ ...read("/api/v1/schedules", { query: { workflowId: id, limit: 50 } }), enabled: hasSchedules });
   const others = useMemo(() => list.items.map((item) => ({ id: item.id, facts: factsOf(item.definition) })), [list.items]);
   const parents = others.flatMap((other) => other.facts.calls.filter(({ workflow }) => workflow === id).map(({ step }) => ({ workflow: other.id, step })));
   const starts = facts.events.filter(({ does }) => does === "starts");
@@ -34,6 +41,23 @@ export function UsesTab({ id, facts }: { id: string; facts: DefinitionFacts }) {
           ))}
         </List>
       </Section>
+      {hasSchedules && (
+        <Section title="Schedules that start it">
+          {schedules.data === undefined ? (
+            schedules.error === null ? <Loading label="Loading schedules" /> : <ErrorState isInline error={schedules.error} onRetry={() => void schedules.refetch()} />
+          ) : (
+            <List none="None.">
+              {schedules.data.items.map((schedule) => (
+                <li key={schedule.id}>
+                  <Link href={scheduleHref(schedule.id)}>{visible(schedule.name || schedule.id)}</Link> <span className={styles["muted"]}>{visible(schedule.inWords)}</span>{" "}
+                  {schedule.status !== "active" && <StatusBadge status={schedule.status} look="plain" />}
+                </li>
+              ))}
+            </List>
+          )}
+          {schedules.data?.nextCursor != null && <Link href={schedulesHref(id)}>All schedules of it</Link>}
+        </Section>
+      )}
       <Section title="Events that start it">
         <List none="None: it is started by calls, schedules and parents.">
           {starts.map((use, place) => {

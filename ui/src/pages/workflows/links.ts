@@ -10,3 +10,5 @@ export const taskHref = (task: string): string => `/tasks?${new URLSearchParams(
 export const eventsHref = (pattern: string): string => `/events?${new URLSearchParams({ pattern }).toString()}`;
 
 const quoted = (word: string): string => (/^[\w.-]+$/.test(word) ? word : JSON.stringify(word));
+export const scheduleHref = (id: string): string => path("schedules", id);
+export const schedulesHref = (workflow: string): string => `/schedules?${new URLSearchParams({ workflow }).toString()}`;

@@ -6,7 +6,7 @@
 import { blank, type Activation, type Compensation, type InstanceState } from "../../../core/fold";
 import { asArray, asNumber, asObject, asText, texts, type JsonObject } from "../../../core/json";
 import { keyOf, type PlacedError } from "../../../core/log";
-import { OPEN, type Cancellation } from "../../../core/state";
+import { OPEN, scheduleOf, type Cancellation } from "../../../core/state";
 
 export function snapshotOf(view: unknown): InstanceState {
   const given = asObject(view);
@@ -22,6 +22,7 @@ export function snapshotOf(view: unknown): InstanceState {
   for (const name of ["rerunOf", "deadline", "createdAt", "updatedAt", "startedAt", "completedAt"] as const) {
     state[name] = asText(given[name]);
   }
+  state.schedule = scheduleOf(given["schedule"]);
   const parent = asText(given["parentId"]);
   if (parent !== null) state.parent = { id: parent, node: "", iteration: "", attempt: 1, rootId: asText(given["rootId"]) ?? parent };
   state.lastError = errorOf(given["lastError"]);

@@ -3,18 +3,23 @@ import { useEffect, useMemo, useRef } from "react";
 
 import { useWatch } from "../../../api/liveHooks";
 import { read } from "../../../api/queries";
+import { count } from "../../../core/format";
 import { graphOf } from "../../../core/graph";
 import { planOf } from "../../../core/plan";
 import { Replay } from "../../../core/replay";
 import type { ChildTimeline } from "../../../core/timeline";
 import { useStore } from "../../../state/store";
-import { LogReader, READ_BY_ITSELF } from "../logReader";
+import { LogReader, MOST_HELD, READ_BY_ITSELF } from "../logReader";
+import { snapshotOf } from "../model/snapshot";
 import { isWhole, lastOf } from "../model/window";
 
 /** How often at most an instance that moves is read again. */
 const REFRESH_MS = 500;
 
-/** Reads an instance that a step started, and what happens to it, while its rows are open. It draws nothing. */
+/** Reads an instance that a step started, and what happens to it, while its rows are open. It draws nothing.
+ *
+ * A long log is read in portions, newest first; until it is whole, and where it is too long to be held, the steps are as the service
+ * tells them. */
 export function ChildReader({ id, onChange }: { id: string; onChange: (id: string, child: ChildTimeline | null) => void }) {
   const graph = useQuery({ ...read("/api/v1/instances/{id}/graph", { path: { id } }), staleTime: Infinity });
   const reader = useMemo(() => new LogReader(id), [id]);
@@ -27,10 +32,18 @@ export function ChildReader({ id, onChange }: { id: string; onChange: (id: strin
     };
   }, [reader]);
   const log = useStore(reader.state);
+  const isLong = log.length > READ_BY_ITSELF;
+  const canBeHeld = log.length <= MOST_HELD;
+  useEffect(() => {
+    if (isLong && canBeHeld) reader.all();
+  }, [reader, isLong, canBeHeld]);
+  const whole = isWhole(log.window);
+  const told = useQuery({ ...read("/api/v1/instances/{id}", { path: { id } }), enabled: isLong && !whole });
   const refresh = () => {
     timer.current ??= setTimeout(() => {
       timer.current = null;
       reader.newer();
+      if (isLong && !whole) void told.refetch();
     }, REFRESH_MS);
   };
   const last = lastOf(log.window);
@@ -39,15 +52,20 @@ export function ChildReader({ id, onChange }: { id: string; onChange: (id: strin
   const plan = useMemo(() => (graph.data === undefined ? null : planOf(graphOf(graph.data))), [graph.data]);
   const { epoch, entries } = log.window;
   const replay = useMemo(() => (plan === null ? null : new Replay(plan, id)), [plan, id, epoch]);
-  const whole = isWhole(log.window);
+  const snapshot = useMemo(() => (told.data === undefined ? null : snapshotOf(told.data)), [told.data]);
+  const far = isLong && !whole ? count(entries.length) : "";
   const child = useMemo<ChildTimeline>(() => {
     const error = graph.error ?? log.error;
     if (error !== null) return { problem: error instanceof Error ? error.message : "it cannot be read" };
-    if (log.length > READ_BY_ITSELF) return { problem: "its log is long, open it to see its timeline" };
-    if (!whole || plan === null || replay === null) return "reading";
+    if (plan === null || replay === null || !(whole || snapshot !== null)) return "reading";
+    if (!whole && snapshot !== null) {
+      const length = count(log.length);
+      return { plan, state: snapshot, note: canBeHeld ? `${far} of ${length} entries read` : `its steps alone: the log has ${length} entries` };
+    }
     replay.append(entries);
-    return { plan, state: replay.newest };
-  }, [graph.error, log.error, log.length, whole, plan, replay, entries]);
+    return { plan, state: replay.newest, note: null };
+    // While the log is read, its entries make no other rows: only how many they are.
+  }, [graph.error, log.error, log.length, whole, plan, replay, whole ? entries : far, snapshot, canBeHeld]);
   useEffect(() => onChange(id, child), [id, child, onChange]);
   useEffect(() => () => onChange(id, null), [id, onChange]);
   return null;

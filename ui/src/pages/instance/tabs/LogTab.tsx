@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from "react";
+import { useMemo, useRef } from "react";
 
 import { count, counted, duration } from "../../../core/format";
 import { keyOf, type LogEntry } from "../../../core/log";
@@ -21,9 +21,7 @@ const ROW = 30;
 /** The log, newest first; older pages are read as they are scrolled to. */
 export default function LogTab() {
   const { log, reader, selection, select } = useShared();
-  const [types, setTypes] = useState("");
-  const [text, setText] = useState("");
-  const [isOwn, setIsOwn] = useState(false);
+  const { kind: types, find: text, own: isOwn } = selection;
   const step = isOwn ? selection.step : null;
   const { entries } = log.window;
   const rows = useMemo(() => {
@@ -40,8 +38,8 @@ export default function LogTab() {
   return (
     <div className={styles["logTab"]}>
       <div className={styles["filters"]}>
-        <input className={styles["search"]} type="search" aria-label="Search the log" placeholder="Search" value={text} onChange={(event) => setText(event.target.value)} />
-        <select className={styles["select"]} aria-label="Kind of entries" value={types} onChange={(event) => setTypes(event.target.value)}>
+        <input className={styles["search"]} type="search" aria-label="Search the log" placeholder="Search" value={text} onChange={(event) => select({ find: event.target.value }, "replace")} />
+        <select className={styles["select"]} aria-label="Kind of entries" value={types} onChange={(event) => select({ kind: event.target.value }, "replace")}>
           {Object.entries(GROUPS).map(([id, group]) => (
             <option key={id} value={id}>
               {group.label}
@@ -50,7 +48,7 @@ export default function LogTab() {
         </select>
         {selection.step !== null && (
           <label className={styles["check"]}>
-            <input type="checkbox" checked={isOwn} onChange={(event) => setIsOwn(event.target.checked)} />
+            <input type="checkbox" checked={isOwn} onChange={(event) => select({ own: event.target.checked }, "replace")} />
             Only {visible(selection.step)}
           </label>
         )}
@@ -63,15 +61,7 @@ export default function LogTab() {
         <EmptyState
           title="No entry matches"
           action={
-            <Button
-              onClick={() => {
-                setText("");
-                setTypes("");
-                setIsOwn(false);
-              }}
-            >
-              Show all entries
-            </Button>
+            <Button onClick={() => select({ find: "", kind: "", own: false }, "replace")}>Show all entries</Button>
           }
         >
           {isWhole(log.window) ? "The filter excludes every entry." : "Only what was read so far is searched."}

@@ -15,12 +15,15 @@ import { VirtualList } from "../../../kit/VirtualList";
 import { usePreferences } from "../../../state/preferences";
 import { useShared } from "../context";
 import { FollowButton } from "../FollowButton";
+import { READ_BY_ITSELF } from "../logReader";
 import { pickedBy } from "../model/iterations";
 import { useFollowing } from "../useFollowing";
 import { ChildReader } from "./ChildReader";
 import styles from "./Timeline.module.css";
 
 const ROW = 30;
+/** The width of a time above the rows. */
+const TICK = 90;
 const WORDS: Record<Segment["kind"], string> = {
   queued: "queued",
   running: "ran",
@@ -45,17 +48,18 @@ const LEGEND: readonly (readonly [Segment["kind"], string])[] = [
 
 /** When each step was queued, ran and waited. Idle gaps are cut, so that work is seen beside long waits. */
 export default function TimelineTab() {
-  const { plan, shown, selection, select, isFolded } = useShared();
-  const [isCompressed, setIsCompressed] = useState(true);
-  const [order, setOrder] = useState<"graph" | "start">("graph");
-  const [zoom, setZoom] = useState<{ from: number; to: number } | null>(null);
+  const { plan, shown, selection, select, isFolded, log } = useShared();
+  const { order, open: toggled } = selection;
+  const isCompressed = selection.gaps === "cut";
+  const { from, to } = selection;
+  const zoom = useMemo(() => (from === null || to === null || from >= to ? null : { from, to }), [from, to]);
+  const setZoom = (next: { from: number; to: number } | null) => select({ from: next === null ? null : Math.floor(next.from), to: next === null ? null : Math.ceil(next.to) });
   const isMoving = selection.at === null && !FINAL.has(shown.status);
   const clock = useNow(isMoving ? 1_000 : 3_600_000);
   const latest = Date.parse(shown.updatedAt ?? "") || clock;
   // The clocks of service and browser may differ: nothing open ends before the last entry.
   const now = isMoving ? Math.max(clock, latest) : latest;
   const picked = useMemo(() => pickedBy(plan, { step: selection.step, iteration: selection.iteration }), [selection.iteration, selection.step, plan]);
-  const [toggled, setToggled] = useState<ReadonlyMap<string, boolean>>(new Map());
   const [children, setChildren] = useState<ReadonlyMap<string, ChildTimeline>>(new Map());
   const onChild = useCallback((id: string, child: ChildTimeline | null) => {
     setChildren((before) => (child === null ? new Map([...before].filter(([each]) => each !== id)) : new Map([...before, [id, child]])));
@@ -69,18 +73,19 @@ export default function TimelineTab() {
     if (isCompressed) return compress(all);
     return linear(all.reduce((least, each) => Math.min(least, each.from), latest), all.reduce((most, each) => Math.max(most, each.to), latest));
   }, [rows, isCompressed, zoom, latest]);
-  if (!isFolded) return <EmptyState title="The timeline is made from the log">It appears as soon as the whole log was read.</EmptyState>;
+  if (!isFolded && log.length <= READ_BY_ITSELF) return <EmptyState title="The timeline is made from the log">It appears as soon as the whole log was read.</EmptyState>;
   if (rows.length === 0) return <EmptyState title="Nothing has begun">A row appears as soon as the first step begins.</EmptyState>;
   return (
     <div className={styles["timeline"]}>
       <div className={styles["bar"]}>
         <label>
-          <input type="checkbox" checked={isCompressed} onChange={(event) => setIsCompressed(event.target.checked)} /> Cut idle gaps
+          <input type="checkbox" checked={isCompressed} onChange={(event) => select({ gaps: event.target.checked ? "cut" : "whole" }, "replace")} /> Cut idle gaps
         </label>
         <label>
-          <input type="checkbox" checked={order === "start"} onChange={(event) => setOrder(event.target.checked ? "start" : "graph")} /> By start
+          <input type="checkbox" checked={order === "start"} onChange={(event) => select({ order: event.target.checked ? "start" : "graph" }, "replace")} /> By start
         </label>
         <FollowButton follow={follow} />
+        {!isFolded && <span className={styles["partial"]}>Whole steps only, until the log is read</span>}
         {zoom !== null && (
           <button type="button" className={styles["reset"]} onClick={() => setZoom(null)}>
             Show all
@@ -112,8 +117,7 @@ export default function TimelineTab() {
             attempt={selection.attempt}
             onToggle={() => {
               // What was opened is looked at, wherever the newest is.
-              follow.stop();
-              setToggled(new Map([...toggled, [row.key, row.isOpen !== true]]));
+              select({ follow: false, open: new Map([...toggled].filter(([key]) => key !== row.key)).set(row.key, row.isOpen !== true) }, "replace");
             }}
             onSelect={(attempt) => row.kind !== "instance" && select({ step: row.step, iteration: row.iteration, attempt, entry: null })}
           />
@@ -237,6 +241,15 @@ function Axis({ scale, onZoom }: { scale: Scale; onZoom: (zoom: { from: number; 
     // The listeners read the newest drag from the reference.
   }, [drag === null]);
   const span = scale.to - scale.from;
+  const [most, setMost] = useState(6);
+  useEffect(() => {
+    const box = track.current;
+    if (box === null) return;
+    // As many times as can be read beside each other.
+    const resized = new ResizeObserver(() => setMost(Math.min(Math.max(Math.floor(box.clientWidth / TICK), 1), 6)));
+    resized.observe(box);
+    return () => resized.disconnect();
+  }, []);
   return (
     <div role="listitem" className={classes(styles["row"], styles["axis"])}>
       <span className={styles["corner"]}>{duration(span)} in all</span>
@@ -247,7 +260,7 @@ function Axis({ scale, onZoom }: { scale: Scale; onZoom: (zoom: { from: number; 
         onPointerDown={(event) => setDrag({ from: place(event.clientX), to: place(event.clientX) })}
         onDoubleClick={() => onZoom(null)}
       >
-        {ticks(scale, 6).map((at) => (
+        {ticks(scale, most).map((at) => (
           <span key={at} className={styles["tick"]} style={{ left: percent(scale.toX(at)) }}>
             {tick(at, span, times)}
           </span>
