@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
+from tenuto.cli.deployment import deployed as deployed_version
 from tenuto.cli.positions import Located
 from tenuto.cli.python_files import named
 from tenuto.cli.sources import Refusal, Source, read_sources, refuse
@@ -86,12 +87,13 @@ async def deploy_files(
 ) -> list[Source]:
     """Deploy the definitions of the files, and return those that were deployed."""
     deployed: list[Source] = []
-    known = {*app.tasks, *await tasks_of(app.workspace(DEFAULT_TENANT, "app"))}
+    space = app.workspace(DEFAULT_TENANT, "app")
+    known = {*app.tasks, *await tasks_of(space)}
     for file, sources in read:
         for source in sources:
             try:
                 definition = source.checked()
-                version = await app.deploy(source.deployable)
+                version = await deployed_version(app, space, source)
             except (TenutoError, Located) as error:
                 if tolerance == "none":
                     raise

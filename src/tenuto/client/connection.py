@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -409,5 +410,5 @@ def _not_known(why: str) -> StoreUnavailable:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
-        return error.os_error.strerror or str(error.os_error)
+        return os.strerror(error.errno) if error.errno else str(error.os_error)
     return str(error) or type(error).__name__

@@ -8,7 +8,7 @@ import typer
 
 from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Reveal, Store, perform_on
+from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Reason, Reveal, Store, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -24,7 +24,7 @@ events = typer.Typer(
 
 
 @events.command("send")
-def send(
+def send(  # noqa: PLR0913 - one for each option
     pattern: Annotated[
         str | None,
         typer.Argument(
@@ -53,6 +53,7 @@ def send(
         bool,
         typer.Option("--dry-run", help="Store nothing; show what it would do, and near misses."),
     ] = False,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -70,14 +71,14 @@ def send(
         if file is not None:
             document = read_json(file if file == "-" else f"@{file}", "--from")
         else:
-            value = None if payload is None else read_json(payload, "JSON")
+            value = None if payload is None else read_json(payload, "the payload")
             if not dry_run:
                 return await _send_one(backend, str(pattern), value, id, correlation_id, output)
             document = {"pattern": pattern, "payload": value, "id": id}
             document |= {"correlationId": correlation_id}
         return await _send_all(backend, document, output, dry_run=dry_run)
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)
 
 
 async def _send_one(  # noqa: PLR0917 - one for each option

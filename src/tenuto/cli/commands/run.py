@@ -13,6 +13,7 @@ from tenuto.cli.commands.options import (
     IdempotencyKey,
     Input,
     Output,
+    Reason,
     Store,
     WatchTimeout,
     perform_on,
@@ -56,6 +57,7 @@ def run(  # noqa: PLR0913 - one for each option
         ),
     ] = True,
     timeout: WatchTimeout = None,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -85,10 +87,11 @@ def run(  # noqa: PLR0913 - one for each option
             key=key,
             correlation_id=correlation_id,
             is_json=output == "json",
+            reason=reason,
         )
         return await (backend.run_outstanding if outstanding else backend.run)(options)
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)
 
 
 def _one_of(
