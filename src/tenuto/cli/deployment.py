@@ -17,7 +17,7 @@ async def deployed(
 ) -> int:
     """The version of a definition, deployed if it is not.
 
-    A new version has lines in the audit log; the same content again, as after each reload, has none.
+    A new version has lines in the audit log; the same content again has none, as after a reload.
     """
     if await source.is_saved(space):
         return await space.deploy(source.deployable)

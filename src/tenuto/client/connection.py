@@ -53,6 +53,7 @@ _MAY_BE_DONE: Final = frozenset({STRANGE, MAY_BE_WRITTEN, _STORED, _NOT_RECORDED
 """Codes of a 503 that do not say that nothing was accepted."""
 _RANDOM: Final = 1 << 64
 _REASON: Final = "tenuto-reason"
+_REVEALS: Final = "tenuto-reveals"
 
 
 class Ask(NamedTuple):
@@ -135,6 +136,10 @@ class Connection:
         self._headers.pop(_REASON, None)
         if reason is not None:
             self._headers[_REASON] = quote(reason, safe=" ", errors="replace")
+
+    def reveal(self) -> None:
+        """Have the service's audit log keep that the reads that follow show masked values."""
+        self._headers[_REVEALS] = "true"
 
     @property
     def url(self) -> str:

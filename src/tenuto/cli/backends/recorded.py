@@ -28,6 +28,7 @@ from tenuto.workspace.values import (
 
 if TYPE_CHECKING:
     from tenuto.access.audit import AuditLog
+    from tenuto.access.principal import Principal
     from tenuto.app import Tenuto
     from tenuto.cli.backends.store_workspace import StoreWorkspace
     from tenuto.model.json import Object
@@ -189,6 +190,27 @@ async def recorded_here(
     return await lines.around(None, change)
 
 
+async def record_reveal(space: StoreWorkspace, action: str, target: str) -> None:
+    """One line, durable before masked values are shown."""
+    reader = space.reader
+    await space.audit_log(reader.store).record(
+        principal=_local(space.tenant),
+        action=action,
+        target=target,
+        outcome="done",
+        request_id=reader.ids.short(),
+        after={"revealed": True},
+    )
+
+
+def _local(tenant: str) -> Principal:
+    """A program that has the store open, and so everything in it."""
+    from tenuto.access.principal import Principal
+    from tenuto.access.roles import Role
+
+    return Principal(tenant=tenant, name=ACTOR, role=Role.ADMIN, kind="local")
+
+
 class _Lines:
     """The lines of one change."""
 
@@ -203,15 +225,11 @@ class _Lines:
         reason: str | None,
         details: Object | None = None,
     ) -> None:
-        from tenuto.access.principal import Principal
-        from tenuto.access.roles import Role
-
         self._action = action
         self._target = target
         self._log = log
         self._request_id = request_id
-        # A program that has the store open has everything in it.
-        self._principal = Principal(tenant=tenant, name=ACTOR, role=Role.ADMIN, kind="local")
+        self._principal = _local(tenant)
         self._reason: Object = {} if reason is None else {"reason": reason}
         self._details = details or {}
 

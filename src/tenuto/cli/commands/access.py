@@ -28,7 +28,7 @@ audit = typer.Typer(
 
 
 @keys.command("create")
-def create_key(  # noqa: PLR0913 - one for each option
+def create_key(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     *,
     role: Annotated[

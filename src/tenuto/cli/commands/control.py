@@ -320,9 +320,7 @@ def _command(
         found = await find_instance(backend.space, many.asked.single)
         id = found.id
         if many.dry_run:
-            await show_foreseen(
-                backend, id, many.action, is_json=is_json, is_edited=many.is_edited
-            )
+            await show_foreseen(backend, id, many.action, is_json=is_json, is_edited=many.is_edited)
             return exits.DONE
         if is_foreseen and not is_json:
             await say_retry(backend, id, is_edited=many.is_edited)

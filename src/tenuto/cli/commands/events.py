@@ -8,7 +8,16 @@ import typer
 
 from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Reason, Reveal, Store, perform_on
+from tenuto.cli.commands.options import (
+    Cursor,
+    Limit,
+    ListOutput,
+    Output,
+    Reason,
+    Reveal,
+    Store,
+    perform_on,
+)
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -201,6 +210,8 @@ def list_them(
         from tenuto.cli.views.events import events_table
         from tenuto.cli.views.pages import show_page
 
+        if reveal:
+            await backend.reveal("list_events", "")
         now = backend.clock.now()
         page = await backend.space.event_page(
             pattern=pattern,
@@ -240,6 +251,8 @@ def show_event(
         from tenuto.cli.views.masking import masked
         from tenuto.cli.views.terminal import show_json
 
+        if reveal:
+            await backend.reveal("get_event", id)
         event = await backend.space.event(id)
         if output == "json":
             show_json(masked(event))

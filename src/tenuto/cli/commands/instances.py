@@ -207,9 +207,14 @@ def history(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli.follower import show_log
+        from tenuto.cli.lookup import find_instance
 
         is_json = output == "json"
-        return await show_log(backend, instance, follows=follow, is_json=is_json, tail=tail)
+        named = instance
+        if reveal:
+            named = (await find_instance(backend.space, instance)).id
+            await backend.reveal("get_history", named)
+        return await show_log(backend, named, follows=follow, is_json=is_json, tail=tail)
 
     perform_on(store, work, output, reveals=reveal)
 
@@ -307,6 +312,8 @@ def list_(  # noqa: PLR0913 - one for each option
         from tenuto.cli.views.pages import show_page
         from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter
 
+        if reveal:
+            await backend.reveal("list_instances", "")
         now = backend.clock.now()
         which = InstanceFilter(
             status=status_filter(status or ()),
@@ -421,6 +428,8 @@ def show(  # noqa: PLR0913 - one for each option
         from tenuto.cli.views.terminal import show_json
 
         shown = await find_instance(backend.space, instance)
+        if reveal:
+            await backend.reveal("get_instance", shown.id)
         found = backend.space.at(shown.id)
         log = None
         if step is not None or history or at is not None:

@@ -39,7 +39,7 @@ _INDENT: Final = " " * 6
 """Before the second line of an entry."""
 
 
-def show_instance(
+def show_instance(  # noqa: PLR0913 - one for each part
     held: Held,
     near: NearEvents,
     now: datetime,
