@@ -66,7 +66,7 @@ def show_wrong_usage(error: TyperException, words: Sequence[str]) -> None:
         typer.echo(f"error {CODE}  {error.format_message()}", err=True)
         typer.echo(f"  {_advice(error)}", err=True)
 
-    error.show = show  # type: ignore[method-assign]
+    error.show = show  # type: ignore[attr-defined]
 
 
 def is_json_asked(words: Sequence[str]) -> bool:

@@ -81,12 +81,14 @@ def start(  # noqa: PLR0913 - one for each option
     Its steps run in the processes that work on the store, or at the server.
 
     tenuto start order --input '{"orderId": 7}' --server http://127.0.0.1:8484 --follow
+
+    tenuto start order -i orderId=7 -i items='["ink"]'
     """
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.lookup import moment_or_in
-        from tenuto.cli.sources import read_json
+        from tenuto.cli.sources import read_input
         from tenuto.cli.views.advice import say_advice, with_warnings
         from tenuto.cli.views.outcome import if_not_worked_on, show_unseen, status_line
         from tenuto.cli.views.terminal import say, say_command, show, show_json
@@ -99,7 +101,7 @@ def start(  # noqa: PLR0913 - one for each option
         )
         started = await backend.space.start(
             workflow,
-            None if input is None else read_json(input, "--input"),
+            read_input(input),
             key=key,
             correlation_id=correlation_id,
             priority=priority,
