@@ -9,14 +9,18 @@ from io import StringIO
 from pathlib import Path
 from typing import TypeAlias
 
+import msgspec
 import pytest
 from rich.console import Console
 
-from tenuto import NotFound, TenutoError
+from tenuto import NotFound, Tenuto, TenutoError
 from tenuto.api.registry import OPERATIONS
 from tenuto.cli.backends import opened
 from tenuto.cli.backends.backend import Backend
 from tenuto.cli.backends.recorded import ACTIONS
+from tenuto.cli.dev_files import deploy_files
+from tenuto.cli.dev_hints import read_starts, started
+from tenuto.cli.sources import read_sources
 from tenuto.cli.views import tables
 from tenuto.cli.views.access import audit_table
 from tenuto.model.json import Object
@@ -24,7 +28,8 @@ from tenuto.model.task_definition import TaskDefinition
 from tenuto.workspace import protocol
 from tenuto.workspace.protocol import Instance, Workspace
 from tenuto.workspace.values import DeadLetterFilter, InstanceFilter, Start
-from tests.cli.conftest import WAIT
+from tests.cli.conftest import WAIT, Terminal, one_of_each
+from tests.cli.manual import commands, help_of
 
 Call: TypeAlias = Callable[[Workspace, Instance], Awaitable[object]]
 
@@ -209,3 +214,94 @@ def test_a_narrow_terminal_shows_the_reason_of_a_change(monkeypatch: pytest.Monk
         "after": {"status": "CANCELLED", "should": "x" * 100, "reason": "ordered twice"},
     }
     assert 'ordered twice: {"status"' in audit_table([line]).plain
+
+
+FLOW = {"id": "double", "steps": [{"stepId": "twice", "type": "TASK", "taskId": "double"}]}
+
+
+PAID = {"stepId": "paid", "type": "EVENT_WAIT", "eventPattern": "paid"}
+
+
+def lines_in(terminal: Terminal) -> list[tuple[str, str, str, object]]:
+    items = terminal.call("audit", "list", "-o", "json").json["items"]
+    names = ("action", "outcome", "target", "after")
+    return [tuple(each[name] for name in names) for each in items[::-1]]  # type: ignore[misc]
+
+
+def test_run_records_what_it_saves_and_starts_and_a_reason(terminal: Terminal) -> None:
+    terminal.write("double.json", FLOW)
+    ended = terminal.run("run", "double.json", "--input", "4", "--reason", "a trial", "-o", "json")
+    id = ended.json["id"]
+    why = {"reason": "a trial"}
+    assert lines_in(terminal) == [
+        ("put_workflow", "asked", "double", why),
+        ("put_workflow", "done", "double", {**why, "version": 1}),
+        ("start_workflow", "asked", "double", why),
+        ("start_workflow", "done", "double", {**why, "instanceId": id}),
+    ]
+    terminal.run("run", "double.json", "--input", "4")
+    more = [action for action, *_ in lines_in(terminal)[4:]]
+    assert more == ["start_workflow", "start_workflow"], "the same content is not saved again"
+
+
+@pytest.mark.asyncio
+async def test_dev_records_what_it_saves_and_starts_and_a_reload_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "wait.json"
+    file.write_bytes(msgspec.json.encode({"id": "wait", "steps": [PAID]}))
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    begin = read_starts(['wait={"id": 7}'])
+    for _ in range(2):
+        async with Tenuto(url) as app:
+            await deploy_files(app, [(file, read_sources(file))], str, "none")
+            await started(app, begin)
+    async with opened(url) as backend:
+        found = [(each["action"], each["outcome"]) for each in await lines(backend)]
+    assert found == [
+        ("put_workflow", "asked"),
+        ("put_workflow", "done"),
+        ("start_workflow", "asked"),
+        ("start_workflow", "done"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "action"),
+    [
+        (("show", "@last"), "get_instance"),
+        (("history", "@last"), "get_history"),
+        (("list",), "list_instances"),
+        (("events", "list"), "list_events"),
+        (("dead-letters", "list"), "list_dead_letters"),
+        (("dead-letters", "show", "@last"), "get_dead_letter"),
+    ],
+)
+def test_masked_values_that_are_shown_have_a_line(
+    terminal: Terminal, words: tuple[str, ...], action: str
+) -> None:
+    terminal.past(one_of_each)
+    before = len(lines_in(terminal))
+    assert terminal.call(*words).code == 0
+    assert len(lines_in(terminal)) == before
+    ended = terminal.call(*words, "--reveal")
+    assert ended.code == 0, ended.err
+    [line] = lines_in(terminal)[before:]
+    assert (line[0], line[1], line[3]) == (action, "done", {"revealed": True})
+    assert (line[2] == "") == (words[-1] == "list")
+
+
+def test_every_command_that_reveals_is_in_the_table_of_lines() -> None:
+    """Also `events show`, whose event a test sends."""
+    revealing = {name for name in commands() if "--reveal" in help_of(name).split()}
+    assert revealing == {
+        *("show", "history", "list", "events list", "events show"),
+        *("dead-letters list", "dead-letters show"),
+    }
+
+
+def test_an_event_that_is_revealed_has_a_line(terminal: Terminal) -> None:
+    terminal.past(one_of_each)
+    terminal.call("events", "send", "user.made", '{"password": "hunter22"}', "--id", "e-1")
+    before = len(lines_in(terminal))
+    assert "hunter22" not in terminal.call("events", "show", "e-1").out
+    assert "hunter22" in terminal.call("events", "show", "e-1", "--reveal").out
+    assert lines_in(terminal)[before:] == [("get_event", "done", "e-1", {"revealed": True})]

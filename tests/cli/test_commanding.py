@@ -201,6 +201,46 @@ def test_a_failed_instance_is_retried_and_goes_on(terminal: Terminal) -> None:
     assert terminal.call("verify").code == 0
 
 
+PICKY = """
+from tenuto import TaskError, task
+
+@task
+def pick(number: int) -> int:
+    if number > 10:
+        raise TaskError("TOO_MUCH", "more than there are", retryable=False)
+    return number
+"""
+PICK_STEP = {"stepId": "pick", "type": "TASK", "taskId": "pick"}
+
+
+def test_a_failed_task_is_retried_with_another_input(terminal: Terminal) -> None:
+    terminal.write("tasks.py", PICKY)
+    terminal.write("picky.json", {"id": "picky", "steps": [PICK_STEP]})
+    assert terminal.run("run", "picky.json", "--input", "12").code == 1
+    foreseen = terminal.call("retry", "@last", "--input", "5", "--dry-run", "-o", "json").json
+    assert (foreseen["again"], foreseen["inputEdited"]) == (["pick"], True)
+    wrong = terminal.call("retry", "@last", "--input", "5", "--step", "pack")
+    assert (wrong.code, "pack is no task that a retry runs again" in wrong.err) == (4, True)
+    retried = terminal.call("retry", "@last", "--input", "5", "-o", "json")
+    assert (retried.code, retried.json["inputEdited"]) == (0, True), retried.err
+    ended = terminal.run("run", "picky.json", "--instance", "@last")
+    assert (ended.code, ended.json) == (0, 5), ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("retry", "--status", "FAILED", "--input", "5", "--yes"), "for one instance"),
+        (("retry", "@last", "--step", "pick"), "the step that --input is for"),
+    ],
+)
+def test_an_input_of_a_retry_is_for_one_step_of_one_instance(
+    terminal: Terminal, words: tuple[str, ...], said: str
+) -> None:
+    ended = terminal.call(*words)
+    assert (ended.code, said in " ".join(ended.err.split())) == (2, True), ended.err
+
+
 def test_a_retry_is_left_for_the_process_that_has_the_store_open(failed_beside: Terminal) -> None:
     retried = failed_beside.call("retry", "@last-failed", "-o", "json")
     assert retried.code == 0, retried.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
@@ -279,6 +280,9 @@ def test_approvals_are_decided(do: Do, tmp_path: Path) -> None:
     id = started(do, "approve")
     ended = do("decide", id, "review", "approved", "--by", "ann")
     assert "✓ review approved by ann" in ended.out
+    maybe = do("decide", id, "review", "maybe", "--by", "ann").err
+    assert "Write one of approved, rejected." in maybe
+    assert "enum" not in maybe
     assert do("decide", id, "review", "rejected", "--by", "ann").code == 4
 
 
@@ -437,6 +441,37 @@ def test_the_audit_log_of_a_server_is_proved_there(do: Do) -> None:
 def test_a_workflow_that_is_not_there_is_to_be_deployed(do: Do) -> None:
     ended = do("start", "zzz")
     assert (ended.code, "`tenuto deploy FILE`" in ended.err) == (3, True)
+    assert re.search(r"Deployed are .*\bdouble\b", " ".join(ended.err.split()))
+
+
+def test_the_name_of_a_workflow_is_not_the_id_of_an_instance(do: Do) -> None:
+    started(do, "wait", {"orderId": "named"})
+    ended = do("show", "wait")
+    assert (ended.code, "`tenuto list --workflow wait`" in ended.err) == (2, True), ended.err
+
+
+def test_a_failed_task_is_retried_there_with_another_input(do: Do) -> None:
+    id = started(do, "refuse")
+    do("history", id, "--follow")
+    retried = do("retry", id, "--input", '{"less": 1}', "-o", "json")
+    assert (retried.code, retried.json["inputEdited"]) == (0, True), retried.err
+    do("history", id, "--follow")
+    step = do("show", id, "--step", retried_step(do, id), "-o", "json").json
+    assert step["input"] == {"less": 1}
+
+
+def retried_step(do: Do, id: str) -> str:
+    return str(do("show", id, "-o", "json").json["lastError"]["stepId"])
+
+
+def test_masked_values_that_are_shown_have_lines_at_the_server(do: Do) -> None:
+    id = started(do, "wait", {"orderId": "revealed", "password": "hunter22"})
+    target = f"/api/v1/instances/{id}/history"
+    assert "hunter22" not in do("show", id).out
+    assert do("audit", "list", "--target", target, "-o", "json").json["items"] == []
+    assert "hunter22" in do("show", id, "--reveal").out
+    [line] = do("audit", "list", "--target", target, "-o", "json").json["items"]
+    assert (line["action"], line["after"]) == ("get_history", {"revealed": True})
 
 
 @contextmanager

@@ -40,6 +40,44 @@ def test_what_is_deployed_is_started_by_its_id_and_run_by_whoever_has_its_tasks(
     assert (followed.code, '"to":"COMPLETED"' in followed.out) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("given", "input"),
+    [
+        (("orderId=7",), {"orderId": 7}),
+        (("name=ink", 'items=["a"]', "note=a=b"), {"name": "ink", "items": ["a"], "note": "a=b"}),
+        (('quoted="7"', "from=@number.json"), {"quoted": "7", "from": 9}),
+        (('{"a": "b=c"}',), {"a": "b=c"}),
+    ],
+)
+def test_the_fields_of_an_input_are_given_one_by_one(
+    past: Terminal, given: tuple[str, ...], input: object
+) -> None:
+    past.write("number.json", "9")
+    words = [word for each in given for word in ("-i", each)]
+    started = past.call("start", "wait", *words, "-o", "json")
+    assert started.code == 0, started.err
+    shown = past.call("show", started.json["instanceId"], "-o", "json").json
+    assert shown["input"] == input
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("a=1", "{}"), "'{}' is not NAME=VALUE"),
+        (("a=1", "a=2"), "a is given twice"),
+        (("password=••••",), "has a masked value"),
+        (("a=@none.json",), "there is no file none.json"),
+    ],
+)
+def test_fields_that_are_not_clear_are_refused(
+    past: Terminal, given: tuple[str, ...], said: str
+) -> None:
+    words = [word for each in given for word in ("-i", each)]
+    ended = past.call("start", "wait", *words)
+    assert ended.code in (2, 3)
+    assert said in ended.err.replace("A is given", "a is given")
+
+
 def test_a_start_has_a_priority_and_a_deadline(terminal: Terminal) -> None:
     terminal.write("wait.json", WAIT)
     terminal.call("deploy", "wait.json")

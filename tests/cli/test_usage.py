@@ -7,11 +7,15 @@ from pkgutil import iter_modules
 
 import pytest
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from tenuto import cli
 from tenuto.cli import commands
 from tenuto.cli.views import terminal as terminal_views
+from tenuto.cli.wrong_usage import OTHER_WORDS
 from tests.cli.conftest import Terminal
+from tests.cli.manual import commands as commands_of_manual
+from tests.cli.test_every_command import GROUPS, WHOLE
 
 SECRET = f"tnt_{'0' * 16}_{'a' * 64}"
 
@@ -61,7 +65,12 @@ def test_a_step_whose_name_is_the_name_of_a_picture_is_shown_as_it_is(
 
 
 @pytest.mark.parametrize(
-    ("word", "said"), [("cancle", "Did you mean 'cancel'"), ("nosuch", "`tenuto --help` lists")]
+    ("word", "said"),
+    [
+        ("cancle", "Did you mean 'cancel'"),
+        ("emit", "Did you mean `tenuto events send`"),
+        ("nosuch", "`tenuto --help` lists"),
+    ],
 )
 def test_a_mistyped_command_leads_to_the_one_that_is_meant_or_to_all(
     terminal: Terminal, word: str, said: str
@@ -133,3 +142,94 @@ def test_no_words_or_half_of_them_are_wrong_usage_and_no_traceback(
     assert ended.code == 2
     assert "Usage: tenuto" in ended.out + ended.err
     assert "Traceback" not in ended.out + ended.err
+
+
+def test_commands_of_other_tools_lead_to_commands_that_there_are() -> None:
+    known = {*commands_of_manual(), *GROUPS, "--version", "--help"}
+    assert {*OTHER_WORDS.values()} <= known
+    assert not OTHER_WORDS.keys() & known
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("list", "--limit", "0"), "it has to be at least 1"),
+        (("list", "--limit", "1001"), "it has to be at most 1000"),
+        (("list", "--limit", "many"), "it is not a whole number"),
+        (("start", "double", "--timeout", "soon"), "it is not a number"),
+        (("list", "-o", "yaml"), "'yaml' is not one of 'table', 'json', 'id'"),
+        (("start",), "Missing argument 'WORKFLOW'"),
+    ],
+)
+def test_wrong_usage_has_its_code_and_no_words_of_a_validator(
+    terminal: Terminal, words: tuple[str, ...], said: str
+) -> None:
+    ended = terminal.call(*words)
+    text = " ".join(ended.err.split())
+    assert (ended.code, ended.out) == (2, "")
+    assert "error TEN-2640 " in text
+    assert said in text
+    assert f"`tenuto {words[0]} --help` lists its arguments" in text
+    assert "Input should" not in text
+    assert "Value error" not in text
+    as_json = terminal.call(*words[:1], "--bogus", "-o", "json").json["error"]
+    assert as_json["advice"].startswith(f"`tenuto {words[0]} --help`")
+
+
+def command_of(name: str) -> TyperCommand:
+    """The command with this name, perhaps inside of a group."""
+    found: object = WHOLE
+    for word in name.split():
+        assert isinstance(found, TyperGroup)
+        found = found.commands[word]
+    assert isinstance(found, TyperCommand)
+    return found
+
+
+LOOKS = {
+    *("audit export", "audit list", "audit verify", "bulk list", "bulk show", "completion"),
+    *("dead-letters groups", "dead-letters list", "dead-letters show", "doctor"),
+    *("events list", "events show", "explain", "history", "keys list", "list", "logs", "schema"),
+    *("show", "stats", "subscriptions list", "tasks list", "validate", "verify", "webhooks list"),
+    *("workers list", "workflows list", "workflows show"),
+}
+ABOUT_FILES_OR_PROCESSES = {
+    *("config list", "config remove", "config set", "config show", "config use", "init"),
+    *("dev", "migrate", "prune", "reindex", "serve", "worker"),
+}
+
+
+def test_every_command_that_changes_something_takes_a_reason() -> None:
+    options = {
+        name: {word for each in command_of(name).params for word in each.opts}
+        for name in commands_of_manual()
+    }
+    others = LOOKS | ABOUT_FILES_OR_PROCESSES
+    without = {name for name, words in options.items() if "--reason" not in words}
+    assert without - others == set()
+    assert others <= options.keys()
+
+
+def test_a_home_that_cannot_be_looked_into_has_no_profiles(terminal: Terminal) -> None:
+    """As in a container whose HOME belongs to another user."""
+    terminal.call("migrate")
+    terminal.environment["XDG_CONFIG_HOME"] = f"/{'x' * 300}"
+    ended = terminal.call("list")
+    assert (ended.code, "no instances" in ended.err) == (0, True), ended.err
+
+
+def test_a_defect_outside_of_the_work_of_a_command_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(**_: object) -> None:
+        raise LookupError("a defect")
+
+    monkeypatch.setattr("tenuto.cli.commands.app", broken)
+    monkeypatch.setattr("sys.argv", ["tenuto", "list", "-o", "json"])
+    terminal_views.data.cache_clear()
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    shown = capsys.readouterr()
+    assert ended.value.code == 1
+    assert "TEN-4000" in shown.out
+    assert "Traceback" not in shown.out + shown.err

@@ -230,3 +230,26 @@ async def test_as_many_plain_functions_run_at_once_as_it_is_told() -> None:
     worker.stop()
     await running
     await engine.close()
+
+
+def test_a_server_that_is_away_is_told_once_however_long_it_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "tenuto.worker")
+
+    async def story(stage: Stage) -> None:
+        work = await Work(stage).begin(registry_of(ship=once))
+        await stage.clock.sleep(90)
+        work.broker.is_away = True
+        await stage.clock.sleep(600)
+        work.broker.is_away = False
+        id = await stage.started(work.engine, flow())
+        assert await status(work.engine, id) == "COMPLETED"
+        await work.end()
+
+    Stage().play(story)
+    said = [each.getMessage() for each in caplog.records]
+    failed = [each for each in said if each.startswith("claim failed")]
+    again = [each for each in said if each.startswith("claims again")]
+    assert 1 <= len(failed) <= 2, "once for each claim that is under way"
+    assert len(again) == len(failed)

@@ -9,8 +9,8 @@ from tenuto.api.config import ServiceConfig
 from tenuto.api.problems import Refusal
 
 _ASKED = (
-    "authorization, content-type, idempotency-key, if-match, tenuto-reason, tenuto-tenant, "
-    "x-request-id"
+    "authorization, content-type, idempotency-key, if-match, tenuto-reason, tenuto-reveals, "
+    "tenuto-tenant, x-request-id"
 )
 _SHOWN = "etag, location, retry-after, x-request-id"
 _RELAYED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")

@@ -182,7 +182,7 @@ class RequestPipeline:
             # A batch counts as what it holds; the request itself was the first.
             self.service.count_request(call.principal, items_in(body) - 1)
         if not operation.is_audited:
-            return await operation.handler(call, *arguments)
+            return await self._audit.read(incoming, lambda: operation.handler(call, *arguments))
         return await self._audit.change(incoming, call, lambda: operation.handler(call, *arguments))
 
     def _check_source(self, incoming: IncomingRequest) -> Pairs:

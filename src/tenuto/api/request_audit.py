@@ -16,6 +16,8 @@ from tenuto.model.json import Object
 
 REASON: Final = "Tenuto-Reason"
 """The header with the reason of a change, for its lines; percent-encoded UTF-8."""
+REVEALS: Final = "Tenuto-Reveals"
+"""The header of a read whose client shows values that it masks otherwise: it has a line."""
 
 _FOREIGN = frozenset({"TEN-5020", "TEN-5021"})
 """Codes of refusals for a foreign host or origin."""
@@ -54,6 +56,14 @@ class RequestAudit:
             incoming, "done", before=call.before, after=after, is_waited_for=is_waited_for
         )
         return answer
+
+    async def read(
+        self, incoming: IncomingRequest, read: Callable[[], Awaitable[object]]
+    ) -> object:
+        """The result of a read; where masked values are shown, the line is durable before."""
+        if incoming.headers.get(REVEALS.lower()) is not None:
+            await self._record(incoming, "done", after={"revealed": True})
+        return await read()
 
     async def refusal(self, incoming: IncomingRequest, error: TenutoError) -> None:
         """Record a refusal for lack of permission or credential; invalid input is not recorded."""

@@ -9,7 +9,8 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeVar
+from enum import Enum
+from typing import Any, Literal, TypeVar, get_args, get_origin
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -147,7 +148,7 @@ def _problems(
         try:
             read = msgspec.convert(value[name], field.type, strict=strict)
         except msgspec.ValidationError as error:
-            found.append(_said(error, f"$.{name}"))
+            found.append(_said(error, f"$.{name}", field.type))
             continue
         if isinstance(read, datetime) and (wrong := moment_problem(read)) is not None:
             found.append(_problem(f"$.{name}", wrong, "Correct the value."))
@@ -177,10 +178,22 @@ def _unknown(name: str, fields: Mapping[str, msgspec.structs.FieldInfo]) -> Prob
     return _problem(f"$.{name}", f"there is no field `{name}` here", advice)
 
 
-def _said(error: msgspec.ValidationError, path: str) -> Problem:
+def _said(error: msgspec.ValidationError, path: str, wanted: object = None) -> Problem:
     """A problem that msgspec found, at the place that it names below `path`."""
     text, _, place = in_json_words(error).partition(" - at `$")
-    return _problem(path + place.removesuffix("`"), text, "Correct the value.")
+    values = _values_of(wanted) if not place else []
+    advice = f"Write one of {', '.join(values)}." if values else "Correct the value."
+    return _problem(path + place.removesuffix("`"), text, advice)
+
+
+def _values_of(wanted: object) -> list[str]:
+    """The values of an enumeration, or of one that may be left out."""
+    if isinstance(wanted, type) and issubclass(wanted, Enum):
+        return [str(each.value) for each in wanted]
+    if get_origin(wanted) is Literal:
+        return [str(each) for each in get_args(wanted)]
+    found = [_values_of(each) for each in get_args(wanted)]
+    return next((each for each in found if each), [])
 
 
 def _lowered(text: str) -> str:

@@ -23,6 +23,11 @@ def main() -> None:
         from tenuto.cli.exits import show_missing_package
 
         sys.exit(show_missing_package(error))
+    except Exception as error:  # noqa: BLE001 - from outside the work of a command
+        from tenuto.cli.exits import show_defect
+        from tenuto.cli.wrong_usage import is_json_asked
+
+        sys.exit(show_defect(error, is_json=is_json_asked(sys.argv[1:])))
     except KeyboardInterrupt:
         # While it was being loaded: nothing yet could print a message.
         sys.exit(130)

@@ -73,7 +73,7 @@ class Many(Struct, frozen=True, kw_only=True):
     version: int | None = None
     """Of a rerun: the version for all; None: that of each."""
     is_edited: bool = False
-    """Of a rerun: whether all get another input."""
+    """Whether it gets another input; of a rerun: whether all do."""
     is_alone: bool = False
     """Whether the service knows no operation like that, so that it is done one by one."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from tenuto.cli.deployment import deployed as deployed_version
 from tenuto.cli.positions import Located
 from tenuto.cli.python_files import named
 from tenuto.cli.records import Record, RecordKind, record_in
@@ -106,12 +107,13 @@ async def deploy_files(
     """
     deployed: list[Source] = []
     await _save_records(app, read.records, "calendar", announce, tolerance)
-    known = {*app.tasks, *await tasks_of(app.workspace(DEFAULT_TENANT, "app"))}
+    space = app.workspace(DEFAULT_TENANT, "app")
+    known = {*app.tasks, *await tasks_of(space)}
     for file, sources in read.definitions:
         for source in sources:
             try:
                 definition = source.checked()
-                version = await app.deploy(source.deployable)
+                version = await deployed_version(app, space, source)
             except (TenutoError, Located) as error:
                 if tolerance == "none":
                     raise

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tenuto.cli.backends.recorded import recorded_here
 from tenuto.cli.event_hints import event_hint
 from tenuto.cli.example_input import example_of
 from tenuto.cli.open_instances import OPEN
@@ -18,6 +20,7 @@ from tenuto.cli.views.terminal import say, say_command
 from tenuto.definition.schemas import input_problems
 from tenuto.model.errors import TenutoError
 from tenuto.model.json import JSON, Object
+from tenuto.model.tenants import DEFAULT_TENANT
 from tenuto.ports import SystemClock
 from tenuto.workspace.values import InstanceFilter
 
@@ -65,13 +68,20 @@ async def started(
 
 
 async def _begun(app: Tenuto, given: DevStart, *, is_again: bool) -> InstanceRef:
-    first = await app.start(given.workflow, given.input, key=given.key)
+    space = app.workspace(DEFAULT_TENANT, "app")
+
+    async def start(key: str | None) -> InstanceRef:
+        begin = partial(space.start, given.workflow, given.input, key=key)
+        return await recorded_here(app, space.tenant, "start_workflow", given.workflow, begin)
+
+    known = await app.page(InstanceFilter(workflow=given.workflow, key=given.key), limit=1)
+    first = app.at(known.items[0].id) if known.items else await start(given.key)
     if is_again or not (await first.status()).is_final:
         return first
     going = InstanceFilter(workflow=given.workflow, status=OPEN)
     for row in (await app.page(going, limit=1)).items:
         return app.at(row.id)
-    return await app.start(given.workflow, given.input)
+    return await start(None)
 
 
 def say_where(url: str) -> None:

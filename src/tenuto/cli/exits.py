@@ -120,6 +120,11 @@ def show_missing_package(error: ModuleNotFoundError) -> int:
     return _show(refusal, None, is_json=False)
 
 
+def show_defect(error: Exception, *, is_json: bool) -> int:
+    """The exit code of a program that failed outside of the work of its command."""
+    return _show(missing_package(error) or _defect(error), None, is_json=is_json)
+
+
 def _defect(error: Exception) -> TenutoError:
     if os.environ.get(_TRACEBACK):
         traceback.print_exception(error)

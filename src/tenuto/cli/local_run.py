@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ from tenuto.cli.backends.reader import (
     require_there,
     store_flag,
 )
+from tenuto.cli.backends.recorded import recorded_here
+from tenuto.cli.deployment import deployed
 from tenuto.cli.live_feed import interruptible
 from tenuto.cli.lookup import find_instance
 from tenuto.cli.sources import Source, read_source
@@ -56,6 +59,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     key: str | None = None
     correlation_id: str | None = None
     is_json: bool = False
+    reason: str | None = None
+    """Why it is started, for the audit log."""
 
 
 async def run(url: str, options: RunOptions) -> int:
@@ -103,13 +108,17 @@ async def looking(ours: Engine, look: Callable[[], Awaitable[None]]) -> AsyncIte
 
 async def _start(app: Tenuto, url: str, source: Source, options: RunOptions) -> InstanceRef:
     space = app.workspace(tenant_of(url), "app")
-    await space.deploy(source.deployable)
     definition = source.checked()
-    return await space.start(
+    await deployed(app, space, source, reason=options.reason)
+    start = partial(
+        space.start,
         definition.id if source.flow is None else source.flow,
         options.input,
         key=options.key,
         correlation_id=options.correlation_id,
+    )
+    return await recorded_here(
+        app, space.tenant, "start_workflow", definition.id, start, reason=options.reason
     )
 
 

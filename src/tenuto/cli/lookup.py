@@ -14,7 +14,7 @@ import msgspec
 
 from tenuto.cli.views.terminal import SHORT_ID
 from tenuto.model.durations import Duration, from_epoch_ms, parse_duration, parse_moment
-from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem
+from tenuto.model.errors import Forbidden, InvalidInput, NotFound, Problem, TenutoError
 from tenuto.model.json import Given, Object
 from tenuto.model.status import Status
 from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter, Page, Summary
@@ -150,7 +150,7 @@ async def find_instance(space: Lists, text: str) -> Summary:
     if not _PREFIX.match(wanted) or len(wanted.replace("-", "")) < _SHORTEST:
         # A store or server that is not there is the first thing to report.
         await space.page(limit=1)
-        raise _not_an_id(text)
+        raise await _not_an_id(space, text)
     found = await _beginning_with(space, wanted)
     if not found:
         raise await _not_found(space, text)
@@ -248,7 +248,16 @@ def _ambiguous(text: str, found: dict[str, Summary]) -> InvalidInput:
     )
 
 
-def _not_an_id(text: str) -> InvalidInput:
+async def _not_an_id(space: Lists, text: str) -> InvalidInput:
+    advice = f"Write at least its first {_SHORTEST} digits, {LAST} or {LAST_FAILED}."
+    of_workflow: Page[Summary] | None = None
+    with suppress(TenutoError):
+        of_workflow = await space.page(InstanceFilter(workflow=text), limit=1)
+    if text and of_workflow is not None and of_workflow.items:
+        advice = (
+            f"{text} is a workflow: `tenuto list --workflow {text}` lists its instances, "
+            f"`tenuto workflows show {text}` shows its steps."
+        )
     return InvalidInput(
         f"{text!r} is not the id of an instance",
         [
@@ -256,7 +265,7 @@ def _not_an_id(text: str) -> InvalidInput:
                 code="TEN-2008",
                 path="ID",
                 message="an id is a UUID such as 019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b",
-                advice=f"Write at least its first {_SHORTEST} digits, {LAST} or {LAST_FAILED}.",
+                advice=advice,
             )
         ],
     )

@@ -31,8 +31,9 @@ class Profiles(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def profiles_file(environment: Mapping[str, str] = os.environ) -> Path:
     """The file of this user."""
-    home = environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "~")) / ".config"
-    return Path(home).expanduser() / "tenuto" / "profiles.json"
+    home = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '~')}/.config"
+    # `Path.expanduser` raises where the user has no home.
+    return Path(os.path.expanduser(home)) / "tenuto" / "profiles.json"  # noqa: PTH111
 
 
 def read_profiles(file: Path) -> Profiles:

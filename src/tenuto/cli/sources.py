@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from tenuto.python_form.workflow import WorkflowFunction
     from tenuto.workspace.protocol import Workspace
 
+_PAIR: Final = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)\Z", re.DOTALL)
+"""A field of an input; no JSON document begins like that."""
 
 Refusal: TypeAlias = InvalidDefinition | InvalidInput
 
@@ -164,6 +167,42 @@ def _read_document(path: Path) -> Source:
     )
 
 
+def read_input(given: Sequence[str] | None) -> JSON:
+    """The values of `--input`: one document, or fields as NAME=VALUE; None where there is none."""
+    if not given:
+        return None
+    pairs = [_PAIR.match(each) for each in given]
+    if len(given) == 1 and pairs[0] is None:
+        return read_json(given[0], "--input")
+    names = [pair["name"] for pair in pairs if pair is not None]
+    wrong = [
+        f"{text!r} is not NAME=VALUE" for text, pair in zip(given, pairs, strict=True) if not pair
+    ]
+    wrong += [f"{name} is given twice" for name in sorted({*names}) if names.count(name) > 1]
+    if wrong:
+        advice = "Write one JSON document, or each field once as NAME=VALUE, such as orderId=7."
+        problems = [
+            Problem(code="TEN-2004", path="--input", message=message, advice=advice)
+            for message in wrong
+        ]
+        raise InvalidInput("the input is neither one document nor fields", problems)
+    found: Object = {
+        pair["name"]: _value(pair["value"], pair["name"]) for pair in pairs if pair is not None
+    }
+    _refuse_masked(found, "--input")
+    return found
+
+
+def _value(text: str, name: str) -> JSON:
+    """JSON, `@FILE` or `-`; else the text itself."""
+    if text == "-" or text.startswith("@"):
+        return read_json(text, f"--input {name}")
+    try:
+        return parse_document(text, name)
+    except InvalidDefinition:
+        return text
+
+
 def read_json(text: str, option: str) -> JSON:
     """JSON given on the command line: itself, `@FILE`, or `-` for stdin."""
     content: str | bytes
@@ -187,6 +226,11 @@ def read_json(text: str, option: str) -> JSON:
             for problem in error.problems
         ]
         raise InvalidInput(f"{option} is not JSON", problems) from None
+    _refuse_masked(found, option)
+    return found
+
+
+def _refuse_masked(found: JSON, option: str) -> None:
     if is_masked(found):
         problem = Problem(
             code="TEN-2004",
@@ -195,7 +239,6 @@ def read_json(text: str, option: str) -> JSON:
             advice="Read it again with --reveal, or write the value itself.",
         )
         raise InvalidInput(f"{option} has a masked value", [problem])
-    return found
 
 
 def read_file(path: Path) -> bytes:

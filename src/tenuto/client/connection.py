@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -52,6 +53,7 @@ _MAY_BE_DONE: Final = frozenset({STRANGE, MAY_BE_WRITTEN, _STORED, _NOT_RECORDED
 """Codes of a 503 that do not say that nothing was accepted."""
 _RANDOM: Final = 1 << 64
 _REASON: Final = "tenuto-reason"
+_REVEALS: Final = "tenuto-reveals"
 
 
 class Ask(NamedTuple):
@@ -134,6 +136,10 @@ class Connection:
         self._headers.pop(_REASON, None)
         if reason is not None:
             self._headers[_REASON] = quote(reason, safe=" ", errors="replace")
+
+    def reveal(self) -> None:
+        """Have the service's audit log keep that the reads that follow show masked values."""
+        self._headers[_REVEALS] = "true"
 
     @property
     def url(self) -> str:
@@ -411,5 +417,5 @@ def _not_known(why: str) -> StoreUnavailable:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
-        return error.os_error.strerror or str(error.os_error)
+        return os.strerror(error.errno) if error.errno else str(error.os_error)
     return str(error) or type(error).__name__

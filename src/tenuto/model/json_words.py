@@ -16,12 +16,14 @@ _WORDS: Final = {
     "datetime": "a timestamp",
     "bytes": "text in base64",
 }
+_ENUM: Final = re.compile(r"^Invalid enum value ('[^']*'|\S+)")
 _TYPES = re.compile(r"\b([Ee]xpected|got) `([a-z| ]+)`")
 
 
 def in_json_words(error: Exception) -> str:
     """What is wrong with a value: `expected text, found a whole number - at `$.name``."""
-    message = _TYPES.sub(_named, str(error))
+    message = _ENUM.sub(r"\1 is not one of the values that are possible here", str(error))
+    message = _TYPES.sub(_named, message)
     return message[:1].lower() + message[1:]
 
 

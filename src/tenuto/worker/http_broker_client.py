@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import TypeVar, cast
@@ -199,8 +200,7 @@ class HttpBrokerClient:
             ):
                 return response.status, await response.read()
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            reason = str(error) or type(error).__name__
-            raise StoreUnavailable(f"{url} cannot be reached: {reason}") from error
+            raise StoreUnavailable(f"{url} cannot be reached: {_reason(error)}") from error
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -231,3 +231,9 @@ def _problem(status: int, content: bytes) -> TenutoError:
     if kind is None:
         kind = StoreUnavailable if status >= _ITS_FAULT else TenutoError
     return kind(message, code=told.code, advice=told.advice)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return os.strerror(error.errno) if error.errno else str(error.os_error)
+    return str(error) or type(error).__name__

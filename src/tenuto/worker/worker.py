@@ -199,11 +199,14 @@ class Worker:
         stopping = asyncio.get_running_loop().create_task(self._is_stopping.wait())
         pause = _FIRST_PAUSE
         refused_at: float | None = None
+        told: str | None = None
         try:
             while not self._is_stopping.is_set():
                 try:
                     await self._until_stopped(self._claim(number), stopping)
-                    pause, refused_at = _FIRST_PAUSE, None
+                    if told is not None:
+                        log.info("claims again worker=%s", self._id)
+                    pause, refused_at, told = _FIRST_PAUSE, None, None
                 except TenutoError as error:
                     if not isinstance(error, StoreUnavailable | Overloaded):
                         now = self._clock.ticks()
@@ -212,7 +215,14 @@ class Worker:
                         # a proxy without a server behind it, or a key that is not valid yet.
                         if not any(self._claims) or now - refused_at >= _REFUSED_FOR:
                             raise
-                    log.warning("claim failed worker=%s: %s", self._id, error)
+                    if str(error) != told:
+                        # Once for each cause, however long it lasts.
+                        told = str(error)
+                        log.warning(
+                            "claim failed worker=%s: %s; it is tried again until it succeeds",
+                            self._id,
+                            error,
+                        )
                     await self._clock.wait(self._is_stopping, pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
         finally:

@@ -78,6 +78,13 @@ class Backend(Protocol):
         """Have the audit log keep a reason with the changes that follow."""
         ...
 
+    async def reveal(self, action: str, target: str) -> None:
+        """Have the audit log keep that masked values are shown by the reads that follow.
+
+        `action` is the operation of the service that reads them, `target` the id of what is read.
+        """
+        ...
+
     def kept_open(self) -> AbstractAsyncContextManager[object]:
         """Several changes inside share what each would have to open for itself."""
         ...

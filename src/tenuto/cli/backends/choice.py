@@ -58,7 +58,8 @@ def _served_here(url: str, address: str | None, key: str | None, tenant: str) ->
 def _of_profile(key: str | None, tenant: str) -> ServerUrl | None:
     from tenuto.cli.profiles import VARIABLE, profiles_file
 
-    if not os.environ.get(VARIABLE) and not profiles_file().exists():
+    # A home that this user may not look into, as in a container, is not the user's own.
+    if not os.environ.get(VARIABLE) and not os.path.exists(profiles_file()):  # noqa: PTH110
         return None
     from tenuto.cli.profiles import used_profile
     from tenuto.cli.views.terminal import say

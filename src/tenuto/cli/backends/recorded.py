@@ -34,11 +34,14 @@ from tenuto.workspace.values import (
 
 if TYPE_CHECKING:
     from tenuto.access.audit import AuditLog
+    from tenuto.access.principal import Principal
+    from tenuto.app import Tenuto
     from tenuto.cli.backends.store_workspace import StoreWorkspace
     from tenuto.model.json import Object
     from tenuto.store.protocol import Store
 
 C = TypeVar("C", bound=type)
+T = TypeVar("T")
 LookUp: TypeAlias = Callable[[Any, str], Awaitable["Object | None"]]
 
 ACTIONS: Final[Mapping[type, Mapping[str, str]]] = {
@@ -165,46 +168,111 @@ def _recorded(method: Callable[..., Any], action: str, before: LookUp | None) ->
                     # There may be no store before: it is made by the engine that saves.
                     space = await stack.enter_async_context(self.space.lent(is_new=True))
                     store = space.engine.store
-                lines = _Lines(self, action, given, self.space.audit_log(store))
-                return await lines.around(before, lambda: method(self, *args, **kwargs))
+                space = self.space
+                target = _target(self, given)
+                lines = _Lines(
+                    action=_action(action, target, given),
+                    target=target,
+                    log=space.audit_log(store),
+                    request_id=space.reader.ids.short(),
+                    tenant=space.tenant,
+                    reason=given.get("reason") or space.reason,
+                    details={each: given[each] for each in _DETAILS if given.get(each)},
+                )
+                look = None if before is None else lambda: before(self, target)
+                return await lines.around(look, lambda: method(self, *args, **kwargs))
         finally:
             _IS_INSIDE.reset(inside)
 
     return called
 
 
+def _action(action: str, target: str, given: Mapping[str, Any]) -> str:
+    """As a client of a service names it."""
+    is_new = "document" in given and not target
+    return _WHEN_NEW.get(action, action) if is_new else action
+
+
+async def recorded_here(
+    app: Tenuto,
+    tenant: str,
+    action: str,
+    target: str,
+    change: Callable[[], Awaitable[T]],
+    *,
+    reason: str | None = None,
+) -> T:
+    """The result of a change that a command makes with an engine of its own, with both lines."""
+    from tenuto.access.audit import AuditLog
+
+    engine = app.engine
+    lines = _Lines(
+        action=action,
+        target=target,
+        log=AuditLog(engine.store.audit, engine.clock, engine.ids),
+        request_id=engine.ids.short(),
+        tenant=tenant,
+        reason=reason,
+    )
+    return await lines.around(None, change)
+
+
+async def record_reveal(space: StoreWorkspace, action: str, target: str) -> None:
+    """One line, durable before masked values are shown."""
+    reader = space.reader
+    await space.audit_log(reader.store).record(
+        principal=_local(space.tenant),
+        action=action,
+        target=target,
+        outcome="done",
+        request_id=reader.ids.short(),
+        after={"revealed": True},
+    )
+
+
+def _local(tenant: str) -> Principal:
+    """A program that has the store open, and so everything in it."""
+    from tenuto.access.principal import Principal
+    from tenuto.access.roles import Role
+
+    return Principal(tenant=tenant, name=ACTOR, role=Role.ADMIN, kind="local")
+
+
 class _Lines:
     """The lines of one change."""
 
     def __init__(
-        self, changing: _Changing, action: str, given: Mapping[str, Any], log: AuditLog
+        self,
+        *,
+        action: str,
+        target: str,
+        log: AuditLog,
+        request_id: str,
+        tenant: str,
+        reason: str | None,
+        details: Object | None = None,
     ) -> None:
-        from tenuto.access.principal import Principal
-        from tenuto.access.roles import Role
-
-        space = changing.space
-        self._changing = changing
-        self._given = given
-        self._target = _target(changing, given)
-        # As a client of a service does.
-        is_new = "document" in given and not self._target
-        self._action = _WHEN_NEW.get(action, action) if is_new else action
+        self._action = action
+        self._target = target
         self._log = log
-        self._request_id = space.reader.ids.short()
-        # A program that has the store open has everything in it.
-        self._principal = Principal(tenant=space.tenant, name=ACTOR, role=Role.ADMIN, kind="local")
-        reason = given.get("reason") or space.reason
+        self._request_id = request_id
+        self._principal = _local(tenant)
         self._reason: Object = {} if reason is None else {"reason": reason}
+        self._details = details or {}
 
-    async def around(self, before: LookUp | None, change: Callable[[], Any]) -> object:
+    async def around(
+        self,
+        before: Callable[[], Awaitable[Object | None]] | None,
+        change: Callable[[], Awaitable[T]],
+    ) -> T:
         """The result of a change, once its outcome is recorded."""
         await self._write("asked", after=self._reason)
         try:
             earlier = None
             if before is not None:
                 with suppress(NotFound):
-                    earlier = await before(self._changing, self._target)
-            result: object = await change()
+                    earlier = await before()
+            result = await change()
         except Exception as error:
             is_away = isinstance(error, StoreUnavailable) and error.code != IN_USE
             if not is_away:
@@ -213,8 +281,7 @@ class _Lines:
                 with suppress(StoreUnavailable):
                     await self._write("failed", after={"code": code})
             raise
-        details = {each: self._given[each] for each in _DETAILS if self._given.get(each)}
-        after = {**self._reason, **details, **_after(self._action, result)}
+        after = {**self._reason, **self._details, **_after(self._action, result)}
         try:
             await self._write("done", before=earlier, after=after)
         except StoreUnavailable:

@@ -139,6 +139,10 @@ class ServerBackend:
         """Have the audit log keep a reason with the changes that follow."""
         self.space.connection.because(reason)
 
+    async def reveal(self, action: str, target: str) -> None:  # noqa: ARG002 - it knows both
+        """Have the audit log keep that masked values are shown by the reads that follow."""
+        self.space.connection.reveal()
+
     def kept_open(self) -> AbstractAsyncContextManager[object]:
         """The connection is open anyway."""
         return nullcontext()

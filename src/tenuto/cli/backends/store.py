@@ -71,6 +71,12 @@ class StoreBackend:
         """Have the audit log keep a reason with the changes that follow."""
         self.space.reason = reason
 
+    async def reveal(self, action: str, target: str) -> None:
+        """Have the audit log keep that masked values are shown, before they are read."""
+        from tenuto.cli.backends.recorded import record_reveal
+
+        await record_reveal(self.space, action, target)
+
     def kept_open(self) -> AbstractAsyncContextManager[object]:
         """One engine for several definitions."""
         make_room(self.url)

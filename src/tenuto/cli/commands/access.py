@@ -52,6 +52,7 @@ def create_key(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Also a first key that may not make others.")
     ] = False,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -96,7 +97,7 @@ def create_key(
         say_advice(warnings)
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)
 
 
 @keys.command("list")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Limit, ListOutput, Output, Store, perform_on
+from tenuto.cli.commands.options import Limit, ListOutput, Output, Reason, Store, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -60,15 +60,22 @@ def show(id: BulkId, *, store: Store = STORE, output: Output = "table") -> None:
 
 
 @bulk.command("stop")
-def stop(id: BulkId, *, store: Store = STORE, output: Output = "table") -> None:
+def stop(
+    id: BulkId, *, reason: Reason = None, store: Store = STORE, output: Output = "table"
+) -> None:
     """Stop a bulk operation; what it has done stays done.
 
     tenuto bulk stop 019a8b2c-4d5e-7f60-8a9b-0c1d2e3f4a5b
     """
-    _show(store, output, lambda backend: backend.space.bulk.cancel(id))
+    _show(store, output, lambda backend: backend.space.bulk.cancel(id), reason)
 
 
-def _show(store: str, output: str, find: Callable[[Backend], Awaitable[BulkOperation]]) -> NoReturn:
+def _show(
+    store: str,
+    output: str,
+    find: Callable[[Backend], Awaitable[BulkOperation]],
+    reason: str | None = None,
+) -> NoReturn:
     """Print the operation that `find` gives."""
 
     async def work(backend: Backend) -> int:
@@ -78,4 +85,4 @@ def _show(store: str, output: str, find: Callable[[Backend], Awaitable[BulkOpera
         show_operation(await find(backend), is_json=output == "json")
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
     from tenuto.cli.bulk import Many
     from tenuto.cli.selection import Asked
+    from tenuto.model.edited import EditedInput
     from tenuto.model.ids import NodeKey
     from tenuto.model.json import Object
+    from tenuto.model.status import Status
+    from tenuto.workspace import protocol
 
 
 def cancel(  # noqa: PLR0913 - one for each option
@@ -140,6 +143,24 @@ def retry(  # noqa: PLR0913 - one for each option
             help="Only this compensation step, which was given up; STEP[2] in an iteration.",
         ),
     ] = None,
+    input: Annotated[
+        str | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="JSON|@FILE|-",
+            help="Another input for the task that failed, or for the compensation.",
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            "--step",
+            metavar="STEP",
+            help="The step that --input is for; STEP[2] in an iteration. Default: the one that "
+            "failed last.",
+        ),
+    ] = None,
     reason: Reason = None,
     status: OfStatus = None,
     workflow: OfWorkflow = None,
@@ -157,6 +178,8 @@ def retry(  # noqa: PLR0913 - one for each option
 
     tenuto retry @last-failed
 
+    tenuto retry @last-failed --input '{"amount": 12}'
+
     tenuto retry --status FAILED --workflow order --dry-run
 
     tenuto retry @last-failed --compensation refund_payment
@@ -164,13 +187,19 @@ def retry(  # noqa: PLR0913 - one for each option
     from tenuto.cli.bulk import Many
 
     asked = asked_for(instances, status, workflow, correlation_id)
+    _refuse_unclear_input(asked, input, step, compensation)
     if compensation is None:
+
+        async def one(found: protocol.Instance) -> Status:
+            return await found.retry(edited=await _edited(found, input, step))
+
         many = Many(
             action="retry",
             asked=asked,
-            one=lambda found: found.retry(),
+            one=one,
             dry_run=dry_run,
             yes=yes,
+            is_edited=input is not None,
         )
         _command(store, many, output, is_foreseen=True, reason=reason)
     if asked.single is None or dry_run:
@@ -181,12 +210,59 @@ def retry(  # noqa: PLR0913 - one for each option
         )
     from tenuto.model.ids import NodeKey
 
-    step, _, iteration = compensation.removesuffix("]").partition("[")
-    many = Many(
-        action="retry", asked=asked, one=lambda found: found.retry_compensation(step, iteration)
-    )
-    undone = NodeKey(step, iteration)
+    name, _, iteration = compensation.removesuffix("]").partition("[")
+
+    async def undo(found: protocol.Instance) -> Status:
+        from msgspec import UNSET
+
+        from tenuto.cli.sources import read_json
+
+        given = UNSET if input is None else read_json(input, "--input")
+        return await found.retry_compensation(name, iteration, input=given)
+
+    many = Many(action="retry", asked=asked, one=undo)
+    undone = NodeKey(name, iteration)
     _command(store, many, output, goes_on=True, reason=reason, undone_by=undone)
+
+
+def _refuse_unclear_input(
+    asked: Asked, input: str | None, step: str | None, compensation: str | None
+) -> None:
+    """An input is that of one step of one instance."""
+    if input is not None and asked.single is None:
+        raise typer.BadParameter(
+            "an input is for one instance, which is named by its id; for many, "
+            "`tenuto dead-letters retry` takes one",
+            param_hint="--input",
+        )
+    if step is not None and (input is None or compensation is not None):
+        raise typer.BadParameter(
+            "it names the step that --input is for, and --compensation names one itself",
+            param_hint="--step",
+        )
+
+
+async def _edited(
+    found: protocol.Instance, input: str | None, step: str | None
+) -> EditedInput | None:
+    """The input that replaces the one of a step; without a name, of the step that failed last."""
+    from tenuto.cli.lookup import step_and_iteration
+    from tenuto.cli.sources import read_json
+    from tenuto.model.edited import EditedInput
+
+    if input is None:
+        return None
+    given = read_json(input, "--input")
+    name, iteration = step_and_iteration(step, "") if step is not None else ("", "")
+    if step is None:
+        last = (await found.details()).get("lastError")
+        if isinstance(last, dict) and last.get("stepId"):
+            name, iteration = str(last["stepId"]), str(last.get("iteration") or "")
+    if not name:
+        raise typer.BadParameter(
+            "no step has failed; name the one that it is for", param_hint="--step"
+        )
+    return EditedInput(step_id=name, iteration=iteration, input=given)
 
 
 def asked_for(
@@ -244,10 +320,10 @@ def _command(
         found = await find_instance(backend.space, many.asked.single)
         id = found.id
         if many.dry_run:
-            await show_foreseen(backend, id, many.action, is_json=is_json)
+            await show_foreseen(backend, id, many.action, is_json=is_json, is_edited=many.is_edited)
             return exits.DONE
         if is_foreseen and not is_json:
-            await say_retry(backend, id)
+            await say_retry(backend, id, is_edited=many.is_edited)
         status = await many.one(backend.space.at(id))
         assert isinstance(status, Status)
         is_open = not status.is_final if goes_on is None else goes_on
@@ -255,7 +331,10 @@ def _command(
         if is_json:
             view: Object = {"id": id, "status": status.value}
             if is_foreseen:
-                view |= (await basis_of(backend, found.workflow, found.version)).view()
+                basis = await basis_of(
+                    backend, found.workflow, found.version, is_edited=many.is_edited
+                )
+                view |= basis.view()
             if undone_by is not None:
                 view["compensation"] = await undoing_again(backend, id, undone_by)
             show_json(with_warnings(view, warnings))

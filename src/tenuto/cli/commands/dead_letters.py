@@ -75,6 +75,8 @@ def list_them(  # noqa: PLR0913 - one for each option
         from tenuto.cli.views.dead_letters import letters_table
         from tenuto.cli.views.pages import show_page
 
+        if reveal:
+            await backend.reveal("list_dead_letters", "")
         which = LetterFilter(task=task, workflow=workflow, step=step, code=code, kind=kind)
         page = await backend.space.dead_letters.page(**which.query, limit=limit, cursor=cursor)
         if not page.items:
@@ -160,7 +162,10 @@ def show(
         from tenuto.cli.views.masking import masked
         from tenuto.cli.views.terminal import show, show_json
 
-        item = await backend.space.dead_letters.get(await letter_id(backend.space, id))
+        named = await letter_id(backend.space, id)
+        if reveal:
+            await backend.reveal("get_dead_letter", named)
+        item = await backend.space.dead_letters.get(named)
         if output == "json":
             show_json(masked(item))
         else:

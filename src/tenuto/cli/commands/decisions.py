@@ -91,6 +91,7 @@ def skip_delay(
     iteration: Annotated[
         str, typer.Option("--iteration", metavar="N", help="In which iteration of a loop.")
     ] = "",
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -121,4 +122,4 @@ def skip_delay(
         say_advice(found)
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Output, Store, perform, perform_on
+from tenuto.cli.commands.options import JsonOutput, Output, Reason, Store, perform, perform_on
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -62,7 +62,7 @@ def validate(
     perform(work, output)
 
 
-def schema() -> None:
+def schema(*, output: JsonOutput = "json") -> None:
     """Print the JSON Schema of definitions, with which an editor completes and checks them.
 
     tenuto schema > workflow.schema.json
@@ -76,7 +76,7 @@ def schema() -> None:
         show_json(definition_schema())
         return exits.DONE
 
-    perform(work, "json")
+    perform(work, output)
 
 
 def deploy(
@@ -88,6 +88,7 @@ def deploy(
         ),
     ],
     *,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -152,4 +153,4 @@ def deploy(
                 show(f"✓ {record.kind} {id}@{version}")
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)

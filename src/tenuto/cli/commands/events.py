@@ -8,7 +8,16 @@ import typer
 
 from tenuto.cli import completion
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import Cursor, Limit, ListOutput, Output, Reveal, Store, perform_on
+from tenuto.cli.commands.options import (
+    Cursor,
+    Limit,
+    ListOutput,
+    Output,
+    Reason,
+    Reveal,
+    Store,
+    perform_on,
+)
 
 if TYPE_CHECKING:
     from tenuto.cli.backends.backend import Backend
@@ -24,7 +33,7 @@ events = typer.Typer(
 
 
 @events.command("send")
-def send(
+def send(  # noqa: PLR0913 - one for each option
     pattern: Annotated[
         str | None,
         typer.Argument(
@@ -53,6 +62,7 @@ def send(
         bool,
         typer.Option("--dry-run", help="Store nothing; show what it would do, and near misses."),
     ] = False,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -70,14 +80,14 @@ def send(
         if file is not None:
             document = read_json(file if file == "-" else f"@{file}", "--from")
         else:
-            value = None if payload is None else read_json(payload, "JSON")
+            value = None if payload is None else read_json(payload, "the payload")
             if not dry_run:
                 return await _send_one(backend, str(pattern), value, id, correlation_id, output)
             document = {"pattern": pattern, "payload": value, "id": id}
             document |= {"correlationId": correlation_id}
         return await _send_all(backend, document, output, dry_run=dry_run)
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)
 
 
 async def _send_one(  # noqa: PLR0917 - one for each option
@@ -200,6 +210,8 @@ def list_them(
         from tenuto.cli.views.events import events_table
         from tenuto.cli.views.pages import show_page
 
+        if reveal:
+            await backend.reveal("list_events", "")
         now = backend.clock.now()
         page = await backend.space.event_page(
             pattern=pattern,
@@ -239,6 +251,8 @@ def show_event(
         from tenuto.cli.views.masking import masked
         from tenuto.cli.views.terminal import show_json
 
+        if reveal:
+            await backend.reveal("get_event", id)
         event = await backend.space.event(id)
         if output == "json":
             show_json(masked(event))

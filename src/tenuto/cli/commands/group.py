@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
-from itertools import zip_longest
 from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from typer import TyperException
 from typer.core import TyperGroup
 
+from tenuto.cli.wrong_usage import is_json_asked, meant_instead, show_wrong_usage
 from tenuto.model.errors import TenutoError
 from tenuto.model.tenants import DEFAULT_TENANT
 
-CODE: Final = "TEN-2640"
 _WORDS: Final = "tenuto.words"
 
 Server = Annotated[
@@ -49,16 +48,17 @@ class Commands(TyperGroup):
         try:
             return super().parse_args(ctx, args)
         except TyperException as error:
-            _show(error, words)
+            show_wrong_usage(error, words)
             raise
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override] # noqa: ANN401
-        """The command that is named; where none is near, how to list them."""
+        """The command that is named; the one that is meant, where another tool calls it so."""
         try:
             return super().resolve_command(ctx, args)
         except TyperException as error:
-            if "Did you mean" not in error.message:
-                error.message += " `tenuto --help` lists the commands."
+            meant = meant_instead(args[0]) if args else None
+            if meant is not None:
+                error.message = f"No such command '{args[0]}'. Did you mean `tenuto {meant}`?"
             raise
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override] # noqa: ANN401 - whatever it gives
@@ -66,31 +66,14 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except TyperException as error:
-            _show(error, ctx.meta[_WORDS])
+            show_wrong_usage(error, ctx.meta[_WORDS])
             raise
         except TenutoError as error:
             # From choosing the place, before the work of the command begins.
             from tenuto.cli.exits import show_refusal
 
-            is_json = _is_json_asked(ctx.meta[_WORDS])
+            is_json = is_json_asked(ctx.meta[_WORDS])
             raise typer.Exit(show_refusal(error, is_json=is_json)) from error
-
-
-def _show(error: TyperException, words: Sequence[str]) -> None:
-    if _is_json_asked(words):
-        from tenuto.cli.views.terminal import show_json
-
-        show_json({"error": {"code": CODE, "message": error.format_message()}})
-
-
-def _is_json_asked(words: Sequence[str]) -> bool:
-    """Whether `-o json` is among the words, in any of its forms."""
-    pairs = zip_longest(words, words[1:])
-    return any(
-        word in ("-ojson", "-o=json", "--output=json")
-        or (word in ("-o", "--output") and following == "json")
-        for word, following in pairs
-    )
 
 
 def without_server(command: C) -> C:

@@ -19,6 +19,7 @@ from tenuto.cli.commands.options import (
     Limit,
     ListOutput,
     Output,
+    Reason,
     Reveal,
     Store,
     WatchTimeout,
@@ -71,6 +72,7 @@ def start(  # noqa: PLR0913 - one for each option
         bool, typer.Option("--follow", "-f", help="Watch it to its end, like `tenuto run`.")
     ] = False,
     timeout: WatchTimeout = None,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -79,12 +81,14 @@ def start(  # noqa: PLR0913 - one for each option
     Its steps run in the processes that work on the store, or at the server.
 
     tenuto start order --input '{"orderId": 7}' --server http://127.0.0.1:8484 --follow
+
+    tenuto start order -i orderId=7 -i items='["ink"]'
     """
 
     async def work(backend: Backend) -> int:
         from tenuto.cli import exits
         from tenuto.cli.lookup import moment_or_in
-        from tenuto.cli.sources import read_json
+        from tenuto.cli.sources import read_input
         from tenuto.cli.views.advice import say_advice, with_warnings
         from tenuto.cli.views.outcome import if_not_worked_on, show_unseen, status_line
         from tenuto.cli.views.terminal import say, say_command, show, show_json
@@ -97,7 +101,7 @@ def start(  # noqa: PLR0913 - one for each option
         )
         started = await backend.space.start(
             workflow,
-            None if input is None else read_json(input, "--input"),
+            read_input(input),
             key=key,
             correlation_id=correlation_id,
             priority=priority,
@@ -133,7 +137,7 @@ def start(  # noqa: PLR0913 - one for each option
         say_advice(found)
         return exits.DONE
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)
 
 
 def logs(
@@ -205,9 +209,14 @@ def history(
 
     async def work(backend: Backend) -> int:
         from tenuto.cli.follower import show_log
+        from tenuto.cli.lookup import find_instance
 
         is_json = output == "json"
-        return await show_log(backend, instance, follows=follow, is_json=is_json, tail=tail)
+        named = instance
+        if reveal:
+            named = (await find_instance(backend.space, instance)).id
+            await backend.reveal("get_history", named)
+        return await show_log(backend, named, follows=follow, is_json=is_json, tail=tail)
 
     perform_on(store, work, output, reveals=reveal)
 
@@ -305,6 +314,8 @@ def list_(  # noqa: PLR0913 - one for each option
         from tenuto.cli.views.pages import show_page
         from tenuto.workspace.values import ANY_INSTANCE, InstanceFilter
 
+        if reveal:
+            await backend.reveal("list_instances", "")
         now = backend.clock.now()
         which = InstanceFilter(
             status=status_filter(status or ()),
@@ -367,6 +378,12 @@ def show(  # noqa: PLR0913 - one for each option
             "--step", metavar="STEP", help="Show one step; in a loop, also STEP[ITERATION]."
         ),
     ] = None,
+    at: Annotated[
+        int | None,
+        typer.Option(
+            "--at", metavar="N", min=1, help="Show it as it was after entry N of its log."
+        ),
+    ] = None,
     reveal: Reveal = False,
     store: Store = STORE,
     output: Output = "table",
@@ -376,7 +393,8 @@ def show(  # noqa: PLR0913 - one for each option
     Of an instance its steps, waits, last error and output; --history adds the log, --undo-plan what
     would be undone if it were cancelled now, in which order and with which input, --traceback how
     the task that failed got there. --step shows what one step was given and gave, its error, each
-    attempt, and its iterations in a loop; what is long is cut, -o json shows all of it. Texts in
+    attempt, and its iterations in a loop; what is long is cut, -o json shows all of it. --at shows
+    the instance as it was after an entry of its log, which `tenuto history` numbers. Texts in
     fields such as password or token are masked unless --reveal is given. Of a
     definition (a .json or .yaml file, or FILE.py[:NAME]) its graph; --as json gives the document
     that would be deployed, --as mermaid a picture for Markdown.
@@ -404,6 +422,7 @@ def show(  # noqa: PLR0913 - one for each option
         from tenuto.cli import exits
         from tenuto.cli.explained_policies import policies_of
         from tenuto.cli.lookup import find_instance
+        from tenuto.cli.past import cut_loops, held_after, turns_of_cut_loops
         from tenuto.cli.task_lines import logs_of_failure
         from tenuto.cli.views.advice import with_warnings
         from tenuto.cli.views.instance import instance_json, show_instance
@@ -411,14 +430,22 @@ def show(  # noqa: PLR0913 - one for each option
         from tenuto.cli.views.terminal import show_json
 
         shown = await find_instance(backend.space, instance)
+        if reveal:
+            await backend.reveal("get_instance", shown.id)
         found = backend.space.at(shown.id)
         log = None
-        if step is not None or history:
+        if step is not None or history or at is not None:
             held, log = await backend.held_with_log(found.id)
         else:
             held = await backend.held(found.id)
+        if at is not None:
+            held = held_after(held, log or [], at)
+            log = (log or [])[:at]
         if step is not None:
             return _show_step(held, log or [], step, backend.flag, is_json=output == "json")
+        if at is not None:
+            _show_past(held, log or [], with_log=history, is_json=output == "json")
+            return exits.DONE
         foreseen = await found.undo_plan() if undo_plan else None
         near = await backend.near_events(held)
         explained = await found.explain()
@@ -428,6 +455,9 @@ def show(  # noqa: PLR0913 - one for each option
             show_json(with_warnings(masked_object(view), warnings))
         else:
             now = backend.clock.now()
+            entries = log
+            if entries is None:
+                entries = await found.history() if cut_loops(held.state) else []
             logs = await logs_of_failure(backend, held)
             show_instance(
                 held,
@@ -438,11 +468,30 @@ def show(  # noqa: PLR0913 - one for each option
                 with_traceback=traceback,
                 logs=logs,
                 policies=policies_of(held.plan, explained),
+                turns=turns_of_cut_loops(held, entries),
             )
             await _say_what_to_do(backend, shown, explained)
         return exits.DONE
 
     perform_on(store, work, output, reveals=reveal)
+
+
+def _show_past(held: Held, log: list[Object], *, with_log: bool, is_json: bool) -> None:
+    """The instance as it was after the last of these entries; what to do now is not about that."""
+    from tenuto.cli.past import turns_of_cut_loops
+    from tenuto.cli.views.instance import instance_json, show_instance
+    from tenuto.cli.views.masking import masked_object
+    from tenuto.cli.views.terminal import say, show_json
+    from tenuto.model.durations import iso
+
+    history = log if with_log else None
+    if is_json:
+        show_json(masked_object(instance_json(held, {}, foreseen=None, history=history)))
+        return
+    then = held.state.updated_at
+    say(f"as it was after entry {len(log)} of its log, {iso(then)}", style="dim")
+    turns = turns_of_cut_loops(held, log)
+    show_instance(held, {}, then, foreseen=None, history=history, turns=turns)
 
 
 def _show_step(held: Held, log: list[Object], text: str, flag: str, *, is_json: bool) -> int:

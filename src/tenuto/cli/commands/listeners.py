@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tenuto.cli.backends.place import STORE
-from tenuto.cli.commands.options import ListOutput, Output, Store, perform_on
+from tenuto.cli.commands.options import ListOutput, Output, Reason, Store, perform_on
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -63,6 +63,7 @@ def add_webhook(
     ] = None,
     secret: Secret = None,
     allow_private: AllowPrivate = False,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -80,7 +81,7 @@ def add_webhook(
         )
         return _show_added(added, "webhook", output)
 
-    perform_on(store, work, output, allow_private=allow_private)
+    perform_on(store, work, output, allow_private=allow_private, reason=reason)
 
 
 @subscriptions.command("add")
@@ -103,6 +104,7 @@ def add_subscription(  # noqa: PLR0913 - one for each option
     ] = None,
     secret: Secret = None,
     allow_private: AllowPrivate = False,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -124,7 +126,7 @@ def add_subscription(  # noqa: PLR0913 - one for each option
         )
         return _show_added(added, "subscription", output)
 
-    perform_on(store, work, output, allow_private=allow_private)
+    perform_on(store, work, output, allow_private=allow_private, reason=reason)
 
 
 def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901, PLR0915 - one by one
@@ -167,7 +169,13 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901, PLR091
         perform_on(store, work, output)
 
     @group.command("remove", help=removed[kind])
-    def remove(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
+    def remove(
+        id: ListenerId,
+        *,
+        reason: Reason = None,
+        store: Store = STORE,
+        output: Output = "table",
+    ) -> None:
         async def work(backend: Backend) -> int:
             from tenuto.cli import exits
             from tenuto.cli.views.terminal import show, show_json
@@ -179,10 +187,16 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901, PLR091
                 show(f"✓ {id} is notified no more")
             return exits.DONE
 
-        perform_on(store, work, output)
+        perform_on(store, work, output, reason=reason)
 
     @group.command("resend", help=f"Try at once what a {kind} was not sent because it failed.")
-    def resend(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
+    def resend(
+        id: ListenerId,
+        *,
+        reason: Reason = None,
+        store: Store = STORE,
+        output: Output = "table",
+    ) -> None:
         async def work(backend: Backend) -> int:
             from tenuto.cli import exits
             from tenuto.cli.views.terminal import show, show_json
@@ -194,13 +208,19 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901, PLR091
                 show(f"✓ {id}: {count} deliveries are tried at once")
             return exits.DONE
 
-        perform_on(store, work, output)
+        perform_on(store, work, output, reason=reason)
 
     @group.command(
         "enable",
         help=f"Enable a {kind} that was disabled after failing for days, from now on.",
     )
-    def enable(id: ListenerId, *, store: Store = STORE, output: Output = "table") -> None:
+    def enable(
+        id: ListenerId,
+        *,
+        reason: Reason = None,
+        store: Store = STORE,
+        output: Output = "table",
+    ) -> None:
         async def work(backend: Backend) -> int:
             from tenuto.cli import exits
             from tenuto.cli.views.listeners import listener_json
@@ -218,7 +238,7 @@ def _add_commands(group: typer.Typer, kind: Kind) -> None:  # noqa: C901, PLR091
                 say(f"  It was sent nothing from {iso(gap.since)} to {until} ({gap.reason}).")
             return exits.DONE
 
-        perform_on(store, work, output)
+        perform_on(store, work, output, reason=reason)
 
 
 def _show_added(added: Webhook, kind: Kind, output: str) -> int:

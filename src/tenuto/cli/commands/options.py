@@ -51,8 +51,13 @@ IdempotencyKey = Annotated[
     typer.Option("--key", callback=_no_secret, help="Start at most one instance under this key."),
 ]
 Input = Annotated[
-    str | None,
-    typer.Option("--input", "-i", metavar="JSON|@FILE|-", help="The workflow's input."),
+    list[str] | None,
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="JSON|@FILE|-|NAME=VALUE",
+        help="The workflow's input; or a field of it, several times: its value is JSON, else text.",
+    ),
 ]
 CorrelationId = Annotated[
     str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from tenuto.cli.commands.options import (
     IdempotencyKey,
     Input,
     Output,
+    Reason,
     Store,
     WatchTimeout,
     perform_on,
@@ -56,6 +58,7 @@ def run(  # noqa: PLR0913 - one for each option
         ),
     ] = True,
     timeout: WatchTimeout = None,
+    reason: Reason = None,
     store: Store = STORE,
     output: Output = "table",
 ) -> None:
@@ -74,25 +77,26 @@ def run(  # noqa: PLR0913 - one for each option
 
     async def work(backend: Backend) -> int:
         from tenuto.cli.local_run import RunOptions
-        from tenuto.cli.sources import read_json
+        from tenuto.cli.sources import read_input
 
         options = RunOptions(
             file=file,
-            input=None if input is None else read_json(input, "--input"),
+            input=read_input(input),
             instance=instance,
             tasks=tasks or [],
             timeout=timeout,
             key=key,
             correlation_id=correlation_id,
             is_json=output == "json",
+            reason=reason,
         )
         return await (backend.run_outstanding if outstanding else backend.run)(options)
 
-    perform_on(store, work, output)
+    perform_on(store, work, output, reason=reason)
 
 
 def _one_of(
-    file: Path | None, instance: str | None, *, outstanding: bool, input: str | None
+    file: Path | None, instance: str | None, *, outstanding: bool, input: Sequence[str] | None
 ) -> None:
     """FILE says what to start; --instance and --outstanding say what to go on with."""
     if instance is not None and outstanding:
@@ -102,5 +106,5 @@ def _one_of(
             "name a FILE to start, or go on with --instance ID or --outstanding",
             param_hint="FILE",
         )
-    if input is not None and (instance is not None or outstanding):
+    if input and (instance is not None or outstanding):
         raise typer.BadParameter("an instance that has started has its input already")

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from tenuto.engine.turns.held import Held
 
 
-async def show_foreseen(backend: Backend, id: str, action: str, *, is_json: bool) -> None:
+async def show_foreseen(
+    backend: Backend, id: str, action: str, *, is_json: bool, is_edited: bool = False
+) -> None:
     """What a command to one instance would do; its refusal, where it would be refused."""
     if action == "cancel":
         await _show_undoing(backend, id, is_json=is_json)
@@ -30,7 +32,8 @@ async def show_foreseen(backend: Backend, id: str, action: str, *, is_json: bool
     held = await backend.held(id)
     if action == "retry":
         found = of_retry(held, backend)
-        show_steps(id, action, found, await basis_of_state(backend, held), is_json=is_json)
+        basis = await basis_of_state(backend, held, is_edited=is_edited)
+        show_steps(id, action, found, basis, is_json=is_json)
         return
     is_pause = action == "pause"
     refuse(held, PauseAsked(by="cli") if is_pause else ResumeAsked(by="cli"), backend)
@@ -54,12 +57,15 @@ def show_steps(
         say_advice(warnings)
 
 
-async def basis_of_state(backend: Backend, held: Held) -> Basis:
+async def basis_of_state(backend: Backend, held: Held, *, is_edited: bool = False) -> Basis:
     """What an instance that goes on goes on with."""
-    return await basis_of(backend, held.state.definition_id, held.state.definition_version)
+    state = held.state
+    return await basis_of(
+        backend, state.definition_id, state.definition_version, is_edited=is_edited
+    )
 
 
-async def say_retry(backend: Backend, id: str) -> None:
+async def say_retry(backend: Backend, id: str, *, is_edited: bool = False) -> None:
     """Tell people what a retry does again; a refusal is left to the retry itself."""
     try:
         if await _is_released_alone(backend, id):
@@ -68,7 +74,8 @@ async def say_retry(backend: Backend, id: str) -> None:
         found = of_retry(held, backend)
     except TenutoError:
         return
-    for line in [*(await basis_of_state(backend, held)).lines(), *found.lines()]:
+    basis = await basis_of_state(backend, held, is_edited=is_edited)
+    for line in [*basis.lines(), *found.lines()]:
         say(line, style="dim")
 
 

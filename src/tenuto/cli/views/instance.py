@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tenuto.cli.views.compensation import show_no_undo_plan, show_undo_plan, show_undoing
@@ -37,7 +39,7 @@ _INDENT: Final = " " * 6
 """Before the second line of an entry."""
 
 
-def show_instance(
+def show_instance(  # noqa: PLR0913 - one for each part
     held: Held,
     near: NearEvents,
     now: datetime,
@@ -47,14 +49,15 @@ def show_instance(
     with_traceback: bool = False,
     logs: str | None = None,
     policies: Policies = NO_POLICIES,
+    turns: Mapping[NodeKey, str] = MappingProxyType({}),
 ) -> None:
     """An instance, and its undo plan and log where they are given.
 
     `logs` is the command that shows the lines of the step that failed. `policies`: those of its
-    tasks, as far as they are known.
+    tasks, as far as they are known. `turns`: how far loops were that were cancelled.
     """
     _show_head(held, now)
-    show(_steps(held, now, policies))
+    show(_steps(held, now, policies, turns))
     _show_end(held, near, now, with_traceback=with_traceback, logs=logs)
     if foreseen is not None and held.state.status.is_final:
         show_no_undo_plan(held.state)
@@ -122,7 +125,7 @@ def _took(state: InstanceState, now: datetime) -> str:
     return f", took {length(elapsed(state, now))}" if state.status.is_final else ""
 
 
-def _steps(held: Held, now: datetime, policies: Policies) -> Text:
+def _steps(held: Held, now: datetime, policies: Policies, turns: Mapping[NodeKey, str]) -> Text:
     from rich.text import Text
 
     rows: list[list[str | Text]] = []
@@ -136,6 +139,8 @@ def _steps(held: Held, now: datetime, policies: Policies) -> Text:
         said = line.note
         if node is not None and held.jobs.get((line.step, "", node.attempt)) == _NOT_TAKEN:
             said = f"not taken yet, {said}"
+        if turned := turns.get(NodeKey(line.step)):
+            said = f"{said}  {turned.removesuffix(', ')}"
         note = Text(said, style=line.style if line.style != "green" else "")
         if line.detail:
             note.append(f"  {line.detail}", style="red")

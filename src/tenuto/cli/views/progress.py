@@ -120,11 +120,11 @@ def _note(
             return _count(plan, key, node) + _decided(node) + _span(node, now) + items + tries
         case NodeStatus.FAILED:
             tries = f"{node.attempt} attempts, " if node.attempt > 1 else ""
-            return f"failed  {_turns(plan, state, key)}{tries}{_span(node, now)}"
+            return f"failed  {turns_of(plan, state, key)}{tries}{_span(node, now)}"
         case NodeStatus.RUNNING if node.grace_until is not None:
             return f"asked to stop, {countdown(node.grace_until - now)} left"
         case NodeStatus.RUNNING if node.is_loop:
-            return f"{_turns(plan, state, key)}{_span(node, now)}"
+            return f"{turns_of(plan, state, key)}{_span(node, now)}"
         case NodeStatus.RUNNING if node.child_id is not None:
             return f"runs {node.child_id}, {_span(node, now)}"
         case NodeStatus.RUNNING:
@@ -141,7 +141,7 @@ def _note(
         case NodeStatus.SKIPPED:
             return "skipped"
         case NodeStatus.CANCELLED:
-            return f"cancelled  {_turns(plan, state, key)}".removesuffix(", ").rstrip()
+            return f"cancelled  {turns_of(plan, state, key)}".removesuffix(", ").rstrip()
         case _:
             return ""
 
@@ -168,7 +168,7 @@ def _decided(node: NodeState) -> str:
             return "not decided in time, "
 
 
-def _turns(plan: Plan, state: InstanceState, key: NodeKey) -> str:
+def turns_of(plan: Plan, state: InstanceState, key: NodeKey) -> str:
     """How far a loop is, or was when it ended; empty for other steps."""
     loop = progress_of(plan, state, key)
     if loop is None:

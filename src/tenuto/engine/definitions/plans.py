@@ -49,6 +49,8 @@ from tenuto.store.protocol import Store
 log = logging.getLogger("tenuto.engine")
 
 _KEPT = 1_000
+_NAMED = 8
+"""So many definitions are named where one is not found."""
 _KEPT_BYTES = 32_000_000
 """The most bytes of documents whose plans are kept: a plan takes many times as much."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
@@ -426,8 +428,11 @@ class Plans:
         newest = await self._store.definitions.get(tenant, id)
         if newest is not None and not newest.is_removed:
             return f"Its newest version is {newest.version}."
-        otherwise = "Deploy it first: app.deploy(definition) or `tenuto deploy FILE`."
         names = [each for each in await self._store.definitions.ids(tenant) if each != id]
+        otherwise = "Deploy it first: app.deploy(definition) or `tenuto deploy FILE`."
+        if names:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            otherwise += f" Deployed are {', '.join(sorted(names)[:_NAMED])}{more}."
         return did_you_mean(id, names, otherwise)
 
     async def _keep(self, row: DefinitionRow, plan: Plan) -> Deployed:
