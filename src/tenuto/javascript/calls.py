@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -42,8 +41,7 @@ _FETCH = _one_line("fetch.js")
 _ticks = time.monotonic  # noqa: TID251 - tenuto.ports imports more than is needed here
 _OUR_LINES: Final = 1
 _STACK_BYTES: Final = 512 * 1024
-_PLACE = re.compile(r"<input>:(\d+):(\d+)")
-_FRAME = re.compile(r"^\s*at (?:(.*?) \()?<input>:(\d+):(\d+)\)?\s*$")
+_FRAME = re.compile(r"^\s*at (?:(.*?) \()?<input>:(\d{1,7}):(\d{1,7})\)?\s*$")
 _INTERRUPTED = ("InternalError", "interrupted")
 _NO_MEMORY = ("InternalError", "out of memory")
 _NOTHING = 0.001
@@ -62,7 +60,6 @@ class Engine:
         self._context.set_max_stack_size(_STACK_BYTES)
         self._host = self._context.eval(_PRELUDE)
         self._deadline = 0.0
-        self._usual = _peak()
 
     def run(self, order: Run, send: Send, receive: Receive) -> Ended:
         """Run the code to its end."""
@@ -123,7 +120,7 @@ class Engine:
                 thrown = _thrown(said, _OUR_LINES) if said else Thrown(name="", message="null")
                 what = (thrown.name, thrown.message)
                 # An engine may have no memory for the error either, and throws null.
-                if what == _NO_MEMORY or (not said and _peak() > self._usual + order.memory // 2):
+                if what == _NO_MEMORY or not said:
                     return Ended(code=MEMORY_EXCEEDED, thrown=thrown)
                 if what == _INTERRUPTED:
                     return Ended(code=TIMEOUT, thrown=thrown)
@@ -167,11 +164,6 @@ class Engine:
 
     def _left(self) -> float:
         return self._deadline - _ticks()
-
-
-def _peak() -> int:
-    """The most bytes of memory that this process has used."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _too_large(size: int) -> Ended:

@@ -56,6 +56,8 @@ def failure_of(ended: Ended, limits: Limits) -> Failure:
             return Failure(code=failure.TIMEOUT, message=message)
         case failure.MEMORY_EXCEEDED:
             message = f"the code needs more than {limits.memory:,} bytes of memory"
+            if said == "null":
+                message += ", or it threw null"
             return Failure(code=failure.MEMORY_EXCEEDED, message=message, retryable=False)
         case failure.JAVASCRIPT_NEVER_ENDS:
             message = "the code waits for a promise that nothing can settle"

@@ -1,6 +1,6 @@
-(canSend, atOnce, frozen, flat) => {
+(canSend, atOnce, frozen, flat, quoted) => {
   "use strict";
-  const { parse, stringify } = JSON;
+  const { parse } = JSON;
   const { freeze, keys } = Object;
   const NewPromise = Promise;
   const Failure = TypeError;
@@ -14,7 +14,7 @@
   const headerPairs = (given) => {
     let pairs = "";
     const add = (name, value) => {
-      pairs += (pairs ? "," : "") + "[" + stringify(text(name)) + "," + stringify(text(value)) + "]";
+      pairs += (pairs ? "," : "") + "[" + quoted(text(name)) + "," + quoted(text(value)) + "]";
     };
     if (given === undefined || given === null) { return "[]"; }
     if (isArray(given)) {
@@ -40,8 +40,8 @@
     const id = ++sent;
     inFlight++;
     waiting[id] = [resolve, reject];
-    asked += (asked ? "," : "") + '{"id":' + id + ',"url":' + stringify(url) + ',"method":' + stringify(method)
-      + ',"headers":' + headers + ',"body":' + stringify(body) + "}";
+    asked += (asked ? "," : "") + '{"id":' + id + ',"url":' + quoted(url) + ',"method":' + quoted(method)
+      + ',"headers":' + headers + ',"body":' + (body === null ? "null" : quoted(body)) + "}";
   });
 
   const headersOf = (pairs) => {

@@ -14,7 +14,9 @@
   const clip = call.bind("".slice);
   const has = call.bind({}.hasOwnProperty);
   const join = call.bind([].join);
+  const wellFormed = call.bind("".toWellFormed);
   const flat = (long) => join([long], "");
+  const quoted = (line) => stringify(wellFormed(line));
 
   let state = "";
   let said = "";
@@ -52,7 +54,7 @@
     } catch {
       message = "what was thrown has no text";
     }
-    return "[" + stringify(name) + "," + stringify(message) + "," + stringify(stack) + "]";
+    return "[" + quoted(name) + "," + quoted(message) + "," + quoted(stack) + "]";
   };
 
   const shown = (value) => {
@@ -109,7 +111,7 @@
         default: break;
       }
       if (found !== "") {
-        unfit.found = where(depth, key) + " is " + found;
+        unfit.found = wellFormed(where(depth, key) + " is " + found);
         throw unfit;
       }
       if (typeof each === "object" && each !== null) {
@@ -146,7 +148,7 @@
     if (room <= 0) { dropped++; return; }
     if (line.length > room) { line = clip(line, 0, room) + "…"; }
     room -= line.length + 1;
-    lines += (lines ? "," : "") + "[" + stringify(level) + "," + (now() - began) + "," + stringify(line) + "]";
+    lines += (lines ? "," : "") + "[" + stringify(level) + "," + (now() - began) + "," + quoted(line) + "]";
   };
   const console = {
     log: printer("info"), info: printer("info"), warn: printer("warning"), error: printer("error"),
@@ -156,7 +158,7 @@
   const begin = (code, ctx, input, steps, output, consoleRoom, fetches, atOnce, fetchSource) => {
     most = output;
     room = consoleRoom;
-    if (fetches > 0) { requests = evaluate(fetchSource)(fetches, atOnce, frozen, flat); }
+    if (fetches > 0) { requests = evaluate(fetchSource)(fetches, atOnce, frozen, flat, quoted); }
     began = now();
     let body;
     const given = [frozen(parse(ctx)), frozen(parse(input)), frozen(parse(steps))];

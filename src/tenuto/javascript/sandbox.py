@@ -220,8 +220,11 @@ class Sandbox:
             except Unusable as error:
                 failure = Failure(code=error.code, message=error.message, retryable=False)
             except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+                # The engine writes any other text whole.
+                half = b"\\ud" in ended.value
+                what = "it has half a character (a lone surrogate)" if half else str(error)
                 failure = Failure(
-                    code=NOT_JSON, message=f"the result is not JSON: {error}", retryable=False
+                    code=NOT_JSON, message=f"the result is not JSON: {what}", retryable=False
                 )
         else:
             failure = failure_of(ended, limits)
