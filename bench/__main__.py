@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from bench import children, events, loops, scenarios, service, web_ui, working_time
+from bench import children, events, javascript, loops, scenarios, service, web_ui, working_time
 from bench.http import reading, starting, watching
 from bench.postgres import processes, scenarios as on_postgres
 from bench.report import Report
@@ -25,6 +25,7 @@ SCENARIOS: dict[str, tuple[Scenario, Scenario, int]] = {
     "waking": (events.waking, events.promise_waking, 3),
     "burst": (events.burst, events.promise_burst, 3),
     "working-time": (working_time.working_time, working_time.promise_working_time, 5),
+    "javascript": (javascript.javascript, javascript.promise_javascript, 5),
     "importing": (scenarios.importing, scenarios.promise_importing, 5),
     "sleeping": (scenarios.sleeping, scenarios.promise_sleeping, 1),
     "pulled": (service.pulled, service.promise_pulled, 5),

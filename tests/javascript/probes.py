@@ -1,7 +1,7 @@
 """What an attacker who has taken over a process of the sandbox would try.
 
-`python -c "…; main()" WANTED IN OUT` confines itself as a process of the sandbox does, tries all of
-it, and sends what happened as JSON.
+`python -c "…; main()" USER WANTED IN OUT` confines itself as a process of the sandbox does,
+tries all of it, and sends what happened as JSON.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ def main() -> None:
     # Looked up before, since files are gone later.
     libc = ctypes.CDLL(None, use_errno=True)
     parent = os.getppid()
+    if sys.argv[-4] != "-" and os.geteuid() == 0:
+        user = int(sys.argv[-4])
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
     got, missing = confine(confinement, reading, writing)
     Limits(confinement.memory).begin(5.0, 32 << 20, 0)
 

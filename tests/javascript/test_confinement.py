@@ -19,16 +19,15 @@ from tests.javascript.stage import Switches, sandbox
 ROOT = Path(__file__).parents[2]
 
 
-def probed(**switches: bool) -> dict[str, Any]:
+def probed(user: str = "-", **switches: bool) -> dict[str, Any]:
     """What a confined process got and could do."""
     folders = [str(ROOT), str(ROOT / "src"), str(Path(msgspec.__file__).parents[1])]
     program = (
         f"import sys; sys.path += {folders!r}; from tests.javascript.probes import main; main()"
     )
-    wanted = Confinement(parent=os.getpid(), memory=64 << 20, **switches)  # type: ignore[arg-type]
-    child = ChildProcess(
-        "-I", "-S", "-c", program, msgspec.json.encode(wanted).decode(), environment={}
-    )
+    wanted = Confinement(parent=os.getpid(), memory=64 << 20, **switches)
+    arguments = (user, msgspec.json.encode(wanted).decode())
+    child = ChildProcess("-I", "-S", "-c", program, *arguments, environment={})
     try:
         said = b""
         while data := os.read(child.reading, 1 << 16):
@@ -73,6 +72,13 @@ def test_a_process_says_which_protections_it_got() -> None:
     if os.geteuid() == 0:
         assert OWN_USER in found["got"]
         assert found["user"] not in {0, 65534}
+
+
+def test_a_process_of_a_user_without_rights_reaches_nothing_either() -> None:
+    found = probed(user="12345")
+    done = {name for name, how in found["happened"].items() if how == "done"}
+    assert done == set()
+    assert f"{OWN_USER}: only root can change its user" in found["missing"]
 
 
 @pytest.mark.asyncio

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from quickjs import Context, JSException  # type: ignore[import-untyped]
+# Not its wrapper, `quickjs`, which starts a thread: a process with two cannot leave its namespaces.
+from _quickjs import Context, JSException  # type: ignore[import-untyped]
 
 from tenuto.javascript.messages import Check, Checked, Ended, Place, Run, Thrown
 from tenuto.model.failure import (

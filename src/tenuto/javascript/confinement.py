@@ -112,10 +112,9 @@ def confine(
     os.environ["TZ"] = "UTC"
     time.tzset()
     is_linux = sys.platform == "linux"
-    is_root = os.geteuid() == 0
     _limit()
     protect((NO_NETWORK, NO_FILES), _leave, is_wanted=wanted.namespaces)
-    protect((OWN_USER,), _change_user, is_wanted=wanted.own_user and is_root)
+    protect((OWN_USER,), _change_user, is_wanted=wanted.own_user)
     protect((NO_PRIVILEGES,), _drop_privileges, is_wanted=True)
     protect((OVERWRITES,), _overwrite, is_wanted=is_linux)
     # Not before: a change of the user takes it away.
@@ -161,6 +160,8 @@ def _leave() -> None:
 
 def _change_user() -> None:
     """Become a user that nobody else is."""
+    if os.geteuid() != 0:
+        raise Refused("only root can change its user")
     id = _FIRST_USER + os.getpid()
     os.setgroups([])
     os.setresgid(id, id, id)
