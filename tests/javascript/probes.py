@@ -37,6 +37,7 @@ def main() -> None:
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
     got, missing = confine(confinement, reading, writing)
+    niceness = os.nice(0) if not confinement.filter else None
     Limits(confinement.memory).begin(5.0, 32 << 20, 0)
 
     def call(name: str, *given: object) -> None:
@@ -73,6 +74,7 @@ def main() -> None:
             "missing": missing,
             "happened": happened,
             "user": os.getuid(),
+            "niceness": niceness,
         }
     ).encode()
     os.write(writing, LENGTH.pack(len(said)) + said)

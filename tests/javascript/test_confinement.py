@@ -19,13 +19,13 @@ from tests.javascript.stage import Switches, sandbox
 ROOT = Path(__file__).parents[2]
 
 
-def probed(user: str = "-", **switches: bool) -> dict[str, Any]:
+def probed(switches: dict[str, bool] | None = None, user: str = "-") -> dict[str, Any]:
     """What a confined process got and could do."""
     folders = [str(ROOT), str(ROOT / "src"), str(Path(msgspec.__file__).parents[1])]
     program = (
         f"import sys; sys.path += {folders!r}; from tests.javascript.probes import main; main()"
     )
-    wanted = Confinement(parent=os.getpid(), memory=64 << 20, **switches)
+    wanted = Confinement(parent=os.getpid(), memory=64 << 20, **(switches or {}))
     arguments = (user, msgspec.json.encode(wanted).decode())
     child = ChildProcess("-I", "-S", "-c", program, *arguments, environment={})
     try:
@@ -54,7 +54,7 @@ def test_a_process_that_is_taken_over_reaches_nothing(
     switches: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TENUTO_SECRET", "canary")
-    found = probed(**switches)
+    found = probed(switches)
     # Both are set by the process itself.
     assert found["environment"].keys() <= {"TZ", "LC_CTYPE"}
     assert LIMITS in found["got"]
@@ -65,10 +65,11 @@ def test_a_process_that_is_taken_over_reaches_nothing(
 
 
 def test_a_process_says_which_protections_it_got() -> None:
-    found = probed(namespaces=False, filter=False)
+    found = probed({"namespaces": False, "filter": False})
     assert {f"{NO_NETWORK}: it is switched off", f"{FILTER}: it is switched off"} <= set(
         found["missing"]
     )
+    assert found["niceness"] >= 10
     if os.geteuid() == 0:
         assert OWN_USER in found["got"]
         assert found["user"] not in {0, 65534}

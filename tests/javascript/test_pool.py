@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -155,6 +156,19 @@ async def test_a_process_is_replaced_after_so_many_calls() -> None:
         for _ in range(7):
             assert value(await box.run("return 1", limits=PATIENT)) == 1
         assert box.figures().started == 3
+
+
+async def test_a_service_with_thousands_of_descriptors_has_a_sandbox() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        async with sandbox() as box:
+            assert value(await box.run("return 1", limits=PATIENT)) == 1
+    finally:
+        for each in taken:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_processes_are_started_ahead() -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 # Not its wrapper, `quickjs`, which starts a thread: a process with two cannot leave its namespaces.
-from _quickjs import Context, JSException  # type: ignore[import-untyped]
+from _quickjs import Context, JSException  # type: ignore[import-not-found]
 
 from tenuto.javascript.messages import Check, Checked, Ended, Place, Run, Thrown
 from tenuto.model.failure import (

@@ -39,6 +39,8 @@ def start_process(confinement: Confinement) -> ChildProcess:
         f"import sys; sys.path += {_folders()!r}; "
         "from tenuto.javascript.process import main; main()"
     )
+    # Not earlier: the process that made the sandbox may have forked since.
+    confinement = msgspec.structs.replace(confinement, parent=os.getpid())
     wanted = msgspec.json.encode(confinement).decode()
     return ChildProcess("-I", "-S", "-c", program, wanted, environment={})
 

@@ -60,6 +60,7 @@ class Pool:
         # One thread, which lives as long as the processes that it starts: they end with it.
         self._starter = ThreadPoolExecutor(1, "tenuto-javascript")
         self._starting: set[asyncio.Task[None]] = set()
+        self._unready: set[ConfinedProcess] = set()
         self._spares: list[ConfinedProcess] = []
         self._idle: list[ConfinedProcess] = []
         """The longest idle first."""
@@ -145,7 +146,7 @@ class Pool:
                 if not waiter.turn.done():
                     waiter.turn.set_exception(NotStarted("the sandbox is closed"))
         self._waiting.clear()
-        for process in (*self._spares, *self._idle, *self._busy):
+        for process in (*self._unready, *self._spares, *self._idle, *self._busy):
             self._end(process)
         self._spares.clear()
         self._idle.clear()
@@ -247,12 +248,16 @@ class Pool:
             return
         process = ConfinedProcess(child, self._starter)
         self.started += 1
+        if self._is_closed:
+            process.doom()
+        self._unready.add(process)
         late = self._clock.call_later(_START_SECONDS, process.doom)
         try:
             either: list[asyncio.Future[Any]] = [process.ready, process.ended]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         finally:
             late.cancel()
+            self._unready.discard(process)
         if not process.ready.done():
             self._refuse(f"a process of the sandbox does not start: {process.ended.result()}")
             return

@@ -78,7 +78,8 @@ class _Pipes:
 
 def main() -> NoReturn:
     """Confine this process and serve its parent."""
-    wanted, reading, writing = sys.argv[-3], int(sys.argv[-2]), int(sys.argv[-1])
+    wanted = sys.argv[-3]
+    reading, writing = (_low(int(each)) for each in sys.argv[-2:])
     pipes = _Pipes(reading, writing)
     try:
         confinement = msgspec.json.decode(wanted, type=Confinement)
@@ -97,6 +98,13 @@ def main() -> NoReturn:
         _serve(pipes, limits, engine)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
+
+
+def _low(descriptor: int) -> int:
+    """The same with a low number: the service may have thousands, and `select` takes few."""
+    low = os.dup(descriptor)
+    os.close(descriptor)
+    return low
 
 
 def _serve(pipes: _Pipes, limits: Limits, engine: Engine) -> NoReturn:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections import Counter
 from datetime import timedelta
 
@@ -89,7 +88,6 @@ class Sandbox:
             own_user=own_user,
             filter=call_filter,
             memory=most_memory,
-            parent=os.getpid(),
         )
         self._pool = Pool(self._clock, bounds or PoolBounds(), confinement)
         self._calls = 0
@@ -284,7 +282,8 @@ class _Call:
         except (msgspec.MsgspecError, RecursionError):
             self._process.doom()
             return
-        self._count += len(requests)
+        # Messages without a request count as well: they cost the service as much.
+        self._count += max(len(requests), 1)
         if self._count > self._limits.fetches:
             self._process.doom()
             return
