@@ -187,7 +187,7 @@ def _drop_privileges() -> None:
 
 
 def _overwrite() -> None:
-    """Let memory be overwritten when it is freed."""
+    """Let memory be overwritten when it is freed; the library leaves out small pieces."""
     if _libc().mallopt(_M_PERTURB, _FILLER) != 1:
         raise Refused("the library refuses it")
 
