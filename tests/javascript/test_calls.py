@@ -252,6 +252,9 @@ async def test_code_is_checked_without_running_it() -> None:
         assert await box.check("for (;;);") == ()
         [problem] = await box.check("let a = 1;\nif (a { return 2 }")
         assert (problem.line, problem.column) == (2, 7)
+        [open_ended] = await box.check("if (ctx) {\n  return (1")
+        assert (open_ended.line, open_ended.column) == (2, 12)
+        assert open_ended.message.endswith("(at the end of the code)")
         [outside] = await box.check("}); for (;;); (async function () {")
         assert outside.message == "the code closes the function that it is the body of"
         assert len(await box.check("import fs from 'fs'")) == 1

@@ -79,8 +79,9 @@ class Engine:
         try:
             said = self._call("check", order.code)
         except (JSException, MemoryError) as error:
-            return Checked(problem=Thrown(name="", message=f"the code cannot be parsed: {error}"))
-        return Checked(problem=_thrown(said, _OUR_LINES) if said else None)
+            first = str(error).partition("\n")[0]
+            return Checked(problem=Thrown(name="", message=f"the code cannot be parsed: {first}"))
+        return Checked(problem=_inside(_thrown(said, _OUR_LINES), order.code) if said else None)
 
     def _begin(self, seconds: float, memory: int) -> None:
         self._deadline = _ticks() + seconds
@@ -116,7 +117,8 @@ class Engine:
             case "unfit":
                 return Ended(code=NOT_JSON, thrown=Thrown(name="", message=said))
             case "syntax":
-                return Ended(code=JAVASCRIPT_SYNTAX, thrown=_thrown(said, _OUR_LINES))
+                thrown = _inside(_thrown(said, _OUR_LINES), order.code)
+                return Ended(code=JAVASCRIPT_SYNTAX, thrown=thrown)
             case _:
                 thrown = _thrown(said, _OUR_LINES) if said else Thrown(name="", message="null")
                 what = (thrown.name, thrown.message)
@@ -179,6 +181,16 @@ def _thrown(said: str | int | None, ours: int) -> Thrown:
     except ValueError:
         return Thrown(name="", message="the error has no text")
     return _placed(thrown, ours)
+
+
+def _inside(thrown: Thrown, code: str) -> Thrown:
+    """What is missing at the end of the code is found after it, where the user has no line."""
+    lines = code.split("\n")
+    if thrown.place is None or thrown.place.line <= len(lines):
+        return thrown
+    end = Place(line=len(lines), column=len(lines[-1]) + 1)
+    message = f"{thrown.message} (at the end of the code)"
+    return Thrown(name=thrown.name, message=message, place=end)
 
 
 def _placed(thrown: Thrown, ours: int) -> Thrown:

@@ -15,6 +15,7 @@ from datetime import timedelta
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tenuto.javascript.confined_process import ConfinedProcess
 from tenuto.javascript.failures import code_problem, failure_of, lines_of, of_death
@@ -114,6 +115,7 @@ class Sandbox:
 
         Its requests go to `fetch`, which decides about each; without it none is sent.
         """
+        limits = replace(limits, memory=min(limits.memory, self._most_memory))
         if (problem := code_problem(code)) is not None:
             return self._noted(Ended(code=JAVASCRIPT_SYNTAX, thrown=problem), 0.0, limits)
         order = Run(
@@ -122,7 +124,7 @@ class Sandbox:
             input=msgspec.json.encode(input),
             steps=msgspec.json.encode(steps),
             seconds=limits.time.total_seconds(),
-            memory=min(limits.memory, self._most_memory),
+            memory=limits.memory,
             output=limits.output,
             console=limits.console,
             fetches=limits.fetches if fetch is not None else 0,
