@@ -35,6 +35,7 @@ class Bounds(Switches, total=False):
     spares: int
     calls: int
     slice: float
+    idle: float
 
 
 @asynccontextmanager
@@ -46,6 +47,7 @@ async def sandbox(**given: Unpack[Bounds]) -> AsyncIterator[Sandbox]:
         spares=given.get("spares", 1),
         calls=given.get("calls", 1000),
         slice=given.get("slice", 0.5),
+        idle=given.get("idle", 60.0),
     )
     made = Sandbox(
         bounds=bounds,

@@ -171,6 +171,13 @@ async def test_a_service_with_thousands_of_descriptors_has_a_sandbox() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+async def test_a_process_without_calls_is_ended_after_a_while() -> None:
+    async with sandbox(idle=0.05, spares=0) as box:
+        assert value(await box.run("return 1", limits=PATIENT)) == 1
+        await until(lambda: box.pids == ())
+        assert value(await box.run("return 2", limits=PATIENT)) == 2
+
+
 async def test_processes_are_started_ahead() -> None:
     async with sandbox(spares=1) as box:
         box.start()
