@@ -18,7 +18,7 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 # Slow tests wait for processes and servers much of their time, so that one more fits beside them.
 WAITING := -n $(shell expr $(WORKERS) + 1) --dist worksteal
 # What searches further in `make soak` than in `make test` (tests/kit/breadth.py).
-BROAD := $(addprefix tests/,simulation definition core expr calendars schedules store/test_differential.py \
+BROAD := $(addprefix tests/,simulation definition core expr calendars schedules javascript store/test_differential.py \
 	engine/test_notifications.py engine/test_notifications_after_crashes.py)
 EXAMPLES := $(filter-out %/tasks.py,$(wildcard examples/*/*.json examples/*/*.yaml examples/*/*.py))
 CODE := $(wildcard src tests bench examples)

@@ -7,7 +7,8 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from tenuto.tasks.frames import Frames, frame
 
@@ -26,7 +27,92 @@ class ChildDied(Exception):
     """The child has ended."""
 
 
-class Child:
+class ChildProcess:
+    """A running interpreter with a pipe in each direction; started and killed, not talked to."""
+
+    def __init__(self, *command: str, environment: Mapping[str, str] | None = None) -> None:
+        """Start an interpreter with these arguments, and the descriptors of its two pipes.
+
+        With `environment` it has that one, and nothing that it prints gets out. On Linux it may ask
+        to be killed when the thread ends that has started it.
+        """
+        is_alone = environment is not None
+        printed = subprocess.DEVNULL if is_alone else None
+        childs_in, self.writing = os.pipe()
+        self.reading, childs_out = os.pipe()
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, *command, str(childs_in), str(childs_out)],
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=printed,
+                pass_fds=(childs_in, childs_out),
+                env=environment,
+                cwd="/" if is_alone else None,
+                # A session of its own: Ctrl-C in the terminal is for the parent, and a kill reaches
+                # whatever the task has started.
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.close_pipes()
+            raise ChildDied(f"it cannot be started: {error}") from error
+        finally:
+            os.close(childs_in)
+            os.close(childs_out)
+        os.set_blocking(self.writing, False)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """End it and everything that it started."""
+        self.doom()
+        self._process.wait()
+        self.close_pipes()
+
+    def doom(self) -> None:
+        """Let it be killed, without waiting for its end."""
+        if self._process.poll() is None:
+            # It may have ended, and been waited for, in the meantime.
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        """Let it end by itself, which an idle child does when its pipe is closed."""
+        self.close_pipes()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def death(self) -> ChildDied:
+        """How a child ended whose pipe is closed."""
+        try:
+            status = self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return ChildDied("it closed its pipe")
+        if status < 0:
+            try:
+                name = signal.Signals(-status).name
+            except ValueError:
+                name = str(-status)
+            return ChildDied(f"signal {name}")
+        return ChildDied(f"exit code {status}")
+
+    def close_pipes(self) -> None:
+        for name in ("writing", "reading"):
+            descriptor = getattr(self, name)
+            if descriptor >= 0:
+                os.close(descriptor)
+                setattr(self, name, -1)
+
+
+class Child(ChildProcess):
     """A running interpreter that waits for messages; used by one thread at a time."""
 
     def __init__(self, wake: int, program: str = "tenuto.tasks.child") -> None:
@@ -38,34 +124,8 @@ class Child:
         self.is_sending = False
         """Whether a frame is half written, so that no other may follow."""
         self._frames = Frames()
-        childs_in, self._writing = os.pipe()
-        self._reading, childs_out = os.pipe()
-        try:
-            # Without this folder before the libraries (-P): a file in it may have a library's name.
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-                [sys.executable, "-P", "-m", program, str(childs_in), str(childs_out)],
-                stdin=subprocess.DEVNULL,
-                pass_fds=(childs_in, childs_out),
-                # A session of its own: Ctrl-C in the terminal is for the parent, and a kill reaches
-                # whatever the task has started.
-                start_new_session=True,
-            )
-        except OSError as error:
-            os.close(self._writing)
-            os.close(self._reading)
-            raise ChildDied(f"it cannot be started: {error}") from error
-        finally:
-            os.close(childs_in)
-            os.close(childs_out)
-        os.set_blocking(self._writing, False)
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
+        # Without this folder before the libraries (-P): a file in it may have a library's name.
+        super().__init__("-P", "-m", program)
 
     def send(self, when_woken: WhenWoken, *parts: bytes) -> None:
         """Send one message, which may be in parts."""
@@ -77,37 +137,22 @@ class Child:
     def _send(self, data: memoryview, when_woken: WhenWoken) -> None:
         while data:
             try:
-                data = data[os.write(self._writing, data) :]
+                data = data[os.write(self.writing, data) :]
             except BlockingIOError:
-                self._await(self._writing, select.POLLOUT, when_woken)
+                self._await(self.writing, select.POLLOUT, when_woken)
             except BrokenPipeError:
-                raise self._death() from None
+                raise self.death() from None
 
     def receive(self, when_woken: WhenWoken) -> bytes:
         while (message := self._frames.next()) is None:
             # It may have been woken while it was sending, when it could not act on it.
             when_woken(self)
-            self._await(self._reading, select.POLLIN, when_woken)
-            data = os.read(self._reading, _CHUNK)
+            self._await(self.reading, select.POLLIN, when_woken)
+            data = os.read(self.reading, _CHUNK)
             if not data:
-                raise self._death()
+                raise self.death()
             self._frames.feed(data)
         return message
-
-    def kill(self) -> None:
-        """End it and everything that it started."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        self._close_pipes()
-
-    def end(self) -> None:
-        """Let it end by itself, which an idle child does when its pipe is closed."""
-        self._close_pipes()
-        try:
-            self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
 
     def _await(self, descriptor: int, what: int, when_woken: WhenWoken) -> None:
         """Return when `descriptor` is ready; meanwhile serve the owner's requests."""
@@ -122,25 +167,4 @@ class Child:
             if descriptor in ready:
                 return
             if not ready and self._process.poll() is not None:
-                raise self._death()
-
-    def _death(self) -> ChildDied:
-        """How a child ended whose pipe is closed."""
-        try:
-            status = self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            return ChildDied("it closed its pipe")
-        if status < 0:
-            try:
-                name = signal.Signals(-status).name
-            except ValueError:
-                name = str(-status)
-            return ChildDied(f"signal {name}")
-        return ChildDied(f"exit code {status}")
-
-    def _close_pipes(self) -> None:
-        for name in ("_writing", "_reading"):
-            descriptor = getattr(self, name)
-            if descriptor >= 0:
-                os.close(descriptor)
-                setattr(self, name, -1)
+                raise self.death()

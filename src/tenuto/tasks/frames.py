@@ -125,11 +125,17 @@ def frame(*parts: bytes) -> list[bytes]:
     return [_LENGTH.pack(sum(map(len, parts))), *parts]
 
 
+class FrameTooLong(Exception):
+    """A message that is longer than any that is expected."""
+
+
 class Frames:
     """Cuts the bytes of a pipe into messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """`most`: the most bytes of a message; its length is looked at before it has arrived."""
         self._bytes = bytearray()
+        self.most = most
 
     def feed(self, data: bytes) -> None:
         self._bytes += data
@@ -140,6 +146,8 @@ class Frames:
             return None
         (length,) = _LENGTH.unpack_from(self._bytes)
         end = _LENGTH.size + length
+        if self.most is not None and length > self.most:
+            raise FrameTooLong(f"a message of {length:,} bytes")
         if len(self._bytes) < end:
             return None
         body = bytes(self._bytes[_LENGTH.size : end])

@@ -155,5 +155,25 @@ const MEANINGS: Record<string, Meaning> = {
     "title": "A child was not undone",
     "explanation": "A completed child workflow was to be undone, and its own compensation failed.",
     "advice": "Look at the child, correct what failed there, and retry the compensation."
+  },
+  "JAVASCRIPT_ERROR": {
+    "title": "JavaScript code threw an error",
+    "explanation": "The code of the step threw an error that it did not catch. The message has the error and the line and column in the code; `details` have its name and stack.",
+    "advice": "Correct the code, or catch the error in it; `console.log` writes lines into the log of the attempt."
+  },
+  "JAVASCRIPT_SYNTAX": {
+    "title": "JavaScript code does not parse",
+    "explanation": "The code of the step is not the body of a function in JavaScript's strict mode. The message has the line and column. The failure is not retryable.",
+    "advice": "Correct the code at this place."
+  },
+  "JAVASCRIPT_NEVER_ENDS": {
+    "title": "JavaScript code waits for ever",
+    "explanation": "The code awaits a promise, and nothing is left that could settle it: no request is on its way, and there are no timers. The failure is not retryable.",
+    "advice": "Look for a promise whose `resolve` is never called; use a delay step to wait for time."
+  },
+  "MEMORY_EXCEEDED": {
+    "title": "JavaScript code needs too much memory",
+    "explanation": "The code reached its `memoryLimit`, and its process was ended. The failure is not retryable.",
+    "advice": "Work on less data at once, or raise `memoryLimit`."
   }
 };
