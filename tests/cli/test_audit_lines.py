@@ -225,7 +225,7 @@ PAID = {"stepId": "paid", "type": "EVENT_WAIT", "eventPattern": "paid"}
 def lines_in(terminal: Terminal) -> list[tuple[str, str, str, object]]:
     items = terminal.call("audit", "list", "-o", "json").json["items"]
     names = ("action", "outcome", "target", "after")
-    return [tuple(each[name] for name in names) for each in items[::-1]]  # type: ignore[misc]
+    return [tuple(each[name] for name in names) for each in items[::-1]]
 
 
 def test_run_records_what_it_saves_and_starts_and_a_reason(terminal: Terminal) -> None:
@@ -249,10 +249,11 @@ async def test_dev_records_what_it_saves_and_starts_and_a_reload_nothing(tmp_pat
     file = tmp_path / "wait.json"
     file.write_bytes(msgspec.json.encode({"id": "wait", "steps": [PAID]}))
     url = f"sqlite:///{tmp_path / 'store.db'}"
+    said: list[str] = []
     begin = read_starts(['wait={"id": 7}'])
     for _ in range(2):
         async with Tenuto(url) as app:
-            await deploy_files(app, [(file, read_sources(file))], str, "none")
+            await deploy_files(app, [(file, read_sources(file))], said.append, "none")
             await started(app, begin)
     async with opened(url) as backend:
         found = [(each["action"], each["outcome"]) for each in await lines(backend)]

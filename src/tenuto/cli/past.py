@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from tenuto.cli.backends.log_rows import log_row
 from tenuto.cli.views.progress import turns_of
 from tenuto.core import InstanceState, blank, fold_all
-from tenuto.core.fold import fold_into
 from tenuto.engine.turns.held import Held
 from tenuto.model.errors import InvalidInput, Problem
 from tenuto.model.ids import NodeKey
@@ -50,17 +49,16 @@ def turns_of_cut_loops(held: Held, log: Sequence[Object]) -> dict[NodeKey, str]:
     """How far each of these loops was when it was cancelled."""
     wanted = cut_loops(held.state)
     found: dict[NodeKey, str] = {}
-    if not wanted:
-        return found
-    state = blank(held.state.id).copied()
-    turns: dict[NodeKey, str] = {}
-    for each in log:
+    state, folded, first = blank(held.state.id), 0, 0
+    for number, each in enumerate(log if wanted else ()):
+        if each["eventType"] != _CANCELLED:
+            first = number + 1
+            continue
         key = NodeKey(str(each["nodeId"]), str(each["iteration"] or ""))
-        if each["eventType"] == _CANCELLED:
-            if key in wanted and key in turns:
-                found[key] = turns[key]
-        else:
-            # Iterations are cancelled before their loop: they are not counted as done.
-            turns = {loop: turns_of(held.plan, state, loop) for loop in wanted & state.loops.keys()}
-        fold_into(held.plan, state, from_row(log_row(each)))
+        if key not in wanted:
+            continue
+        # Its iterations are cancelled before it: they are not counted as done.
+        entries = (from_row(log_row(row)) for row in log[folded:first])
+        state, folded = fold_all(held.plan, state, entries), first
+        found[key] = turns_of(held.plan, state, key)
     return found

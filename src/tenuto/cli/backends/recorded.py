@@ -168,15 +168,15 @@ def _recorded(method: Callable[..., Any], action: str, before: LookUp | None) ->
                     # There may be no store before: it is made by the engine that saves.
                     space = await stack.enter_async_context(self.space.lent(is_new=True))
                     store = space.engine.store
-                space = self.space
+                ours = self.space
                 target = _target(self, given)
                 lines = _Lines(
                     action=_action(action, target, given),
                     target=target,
-                    log=space.audit_log(store),
-                    request_id=space.reader.ids.short(),
-                    tenant=space.tenant,
-                    reason=given.get("reason") or space.reason,
+                    log=ours.audit_log(store),
+                    request_id=ours.reader.ids.short(),
+                    tenant=ours.tenant,
+                    reason=given.get("reason") or ours.reason,
                     details={each: given[each] for each in _DETAILS if given.get(each)},
                 )
                 look = None if before is None else lambda: before(self, target)
