@@ -32,6 +32,8 @@ def in_a_file(url: str) -> None:
     connection.execute("DROP TRIGGER task_logs_go")
     connection.execute("DROP TABLE task_logs")
     connection.execute("DROP TABLE workers")
+    for table in ("calendars", "schedules", "schedule_ticks"):
+        connection.execute(f"DROP TABLE {table}")
     connection.execute("DROP TRIGGER audit_log_grew")
     connection.execute("DROP INDEX access_keys_by_maker")
     connection.execute("ALTER TABLE audit_log DROP COLUMN credential")
@@ -53,6 +55,9 @@ async def in_a_database(url: str) -> None:
         await connection.execute("DROP FUNCTION tenuto.erase_task_logs CASCADE")
         await connection.execute("DROP TABLE tenuto.task_logs")
         await connection.execute("DROP TABLE tenuto.workers")
+        await connection.execute(
+            "DROP TABLE tenuto.calendars, tenuto.schedules, tenuto.schedule_ticks"
+        )
         await connection.execute("DROP FUNCTION tenuto.raise_wall, tenuto.reader_name")
         await connection.execute("DROP INDEX tenuto.outbox_by_tenant")
         await connection.execute("DROP INDEX tenuto.workflow_instances_by_parent")

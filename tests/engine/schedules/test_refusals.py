@@ -7,12 +7,15 @@ from typing import Any
 from unittest.mock import patch
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 
+from tenuto.engine.events.mailbox_messages import InInbox
 from tenuto.engine.settings import Settings
+from tenuto.engine.turns.requests import IndexAgain, LookAgain, ScheduledStart
 from tenuto.model.family import scheduled_id
 from tenuto.model.ids import start_letter
-from tenuto.model.inputs import ScheduleCause, Started
+from tenuto.model.inputs import Occurrence, ScheduleCause, Started
 from tenuto.model.json import Object
 from tenuto.model.quotas import Quotas
 from tenuto.model.task_definition import TaskDefinition
@@ -107,7 +110,7 @@ def test_a_start_that_is_overtaken_by_a_removal_ends_as_a_refused_tick() -> None
             started = Started(
                 definition_id="report", definition_version=1, input={}, schedule=cause
             )
-            content = msgspec.json.encode(started)
+            content = msgspec.json.encode(ScheduledStart(started))
             mail = Mail(id=start_letter(id), instance_id=id, input=content, created_at=nominal)
             now = await engine.schedules.get("default", "s")
             fire = Fire(
@@ -232,3 +235,15 @@ def test_a_task_that_is_gone_is_an_error_and_comes_back_with_it() -> None:
         world.skip(minutes=2)
         assert world.row().status == "active"
         assert minutes(world.ticks("started")) == [5, 10]
+
+
+def test_a_program_that_knows_no_schedules_leaves_their_starts_alone() -> None:
+    started = Started(
+        definition_id="report",
+        definition_version=1,
+        input={},
+        schedule=ScheduleCause(id="s", nominal=at("00:05")),
+    )
+    message = msgspec.json.encode(ScheduledStart(started))
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(message, type=Occurrence | LookAgain | IndexAgain | InInbox)

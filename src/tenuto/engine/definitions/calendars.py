@@ -99,11 +99,28 @@ class Calendars:
         }
         self._mark = mark
 
+    async def _read_of(self, tenant: str) -> None:
+        """Read those of one tenant."""
+        rows: dict[str, CalendarRow] = {}
+        after = ""
+        while page := await self._store.calendars.page(tenant, after=after, limit=_PAGE):
+            rows |= {row.id: row for row in page}
+            after = page[-1].id
+            if len(page) < _PAGE:
+                break
+        known = self._tenants.get(tenant)
+        if not rows:
+            self._tenants.pop(tenant, None)
+        elif known is not None:
+            self._tenants[tenant] = known.with_rows(rows)
+        else:
+            self._tenants[tenant] = Resolved(rows, self._clock.now().year)
+
     # -- for users
 
     async def check(self, tenant: str, document: JSON, *, id: str | None = None) -> ReadCalendar:
         """Read a document with all its problems; `id`: that of one that names none."""
-        await self.read()
+        await self._read_of(tenant)
         others = self._calendars(tenant)
         year = self._clock.now().year
         read = read_calendar(document, others, year, fallback_id=id or "calendar")
@@ -206,6 +223,7 @@ class Calendars:
 
     async def used_by(self, tenant: str, id: str) -> list[str]:
         """Schedules that name a calendar, and calendars that extend it; some of them."""
+        await self._read_of(tenant)
         limit = _MOST_NAMED + 1
         schedules = await self._store.schedules.page(tenant, calendar_id=id, limit=limit)
         extended = [each.id for each in self._calendars(tenant).values() if each.extends == id]

@@ -16,7 +16,7 @@ from msgspec import UNSET
 from tenuto.engine.bounds import DEFAULT_BOUNDS, Bounds
 from tenuto.engine.effects.mailbox_starts import MailboxStarts
 from tenuto.engine.events.mailbox_messages import InboxReader, InInbox
-from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request
+from tenuto.engine.turns.requests import IndexAgain, LookAgain, Request, ScheduledStart
 from tenuto.model.effects import SendMail
 from tenuto.model.errors import StoreUnavailable
 from tenuto.model.ids import start_letter
@@ -31,7 +31,9 @@ _ENOUGH = 4
 """With more than so many batches in hand, or before the lanes, further ones are read later."""
 _FULL_HANDS_EVERY = 5
 """One in so many passes reads all the same."""
-_decode = msgspec.json.Decoder(Occurrence | LookAgain | IndexAgain | InInbox).decode
+_decode = msgspec.json.Decoder(
+    Occurrence | LookAgain | IndexAgain | InInbox | ScheduledStart
+).decode
 
 
 class MailboxDelivery:
@@ -271,10 +273,12 @@ def _decoded(
     message: Mail,
 ) -> Occurrence | LookAgain | IndexAgain | InInbox | msgspec.MsgspecError:
     try:
-        input: Occurrence | LookAgain | IndexAgain | InInbox = _decode(message.input)
+        input: Occurrence | LookAgain | IndexAgain | InInbox | ScheduledStart = _decode(
+            message.input
+        )
     except msgspec.MsgspecError as error:
         return error
-    return input
+    return input.started if isinstance(input, ScheduledStart) else input
 
 
 def _cause(started: Started) -> EventCause | ScheduleCause | None:

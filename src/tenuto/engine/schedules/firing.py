@@ -24,6 +24,7 @@ from tenuto.engine.schedules.meter import ScheduleMeter
 from tenuto.engine.schedules.open_ticks import OpenTicks, Running, nothing
 from tenuto.engine.schedules.targets import Target, Targets
 from tenuto.engine.shared import Shared
+from tenuto.engine.turns.requests import ScheduledStart
 from tenuto.engine.usage import Usage
 from tenuto.model.errors import InvalidInput, Problem, StoreUnavailable
 from tenuto.model.family import scheduled_id
@@ -451,7 +452,10 @@ class _Work:
         row = self.row
         id = scheduled_id(row.tenant, row.id, nominal)
         mail = Mail(
-            id=start_letter(id), instance_id=id, input=_encode(started), created_at=self.now
+            id=start_letter(id),
+            instance_id=id,
+            input=_encode(ScheduledStart(started)),
+            created_at=self.now,
         )
         self._mail.append(mail)
         self.put(nominal, at, "started", mark, instance_id=id)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from tenuto.core import Plan, Rejection
 from tenuto.model.events import Event
 from tenuto.model.failure import Failure
-from tenuto.model.inputs import Input
+from tenuto.model.inputs import Input, Started
 from tenuto.model.status import Status
 from tenuto.store.parts.turns import EventResult
 
@@ -54,6 +54,15 @@ class IndexAgain(Struct, frozen=True, gc=False, tag="index-again"):
     The write has the terms that follow from the state. To an owner elsewhere it is a mailbox
     message.
     """
+
+
+class ScheduledStart(Struct, frozen=True, gc=False, tag="scheduled-start"):
+    """A mailbox message that starts the instance of a tick.
+
+    A program that knows no schedules cannot read it, and leaves it to one that does.
+    """
+
+    started: Started
 
 
 class TakenOver(Struct, frozen=True, gc=False, tag="taken-over"):
