@@ -151,7 +151,7 @@ class Service:
 
     def start(self) -> None:
         """Resume unfinished bulk operations; the app is open."""
-        self.bulk.start()
+        self.bulk.start(takes_over=True)
 
     async def stop(self) -> None:
         """End waiting requests and live feeds, so that clients reconnect to another process."""

@@ -57,16 +57,20 @@ class BulkRunner:
         self._hint = asyncio.Event()
         self._running: asyncio.Task[None] | None = None
         self._is_stopped = False
-        self._is_new = True
         self._has_waiting = False
         """Whether the operation that had its turn last waits for instances to end."""
         self._stop_hearing: Callable[[], None] | None = None
 
-    def start(self) -> None:
-        """Run operations in the background, from now on; asking for one does the same."""
+    def start(self, *, takes_over: bool = False) -> None:
+        """Run operations in the background, from now on; asking for one does the same.
+
+        `takes_over`: nothing here has run any yet. Those that the last process of a store left,
+        which no other process can have open, go on at once.
+        """
         self._is_stopped = False
         if self._running is None:
-            self._running = asyncio.ensure_future(self._run())
+            is_alone = takes_over and not self._engine.store.is_shared
+            self._running = asyncio.ensure_future(self._run(is_alone=is_alone))
 
     async def stop(self) -> None:
         """Stop; other processes, or the next start, continue the operations."""
@@ -129,10 +133,14 @@ class BulkRunner:
 
     # -- inner
 
-    async def _run(self) -> None:
+    async def _run(self, *, is_alone: bool) -> None:
         clock = self._engine.clock
         while True:
             try:
+                if is_alone:
+                    now = clock.now()
+                    await self._engine.store.bulk.claim(now + HELD_FOR, now - _A_MOMENT, _ALL)
+                    is_alone = False
                 worked = await self.run_once()
             except (StoreUnavailable, Overloaded) as error:
                 log.warning("bulk operations continue later: %s", error)
@@ -150,10 +158,6 @@ class BulkRunner:
         """Act on one page of the operation that has waited longest; whether there was one."""
         engine = self._engine
         now = engine.clock.now()
-        if self._is_new and not engine.store.is_shared:
-            # Nobody else can hold them: they were this store's last process's.
-            await engine.store.bulk.claim(now + HELD_FOR, now, _ALL)
-        self._is_new = False
         claimed = await engine.store.bulk.claim(now, now + HELD_FOR, 1)
         for row in claimed:
             self._has_waiting = False
