@@ -25,6 +25,7 @@ PAGES = [
     "docs/python.md",
     "docs/testing.md",
     "docs/webhooks.md",
+    "docs/schedules.md",
     "docs/access.md",
     *CONCEPTS,
 ]
