@@ -73,7 +73,7 @@ INPUTS: tuple[Attack, ...] = (
         "lists-of-large-values",
         lambda: [
             Ask("GET", "/instances?limit=1000"),
-            Ask("GET", "/instances?limit=1000&order=asc"),
+            Ask("GET", "/instances?limit=1000&updatedFrom=2020-01-01T00:00:00Z"),
             Ask("GET", "/events?limit=1000"),
             Ask("GET", "/audit"),
         ],

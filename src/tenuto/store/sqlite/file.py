@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from tenuto.model.errors import StoreUnavailable, may_be_written
 from tenuto.store.errors import CommitUnknown
+from tenuto.store.sqlite.checkpoints import Checkpoints
 from tenuto.store.sqlite.lock import EngineLock
 from tenuto.store.sqlite.outbox_writes import UNHEARD
 from tenuto.store.sqlite.rows import OwnerRow
@@ -46,6 +47,7 @@ class File:
         self.reading = Session(self.path, "reader_settings")
         self.writer = self._threads("tenuto-sqlite-writer")
         self.reader = self._threads("tenuto-sqlite-reader")
+        self._checkpoints = Checkpoints(self.path, self.writing, self.writer, self._threads)
         self.process_id = process_id
         self.left_clean = set()
 
@@ -54,6 +56,7 @@ class File:
         if self.process_id is None:
             return
         process_id, self.process_id = self.process_id, None
+        self._checkpoints.stop()
         for worker, session in ((self.reader, self.reading), (self.writer, self.writing)):
             worker.stop()
             session.close()
@@ -77,7 +80,13 @@ class File:
         """In one transaction, by the engine; CommitUnknown."""
         self.require_writer()
         session = self.writing
-        return await self.writer.run(lambda: session.write(lambda: job(session)))
+        return await self.commit(lambda: session.write(lambda: job(session)))
+
+    async def commit(self, job: Callable[[], T]) -> T:
+        """What a job returns that makes a transaction by itself."""
+        result = await self.writer.run(job)
+        self._checkpoints.committed()
+        return result
 
     async def write(self, job: Callable[[Session], T]) -> T:
         """In one transaction, by the engine; StoreUnavailable when it may have been written."""
@@ -89,7 +98,7 @@ class File:
         self.require_open()
         session = self.writing
         try:
-            return await self.writer.run(lambda: session.write(lambda: job(session)))
+            return await self.commit(lambda: session.write(lambda: job(session)))
         except CommitUnknown as error:
             raise may_be_written(f"not known to be written: {error}") from error
 

@@ -32,4 +32,4 @@ class SqliteMailbox(SqlitePart):
         file = self._file
         file.require_open()
         session, columns = file.writing, [mail_columns(each) for each in mail]
-        await file.writer.run(lambda: session.write(lambda: session.insert("insert_mail", columns)))
+        await file.commit(lambda: session.write(lambda: session.insert("insert_mail", columns)))

@@ -1316,17 +1316,22 @@ PRAGMA temp_store = MEMORY;
 PRAGMA trusted_schema = OFF;
 
 -- name: writer_settings
--- Settings of the connection that writes. FULL: an acknowledged write survives a power cut. The write-
--- ahead log may grow to 32 MB before a checkpoint, and shrinks to 64 MB after a long reader has
--- prevented checkpoints.
+-- Settings of the connection that writes. FULL: an acknowledged write survives a power cut. Checkpoints
+-- are made beside it (`checkpoints.py`). The write-ahead log shrinks to 64 MB after a long reader has
+-- prevented them.
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
-PRAGMA wal_autocheckpoint = 8000;
+PRAGMA wal_autocheckpoint = 0;
 PRAGMA journal_size_limit = 67108864;
 
 -- name: reader_settings
 -- Settings of a connection that only reads.
 PRAGMA query_only = ON;
+
+-- name: checkpointer_settings
+-- Settings of the connection that moves the write-ahead log into the database.
+PRAGMA synchronous = FULL;
+PRAGMA wal_autocheckpoint = 0;
 
 -- name: sender_settings
 -- Settings of a process without the lock, which reads and sends mailbox messages: as durable as the
@@ -1340,7 +1345,6 @@ PRAGMA journal_mode;
 PRAGMA synchronous;
 PRAGMA page_size;
 PRAGMA cache_size;
-PRAGMA wal_autocheckpoint;
 SELECT sqlite_version();
 
 ------------------------------------------------------------------------------------------------- outbox

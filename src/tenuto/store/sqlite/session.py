@@ -27,6 +27,9 @@ def as_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
+MOST_LOG_PAGES = 32_000
+"""From here on a commit moves the write-ahead log into the database itself (128 MB): what is
+written faster than that can be done beside it has to wait."""
 IN_MEMORY = ":memory:"
 """The path of a database that is no file."""
 
@@ -40,6 +43,8 @@ class Session:
         """How many statements were executed: tests measure the cost of an idle store with it."""
         self.recorder: Recorder | None = None
         """Sees each statement with its parameters, for benchmarks that replay them."""
+        self.log_pages = 0
+        """How many pages the write-ahead log has since it was last begun anew."""
         self._settings = settings
         self._flags = apsw.SQLITE_OPEN_READWRITE
         if may_create:
@@ -56,6 +61,8 @@ class Session:
             try:
                 connection.execute(QUERIES["settings"].sql).fetchall()
                 connection.execute(QUERIES[self._settings].sql).fetchall()
+                if self._settings == "writer_settings":
+                    connection.set_wal_hook(self._logged)
             except BaseException:
                 connection.close()
                 raise
@@ -131,6 +138,22 @@ class Session:
                 return work()
             finally:
                 self._roll_back()
+
+    def checkpoint(self) -> int:
+        """Move the write-ahead log into the database; returns how many of its pages are there.
+
+        It waits for no other connection, and moves no page that one of them still needs to read
+        the past.
+        """
+        with translated(self.path):
+            _, moved = self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        return moved
+
+    def _logged(self, connection: apsw.Connection, _: str, pages: int) -> int:
+        self.log_pages = pages
+        if pages >= MOST_LOG_PAGES:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        return apsw.SQLITE_OK
 
     def _roll_back(self) -> None:
         # SQLite has rolled back by itself after some errors. A connection that cannot even do that

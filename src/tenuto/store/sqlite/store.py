@@ -47,7 +47,6 @@ _SETTINGS = (
     "synchronous",
     "page_size",
     "cache_size",
-    "wal_autocheckpoint",
     "sqlite_version",
 )
 

@@ -23,7 +23,7 @@ class SqliteTurns(SqlitePart):
         file = self._file
         file.require_writer()
         session, heard = file.writing, file.heard
-        return await file.writer.run(lambda: commit_turn(session, turn, heard))
+        return await file.commit(lambda: commit_turn(session, turn, heard))
 
     async def load(
         self, instance_ids: Sequence[str], known: Mapping[str, int] = NOTHING_KNOWN

@@ -40,7 +40,7 @@ class Inline:
         """Nothing is under way."""
 
 
-SWITCH_INTERVAL = 0.001
+SWITCH_INTERVAL = 0.0001
 """Seconds after which a busy thread lets another have Python's lock, while there are workers."""
 
 
@@ -48,8 +48,10 @@ class _QuickSwitching:
     """Python's switch interval, lowered while there are workers, for the whole process.
 
     A worker needs the lock back after each statement. Beside a busy event loop it would wait for
-    the default five milliseconds every time, and a commit of four statements take twenty. A program
-    that sets an interval of its own meanwhile keeps it.
+    the default five milliseconds every time, and a commit of four statements take twenty. It waits
+    for much longer beside a loop that reads and writes sockets: that gives the lock away for some
+    microseconds at each call, which is too short for a worker to wake up and take it, but begins
+    its interval anew. A program that sets an interval of its own meanwhile keeps it.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,67 @@
+"""Moves the write-ahead log into the database, in a thread of its own.
+
+A checkpoint of 32 MB takes as long as a hundred commits. Were it made by the commit that fills the
+log, all other writers would wait for it. Here commits go on meanwhile. What they have added is
+moved with the next checkpoint: if nothing was added, the whole log is in the database, and the next
+commit begins it anew. Where commits leave no such moment, the connection that writes moves the rest
+between two of its commits, which is little, but waits for the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from tenuto.model.errors import StoreUnavailable
+from tenuto.store.sqlite.session import Session
+from tenuto.store.sqlite.workers import Worker
+
+log = logging.getLogger("tenuto.sqlite")
+
+CHECKPOINT_PAGES = 4_000
+"""So many new pages of the write-ahead log are moved at once: 16 MB."""
+FULL_PAGES = 16_000
+"""From so many pages on the log is begun anew, whether or not commits leave a moment for it."""
+
+
+class Checkpoints:
+    """Keeps the write-ahead log of one open file short."""
+
+    def __init__(
+        self, path: str, writing: Session, writer: Worker, threads: Callable[[str], Worker]
+    ) -> None:
+        self._writing = writing
+        self._writer = writer
+        self._moving = Session(path, "checkpointer_settings")
+        self._mover = threads("tenuto-sqlite-checkpoints")
+        self._moved = 0
+        """How many pages of the log are in the database."""
+        self._under_way: asyncio.Task[None] | None = None
+
+    def committed(self) -> None:
+        """A transaction is durable: move the log if it has become long."""
+        pages = self._writing.log_pages
+        if pages < self._moved:
+            # It was begun anew.
+            self._moved = 0
+        if pages - self._moved >= CHECKPOINT_PAGES and self._under_way is None:
+            self._under_way = asyncio.ensure_future(self._move())
+
+    def stop(self) -> None:
+        """End after a checkpoint that is under way; the rest is for the next process."""
+        if self._under_way is not None:
+            self._under_way.cancel()
+            self._under_way = None
+        self._mover.stop()
+        self._moving.close()
+
+    async def _move(self) -> None:
+        try:
+            self._moved = await self._mover.run(self._moving.checkpoint)
+            if self._writing.log_pages >= FULL_PAGES:
+                self._moved = await self._writer.run(self._writing.checkpoint)
+        except StoreUnavailable as error:
+            log.warning("store=%s: its write-ahead log stays long: %s", self._writing.path, error)
+        finally:
+            self._under_way = None

@@ -1,0 +1,65 @@
+"""The write-ahead log is moved into the database beside commits, and stays short."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tenuto.store.sqlite.checkpoints import CHECKPOINT_PAGES, FULL_PAGES
+from tenuto.store.sqlite.file import File
+from tenuto.store.sqlite.session import MOST_LOG_PAGES
+from tenuto.store.sqlite.store import SqliteStore
+from tenuto.store.sqlite.workers import DedicatedThread
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_MEGABYTE = b"x" * 1_000_000
+
+
+@pytest.mark.asyncio
+async def test_the_log_never_gets_as_long_as_what_is_written(tmp_path: Path) -> None:
+    file = await _opened(tmp_path / "a.db")
+    longest = 0
+    for _ in range(160):
+        await file.write(lambda session: session.execute("INSERT INTO t VALUES (?)", [_MEGABYTE]))
+        longest = max(longest, file.writing.log_pages)
+    file.stop()
+    assert CHECKPOINT_PAGES < longest < MOST_LOG_PAGES
+    assert (tmp_path / "a.db").stat().st_size > 100 * len(_MEGABYTE)
+
+
+@pytest.mark.asyncio
+async def test_a_commit_moves_the_log_itself_where_nothing_does_so_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenuto.store.sqlite.session.MOST_LOG_PAGES", 1_000)
+    file = await _opened(tmp_path / "a.db")
+    for _ in range(12):
+        await file.write(lambda session: session.execute("INSERT INTO t VALUES (?)", [_MEGABYTE]))
+    pages = file.writing.log_pages
+    file.stop()
+    assert pages < 1_500 < FULL_PAGES
+
+
+@pytest.mark.asyncio
+async def test_a_stop_in_the_midst_of_a_checkpoint_loses_nothing(tmp_path: Path) -> None:
+    file = await _opened(tmp_path / "a.db")
+    while file.writing.log_pages < CHECKPOINT_PAGES:
+        await file.write(lambda session: session.execute("INSERT INTO t VALUES (?)", [_MEGABYTE]))
+    written = await file.look(lambda session: session.execute("SELECT count(*) FROM t", ()).get)
+    file.stop()
+    store = SqliteStore(tmp_path / "a.db")
+    await store.open("later", NOW)
+    session = store._file.reading
+    assert session.execute("SELECT count(*) FROM t", ()).get == written
+    assert session.execute("PRAGMA integrity_check", ()).get == "ok"
+    await store.close(NOW, clean=True)
+
+
+async def _opened(path: Path) -> File:
+    store = SqliteStore(path, threads=DedicatedThread)
+    await store.open("a process", NOW)
+    file = store._file
+    await file.write(lambda session: session.execute("CREATE TABLE t (b BLOB)", ()))
+    return file
