@@ -18,9 +18,8 @@ from tenuto.api.registry import OPERATIONS
 from tenuto.cli.backends import opened
 from tenuto.cli.backends.backend import Backend
 from tenuto.cli.backends.recorded import ACTIONS
-from tenuto.cli.dev_files import deploy_files
+from tenuto.cli.dev_files import deploy_files, read_files
 from tenuto.cli.dev_hints import read_starts, started
-from tenuto.cli.sources import read_sources
 from tenuto.cli.views import tables
 from tenuto.cli.views.access import audit_table
 from tenuto.model.json import Object
@@ -253,7 +252,7 @@ async def test_dev_records_what_it_saves_and_starts_and_a_reload_nothing(tmp_pat
     begin = read_starts(['wait={"id": 7}'])
     for _ in range(2):
         async with Tenuto(url) as app:
-            await deploy_files(app, [(file, read_sources(file))], said.append, "none")
+            await deploy_files(app, read_files([], [file], "none"), said.append, "none")
             await started(app, begin)
     async with opened(url) as backend:
         found = [(each["action"], each["outcome"]) for each in await lines(backend)]
