@@ -61,7 +61,6 @@ def test_a_schedule_is_made_with_a_preview_seen_ticking_paused_and_resumed(
     pause.get_by_label("Note").fill("while we look")
     pause.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text("Paused: while we look.")).to_be_visible()
-    assert barriers(page) == []
     started = ticks.get_by_role("row").nth(1).get_by_role("link")
     id = str(started.get_attribute("href")).rpartition("/")[2]
     page.get_by_role("button", name="Resume").click()
@@ -107,7 +106,6 @@ def test_the_year_of_a_calendar_has_its_holidays_and_a_viewer_sees_no_buttons(
     page.get_by_label("Working time").fill("P3D")
     page.get_by_role("button", name="Calculate").click()
     expect(page.get_by_role("status", name="Result")).to_contain_text("of working time on")
-    assert barriers(page) == []
     # A file of days off.
     page.get_by_role("button", name="Import").click()
     dialog = page.get_by_role("dialog", name="Import days off")
