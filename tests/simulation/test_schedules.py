@@ -54,7 +54,7 @@ def test_a_bug_is_noticed(bug: Bug, promise: str, world: dict[str, Any]) -> None
 def test_a_year_of_a_thousand_schedules() -> None:
     outcome = ScheduledWorld(7, schedules=1_000, days=365, faults=150, crons=RARE).run()
     assert_kept(outcome, "a year")
-    assert outcome.ticks > 20_000
+    assert outcome.ticks > 20_000, "vacuous"
 
 
 @pytest.mark.soak

@@ -3489,7 +3489,7 @@ WITH given AS MATERIALIZED (
         changed_by text
     )
 ), locked AS MATERIALIZED (
-    SELECT schedule.tenant, schedule.id
+    SELECT given.*
     FROM tenuto.schedules AS schedule
     INNER JOIN given
         ON
@@ -3500,22 +3500,22 @@ WITH given AS MATERIALIZED (
 )
 
 UPDATE tenuto.schedules AS schedule SET
-    revision = given.revision,
-    version = given.version,
-    status = given.status,
-    next_at = given.next_at,
-    next_tick = given.next_tick,
-    handled = given.handled,
-    note = given.note,
-    problem = given.problem,
-    tries = given.tries,
-    last_executed = given.last_executed,
-    last_nominal = given.last_nominal,
-    last_instance_id = given.last_instance_id,
-    changed_at = given.changed_at,
-    changed_by = given.changed_by,
+    revision = locked.revision,
+    version = locked.version,
+    status = locked.status,
+    next_at = locked.next_at,
+    next_tick = locked.next_tick,
+    handled = locked.handled,
+    note = locked.note,
+    problem = locked.problem,
+    tries = locked.tries,
+    last_executed = locked.last_executed,
+    last_nominal = locked.last_nominal,
+    last_instance_id = locked.last_instance_id,
+    changed_at = locked.changed_at,
+    changed_by = locked.changed_by,
     held_until = 0
-FROM locked INNER JOIN given ON locked.tenant = given.tenant AND locked.id = given.id
+FROM locked
 WHERE schedule.tenant = locked.tenant AND schedule.id = locked.id
 RETURNING schedule.tenant, schedule.id;
 
