@@ -164,13 +164,11 @@ class Schedules:
         return min(self._settings.longest_nap, seconds)
 
     async def _close_ended(self) -> None:
-        ended, self._ended = self._ended, set()
-        if ended:
-            try:
-                await self._store.schedules.close(ended)
-            except BaseException:
-                self._ended |= ended
-                raise
+        ended = sorted(self._ended)
+        for first in range(0, len(ended), _PAGE):
+            page = ended[first : first + _PAGE]
+            await self._store.schedules.close(page)
+            self._ended.difference_update(page)
 
     async def _look_at_saved(self) -> None:
         """Look at schedules in error whose workflows were saved."""

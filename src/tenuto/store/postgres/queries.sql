@@ -3579,21 +3579,15 @@ CROSS JOIN LATERAL (
 ) AS open;
 
 -- name: close_ticks
--- The instances of ticks have ended. They are locked in their order.
-WITH locked AS MATERIALIZED (
-    SELECT tick.tenant, tick.schedule_id, tick.nominal
-    FROM tenuto.schedule_ticks AS tick
-    INNER JOIN json_array_elements(:ticks::text::json) AS key
-        ON
-            tick.tenant = key ->> 0 AND tick.schedule_id = key ->> 1
-            AND tick.nominal = (key ->> 2)::bigint
-    WHERE tick.is_range = 0 AND tick.outcome = 'started'
-    ORDER BY tick.tenant, tick.schedule_id, tick.nominal
-    FOR UPDATE OF tick
+-- The instances of ticks have ended.
+WITH ended AS MATERIALIZED (
+    SELECT key ->> 0 AS tenant, key ->> 1 AS schedule_id, (key ->> 2)::bigint AS nominal
+    FROM json_array_elements(:ticks::text::json) AS key
 )
 
 UPDATE tenuto.schedule_ticks AS tick SET is_open = 0, is_confirmed = 1
-FROM locked
+FROM ended
 WHERE
-    tick.tenant = locked.tenant AND tick.schedule_id = locked.schedule_id
-    AND tick.nominal = locked.nominal AND tick.is_range = 0 AND tick.is_open <> 0;
+    tick.tenant = ended.tenant AND tick.schedule_id = ended.schedule_id
+    AND tick.nominal = ended.nominal AND tick.is_range = 0 AND tick.outcome = 'started'
+    AND tick.is_open <> 0;
