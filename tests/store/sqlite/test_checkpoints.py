@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import apsw
 import pytest
 
 from tenuto.store.sqlite.checkpoints import CHECKPOINT_PAGES, FULL_PAGES
@@ -40,6 +43,27 @@ async def test_a_commit_moves_the_log_itself_where_nothing_does_so_beside_it(
     pages = file.writing.log_pages
     file.stop()
     assert pages < 1_500 < FULL_PAGES
+
+
+@pytest.mark.asyncio
+async def test_a_commit_that_cannot_move_the_log_is_durable_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object, **__: object) -> tuple[int, int]:
+        raise apsw.BusyError("another connection makes a checkpoint")
+
+    monkeypatch.setattr("tenuto.store.sqlite.session.MOST_LOG_PAGES", 1)
+    file = await _opened(tmp_path / "a.db")
+    connection = cast("apsw.Connection", SimpleNamespace(wal_checkpoint=busy))
+    assert file.writing._logged(connection, "main", 5) == apsw.SQLITE_OK
+    beside = apsw.Connection(str(tmp_path / "a.db"))
+    beside.execute("BEGIN; SELECT count(*) FROM t").fetchall()
+    for _ in range(20):
+        await file.write(lambda session: session.execute("INSERT INTO t VALUES ('x')", ()))
+    beside.execute("ROLLBACK")
+    assert await file.look(lambda session: session.execute("SELECT count(*) FROM t", ()).get) == 20
+    beside.close()
+    file.stop()
 
 
 @pytest.mark.asyncio

@@ -13,7 +13,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from tenuto.model.errors import StoreUnavailable
+import apsw
+
+from tenuto.model.errors import TenutoError
 from tenuto.store.sqlite.session import Session
 from tenuto.store.sqlite.workers import Worker
 
@@ -61,7 +63,8 @@ class Checkpoints:
             self._moved = await self._mover.run(self._moving.checkpoint)
             if self._writing.log_pages >= FULL_PAGES:
                 self._moved = await self._writer.run(self._writing.checkpoint)
-        except StoreUnavailable as error:
+        except (TenutoError, apsw.Error) as error:
+            # Nothing waits for it, and it is tried again after a commit.
             log.warning("store=%s: its write-ahead log stays long: %s", self._writing.path, error)
         finally:
             self._under_way = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, TypeAlias, TypeVar
 
@@ -152,7 +153,10 @@ class Session:
     def _logged(self, connection: apsw.Connection, _: str, pages: int) -> int:
         self.log_pages = pages
         if pages >= MOST_LOG_PAGES:
-            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            # The transaction is durable: a checkpoint that fails here, such as beside another one,
+            # must not be taken for its failure.
+            with suppress(apsw.Error):
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         return apsw.SQLITE_OK
 
     def _roll_back(self) -> None:
