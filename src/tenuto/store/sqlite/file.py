@@ -1,8 +1,9 @@
 """The open database file, as the parts of a store share it.
 
-One connection writes and one reads, each in a thread of its own, so that reads do not wait for
-commits: with write-ahead logging a reader sees the last commit and blocks no writer. What was
-committed before a read was asked for is in it, so "commit, then look again" holds across the two.
+One connection writes, one reads and one moves the write-ahead log into the database
+(`checkpoints.py`), each in a thread of its own, so that reads do not wait for commits: with
+write-ahead logging a reader sees the last commit and blocks no writer. What was committed before a
+read was asked for is in it, so "commit, then look again" holds across the two.
 """
 
 from __future__ import annotations
