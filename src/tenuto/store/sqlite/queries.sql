@@ -2159,16 +2159,18 @@ FROM (
         value ->> 'last_nominal' AS last_nominal,
         value ->> 'last_instance_id' AS last_instance_id,
         value ->> 'changed_at' AS changed_at,
-        value ->> 'changed_by' AS changed_by
+        value ->> 'changed_by' AS changed_by,
+        value ->> 'created_at' AS created_at
     FROM json_each(:rows)
 ) AS given
 WHERE
     schedules.tenant = given.tenant AND schedules.id = given.id
-    AND schedules.version = given.version - 1
+    AND schedules.version = given.version - 1 AND schedules.created_at = given.created_at
 RETURNING schedules.tenant, schedules.id;
 
 -- name: put_ticks
--- Record ticks, in the place of those of the same nominal times.
+-- Record ticks, in the place of those of the same nominal times; one that was started stays so,
+-- unless it is said of its instance that it was refused.
 INSERT INTO schedule_ticks ({tick_columns})
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) /* for each row */
 ON CONFLICT (tenant, schedule_id, nominal, is_range) DO UPDATE SET
@@ -2181,7 +2183,10 @@ ON CONFLICT (tenant, schedule_id, nominal, is_range) DO UPDATE SET
     is_open = excluded.is_open,
     is_confirmed = excluded.is_confirmed,
     mark = excluded.mark,
-    recorded_at = excluded.recorded_at;
+    recorded_at = excluded.recorded_at
+WHERE
+    schedule_ticks.outcome <> 'started' OR excluded.outcome = 'started'
+    OR schedule_ticks.instance_id = excluded.instance_id;
 
 -- name: open_ticks
 -- The open ticks of schedules, the oldest of each.
