@@ -109,3 +109,44 @@ def test_one_that_cannot_be_started_is_refused_at_once() -> None:
         with pytest.raises(NotFound) as missing:
             world.of(lambda schedules: schedules.trigger("default", "t"))
         assert missing.value.code == "TEN-3080"
+
+
+@pytest.mark.parametrize("overlap", ["skip", "queue", "cancel-running"])
+def test_a_tick_that_was_asked_for_early_does_not_meet_itself(overlap: str) -> None:
+    with Clockwork(takes="PT30M") as world:
+        world.save(overlap=overlap)
+        tick = world.of(lambda schedules: schedules.trigger("default", "s", at=at("00:05")))
+        world.skip(minutes=6)
+        [instance] = world.engine.instances
+        assert (instance.id, instance.status.value) == (tick.instance_id, "RUNNING")
+        [only] = world.ticks()
+        assert (only.outcome, only.instance_id) == ("started", tick.instance_id)
+
+
+def test_a_tick_that_was_asked_for_early_and_has_ended_cancels_nothing() -> None:
+    with Clockwork(takes="PT2M") as world:
+        world.save(overlap="cancel-running")
+        world.of(lambda schedules: schedules.trigger("default", "s", at=at("00:05")))
+        world.skip(minutes=4)
+        world.of(lambda schedules: schedules.trigger("default", "s"))
+        world.skip(minutes=4)
+        assert [each.status.value for each in world.engine.instances] == ["COMPLETED"] * 2
+
+
+def test_ticks_that_wait_are_started_after_the_end_of_a_schedule() -> None:
+    with Clockwork(takes="PT1M") as world:
+        world.save(overlap="queue", catchUp={"mode": "none"}, endDate="2026-01-01T01:00:00Z")
+        world.down_for(hours=2)
+        assert world.row().status == "completed"
+        for minute in ("00:05", "00:10", "00:15"):
+            nominal = at(minute)
+            world.of(
+                lambda schedules, nominal=nominal: schedules.backfill_tick(
+                    "default", "s", nominal, overlap="queue"
+                )
+            )
+        world.skip(minutes=10)
+        assert world.started() == [5, 10, 15]
+        assert not any(each.is_open for each in world.ticks())
+        row = world.row()
+        assert (row.status, row.next_at) == ("completed", None)

@@ -247,3 +247,19 @@ def test_a_program_that_knows_no_schedules_leaves_their_starts_alone() -> None:
     message = msgspec.json.encode(ScheduledStart(started))
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(message, type=Occurrence | LookAgain | IndexAgain | InInbox)
+
+
+def test_a_row_that_cannot_be_read_at_all_stops_no_others() -> None:
+    with Clockwork() as world:
+        world.save("bad")
+        world.save("good")
+        row = world.row("bad")
+        spoilt = replace(
+            row, content=b'{"id": "bad", "cron', version=row.version + 1, revision=row.revision + 1
+        )
+        assert world.ask(lambda app: app.engine.store.schedules.save(spoilt))
+        world.skip(minutes=11)
+        assert world.started("good") == [5, 10]
+        found = world.row("bad")
+        assert found.status == "error"
+        assert "cannot be read" in str(found.problem)

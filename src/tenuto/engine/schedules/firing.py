@@ -216,7 +216,7 @@ class Firing:
             return work.failed(_refused_if(asked, problem))
         schedule, is_on = parsed.schedule, row.status in ("active", "error")
         answer = due(schedule, calendar, row.handled, now, self._most) if is_on else None
-        may_promote = is_on and work.may_promote
+        may_promote = row.status != "paused" and work.may_promote
         is_needed = asked is not None or may_promote or row.status == "error"
         target: Target | None = None
         if is_needed or (answer is not None and answer.start):
@@ -275,6 +275,8 @@ class Firing:
         *,
         mark: TickMark = "",
     ) -> None:
+        if work.has(nominal):
+            return  # a user asked for it before it was due
         decision = at_tick(overlap, work.running, len(work.queued))
         match decision:
             case Skip(reason=reason):
@@ -284,6 +286,10 @@ class Firing:
             case Start():
                 await self._start(work, target, nominal, at, mark)
             case CancelThenStart(cancel=ids):
+                # What began before, and has ended, cancels nothing.
+                there = await self._store.schedules.tick(work.row.tenant, work.row.id, nominal)
+                if there is not None and there.outcome == "started":
+                    return
                 if await self._start(work, target, nominal, at, mark):
                     work.cancel(ids, nominal)
 
@@ -340,11 +346,22 @@ class _Work:
         """Whether a tick that has waited may be started now."""
         return at_end(self.running, len(self.queued))
 
+    def has(self, nominal: datetime) -> bool:
+        """Whether the tick of a nominal time is under way already, as far as was read."""
+        tick = self._ticks.get((nominal, False))
+        return (
+            (tick is not None and tick.outcome == "started")
+            or any(each.nominal == nominal for each in self.queued)
+            or scheduled_id(self.row.tenant, self.row.id, nominal) in self.running
+        )
+
     def failed(self, problem: str) -> Fire:
         """No tick can succeed: what is due stays so, and is answered when that has changed."""
         row = self.row
         if row.status in ("paused", "completed"):
-            return self._with(replace(row, next_at=None), ())
+            is_waited_for = self.queued and row.status == "completed"
+            again = self.now + timedelta(seconds=LONGEST_REST) if is_waited_for else None
+            return self._with(replace(row, next_at=again), ())
         seconds = min(LONGEST_REST, 2.0 ** min(row.tries, 10))
         state = replace(
             row,
@@ -508,7 +525,7 @@ class _Work:
     def _look(self, next_tick: datetime | None, queued_every: timedelta) -> datetime | None:
         """When there is something to do again: the next tick, or a look at what is under way."""
         moments = [] if next_tick is None else [next_tick]
-        if self.queued and self.row.status in ("active", "error"):
+        if self.queued and self.row.status != "paused":
             moments.append(self.now + queued_every)
         if self.unconfirmed:
             moments.append(self.now + CONFIRM_AFTER)
@@ -517,6 +534,9 @@ class _Work:
     def _put(self, tick: TickRow) -> None:
         if tick.reason is not None:
             tick = replace(tick, reason=storable(tick.reason))
+        before = self._ticks.get((tick.nominal, tick.is_range))
+        if before is not None and before.outcome == "started" and tick.outcome != "started":
+            return  # it was started: its instance is not forgotten
         self._ticks[tick.nominal, tick.is_range] = tick
 
     def _with(self, state: ScheduleRow, mail: Sequence[Mail]) -> Fire:

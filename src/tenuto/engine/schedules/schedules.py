@@ -90,6 +90,7 @@ class Schedules:
         )
         definitions.plans.saved = self.saved_workflow
         self._hint = asyncio.Event()
+        definitions.calendars.changed = self._hint.set
         self._hinted: set[ScheduleKey] = set()
         """Schedules that are looked at with the next pass, due or not."""
         self._ended: set[tuple[ScheduleKey, datetime]] = set()
@@ -282,7 +283,7 @@ class Schedules:
             else:
                 if row.content == content:
                     return row
-                row = await self._advanced(row)
+                row = await self._answered(await self._advanced(row), schedule)
             saved = await self._saved_row(tenant, schedule, content, row, by)
             if await self._store.schedules.save(saved):
                 self._hint.set()
@@ -305,7 +306,8 @@ class Schedules:
         elif isinstance(schedule.timing, OneTime):
             handled = min(now, schedule.timing.at - _MILLISECOND)
         else:
-            handled = now
+            # A tick that the calendar moves before now, when there was no such schedule, is none.
+            handled = max(now, newest_due(schedule, calendar, now) or now)
         following = next_start(schedule, calendar, handled)
         made = ScheduleRow(
             tenant=tenant,
@@ -388,6 +390,7 @@ class Schedules:
     ) -> ScheduleRow:
         """Go on; ticks of the time in which it was paused are skipped. NotFound."""
         calendars = await self._calendars.resolved(tenant)
+        started = await self._started(tenant, id)
 
         def resumed(row: ScheduleRow) -> Fire | None:
             if row.status != "paused":
@@ -402,7 +405,7 @@ class Schedules:
             if schedule is not None and is_there:
                 calendar = None if schedule.calendar is None else calendars[schedule.calendar]
                 handled = max(handled, newest_due(schedule, calendar, now) or handled)
-                ticks = _skipped(row, schedule, calendar, handled, now)
+                ticks = _skipped(row, schedule, calendar, handled, now, started=started)
                 following = next_start(schedule, calendar, handled)
                 next_tick = None if following is None else following.at
             state = replace(
@@ -572,6 +575,32 @@ class Schedules:
             return await self.get(row.tenant, row.id)
         return row
 
+    async def _answered(self, row: ScheduleRow, schedule: Schedule) -> ScheduleRow:
+        """A schedule after the ticks that pause or error kept back, if its times change now."""
+        before = self._firing.documents.of(row).schedule
+        if row.status not in ("paused", "error") or before is None:
+            return row
+        if _times(before) == _times(schedule):
+            return row
+        calendars = await self._calendars.resolved(row.tenant)
+        if before.calendar is not None and before.calendar not in calendars:
+            return row
+        calendar = None if before.calendar is None else calendars[before.calendar]
+        now = self._clock.now()
+        handled = max(row.handled, newest_due(before, calendar, now) or row.handled)
+        started = await self._started(row.tenant, row.id)
+        ticks = _skipped(row, before, calendar, handled, now, started=started)
+        if not ticks:
+            return row
+        state = replace(row, version=row.version + 1, handled=handled)
+        lost = await self._store.schedules.fire([Fire(row=state, ticks=ticks)])
+        return row if lost else state  # of an older version, which is not saved
+
+    async def _started(self, tenant: str, id: str) -> set[datetime]:
+        """The newest nominal times that were started, perhaps while it was paused."""
+        ticks = await self._store.schedules.ticks(tenant, id, _PAGE)
+        return {each.nominal for each in ticks if each.outcome == "started"}
+
     async def _calendar(self, tenant: str, schedule: Schedule) -> WorkingCalendar | None:
         if schedule.calendar is None:
             return None
@@ -614,14 +643,21 @@ def _skipped(
     calendar: WorkingCalendar | None,
     until: datetime,
     now: datetime,
+    *,
+    started: Collection[datetime],
 ) -> tuple[TickRow, ...]:
-    """The ticks of the time in which a schedule was paused."""
-    count = count_starts(schedule, calendar, row.handled, until)
+    """The ticks of the time in which a schedule was paused, or in error, without those started."""
+    apart = {each for each in started if row.handled < each <= until}
+    apart = {each for each in apart if _is_start(schedule, calendar, each)}
+    count = count_starts(schedule, calendar, row.handled, until) - len(apart)
     first = next_start(schedule, calendar, row.handled)
+    while first is not None and first.nominal in apart:
+        first = next_start(schedule, calendar, first.nominal)
     last = latest_start(schedule, calendar, until)
-    if not count or first is None or last is None:
+    if count < 1 or first is None or last is None:
         return ()
-    reason = "paused" if row.note is None else f"paused: {row.note}"
+    why, said = ("in error", row.problem) if row.status == "error" else ("paused", row.note)
+    reason = why if said is None else f"{why}: {said}"
     return (
         TickRow(
             tenant=row.tenant,
@@ -636,6 +672,12 @@ def _skipped(
             recorded_at=now,
         ),
     )
+
+
+def _is_start(schedule: Schedule, calendar: WorkingCalendar | None, moment: datetime) -> bool:
+    """Whether a time is one of those at which a schedule starts: a trigger may name another."""
+    found = next_start(schedule, calendar, moment - _MILLISECOND)
+    return found is not None and found.nominal == moment
 
 
 def _row(tenant: str, schedule: Schedule, now: datetime) -> ScheduleRow:
