@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tenuto.engine.schedules.schedules import Schedules
 from tenuto.model.errors import InvalidInput, NotFound
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
@@ -138,13 +139,14 @@ def test_ticks_that_wait_are_started_after_the_end_of_a_schedule() -> None:
         world.save(overlap="queue", catchUp={"mode": "none"}, endDate="2026-01-01T01:00:00Z")
         world.down_for(hours=2)
         assert world.row().status == "completed"
-        for minute in ("00:05", "00:10", "00:15"):
-            nominal = at(minute)
-            world.of(
-                lambda schedules, nominal=nominal: schedules.backfill_tick(
-                    "default", "s", nominal, overlap="queue"
-                )
-            )
+
+        async def asked(schedules: Schedules) -> list[str]:
+            return [
+                (await schedules.backfill_tick("default", "s", at(each), overlap="queue")).outcome
+                for each in ("00:05", "00:10", "00:15")
+            ]
+
+        assert world.of(asked) == ["started", "queued", "queued"]
         world.skip(minutes=10)
         assert world.started() == [5, 10, 15]
         assert not any(each.is_open for each in world.ticks())
