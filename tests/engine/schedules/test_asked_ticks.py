@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from tenuto.engine.bounds import Bounds
 from tenuto.engine.schedules.schedules import Schedules
+from tenuto.engine.settings import Settings
 from tenuto.model.errors import InvalidInput, NotFound
 from tests.engine.schedules.clockwork import Clockwork, at, minutes
 
@@ -152,3 +154,22 @@ def test_ticks_that_wait_are_started_after_the_end_of_a_schedule() -> None:
         assert not any(each.is_open for each in world.ticks())
         row = world.row()
         assert (row.status, row.next_at) == ("completed", None)
+
+
+def test_old_ticks_of_a_schedule_that_is_over_are_forgotten() -> None:
+    with Clockwork(settings=Settings(bounds=Bounds(schedule_ticks=5))) as world:
+        world.save(overlap="allow", catchUp={"mode": "none"}, endDate="2026-01-01T02:00:00Z")
+        world.down_for(hours=3)
+        assert world.row().status == "completed"
+
+        async def asked(schedules: Schedules) -> int:
+            for number in range(1, 13):
+                nominal = at("00:00") + timedelta(minutes=5 * number)
+                await schedules.backfill_tick("default", "s", nominal)
+            return 12
+
+        assert world.of(asked) == 12
+        world.skip(minutes=5)
+        assert world.row().next_at is None
+        assert len(world.engine.instances) == 12
+        assert len(world.ticks()) == 5

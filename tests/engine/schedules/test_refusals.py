@@ -263,3 +263,22 @@ def test_a_row_that_cannot_be_read_at_all_stops_no_others() -> None:
         found = world.row("bad")
         assert found.status == "error"
         assert "cannot be read" in str(found.problem)
+
+
+def test_one_in_error_is_looked_at_less_and_less_and_not_after_its_end() -> None:
+    with Clockwork() as world:
+        world.save(endDate="2026-01-03T00:00:00Z", catchUp={"mode": "none"})
+        world.skip(minutes=6)
+        hide(world)
+        world.skip(days=1)
+        row = world.row()
+        assert row.next_at is not None
+        assert row.tries < 40, "at most about every hour"
+        world.skip(days=2)
+        row = world.row()
+        assert (row.status, row.next_at) == ("error", None)
+        world.engine.deploy({**FLOW, "name": "again"})
+        world.skip(seconds=1)
+        row = world.row()
+        assert (row.status, row.problem) == ("completed", None)
+        assert sum(each.count for each in world.ticks("missed")) > 500

@@ -149,11 +149,16 @@ class Schedules:
             for first in range(0, len(rows := [*due, *others]), most):
                 page = rows[first : first + most]
                 lost = await self._firing.advance(page, now)
+                # Who fired them may have looked before the end that this process has seen.
+                self._hinted |= lost & hinted
                 await self._trim([row for row in page if row.key not in lost])
         except BaseException:
             self._hinted |= hinted
             raise
-        return 0.0 if len(due) >= most else await self._until_next()
+        if len(due) >= most:
+            return 0.0
+        seconds = await self._until_next()
+        return min(seconds, _HELD_ELSEWHERE) if self._hinted else seconds
 
     async def _until_next(self) -> float:
         next_due = await self._store.schedules.next_due()
@@ -169,7 +174,16 @@ class Schedules:
         for first in range(0, len(ended), _PAGE):
             page = ended[first : first + _PAGE]
             await self._store.schedules.close(page)
+            await self._look_at_queues({key for key, _ in page} - self._hinted)
             self._ended.difference_update(page)
+
+    async def _look_at_queues(self, keys: set[ScheduleKey]) -> None:
+        """Look at schedules whose ticks wait, as another process has decided."""
+        if not self._store.is_shared:
+            return
+        for key, ticks in (await self._store.schedules.open_ticks(keys, _PAGE)).items():
+            if any(each.outcome == "queued" for each in ticks):
+                self._hinted.add(key)
 
     async def _look_at_saved(self) -> None:
         """Look at schedules in error whose workflows were saved."""
@@ -187,10 +201,9 @@ class Schedules:
             self._saved.discard((tenant, workflow_id))
 
     async def _trim(self, rows: Sequence[ScheduleRow]) -> None:
-        for row in rows:
-            if row.version % _TRIM_EVERY == 0:
-                most = self._settings.bounds.schedule_ticks
-                await self._store.schedules.trim(row.key, most)
+        idle, self._firing.idle = self._firing.idle, set()
+        for key in sorted(idle | {row.key for row in rows if row.version % _TRIM_EVERY == 0}):
+            await self._store.schedules.trim(key, self._settings.bounds.schedule_ticks)
 
     def _close(self) -> None:
         self._closing = None
@@ -539,6 +552,7 @@ class Schedules:
             fire = await self._firing.one(row, asked, self._clock.now())
             if not await self._firing.fire([fire]):
                 self._hint.set()
+                await self._trim([row])
                 return next(
                     each
                     for each in fire.ticks
