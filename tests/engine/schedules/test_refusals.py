@@ -282,3 +282,18 @@ def test_one_in_error_is_looked_at_less_and_less_and_not_after_its_end() -> None
         row = world.row()
         assert (row.status, row.problem) == ("completed", None)
         assert sum(each.count for each in world.ticks("missed")) > 500
+
+
+def test_ticks_of_an_error_are_answered_when_the_times_change_meanwhile() -> None:
+    with Clockwork() as world:
+        world.engine.deploy({**FLOW, "id": "theirs"})
+        world.save(catchUp={"mode": "none"})
+        hide(world)
+        world.skip(minutes=21)
+        assert world.row().status == "error"
+        world.save(target={"workflowId": "theirs"}, cron="*/7 * * * *")
+        [skipped] = world.ticks("skipped")
+        assert (skipped.nominal, skipped.last, skipped.count) == (at("00:05"), at("00:20"), 4)
+        assert skipped.reason == "in error: there is no workflow report"
+        world.skip(minutes=8)
+        assert world.started() == [28]
