@@ -646,6 +646,12 @@ SELECT {entry_columns} FROM tenuto.workflow_execution_history
 WHERE instance_id = :instance_id AND seq = ANY(:seqs::bigint[])
 ORDER BY seq;
 
+-- name: ended_instances
+-- Which of these instances have ended.
+SELECT instance.id, instance.completed_at IS NOT NULL
+FROM tenuto.workflow_instances AS instance
+WHERE instance.id = ANY(:ids::text[]);
+
 -- name: newest_seqs
 -- How long the logs of these instances are.
 SELECT wanted.id, newest.seq

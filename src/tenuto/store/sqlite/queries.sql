@@ -187,6 +187,12 @@ FROM (
     ORDER BY seq
 );
 
+-- name: ended_instances
+-- Which of these instances have ended. Packed.
+SELECT json_group_array(json_array(instance.id, instance.completed_at IS NOT NULL))
+FROM workflow_instances AS instance
+WHERE instance.id IN (SELECT wanted.value FROM json_each(?) AS wanted);
+
 -- name: newest_seqs
 -- How long the logs of these instances are. Packed.
 SELECT
